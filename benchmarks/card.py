@@ -1,4 +1,5 @@
-"""The question card on NFCorpus, and existing runs audited without texts: of twins, and of groups that are none.
+"""The question card on NFCorpus, and existing runs audited without texts: of twins, and of groups
+that are none.
 
 The card: two lexical runs, six questions each, 10,000 resamples. A run of a million rows: the whole
 command in a fresh process, from file to verdict, beside pytrec_eval's reader, which only makes
@@ -47,7 +48,9 @@ MEASURES = ("nDCG@10", "nDCG@3", "nDCG", "AP", "AP@10", "P@10", "R@100", "RR")
 
 
 def write_run(folder: Path, rows: int) -> None:
-    """Write ``run.trec`` and ``labels.tsv``: 100 documents a query, both versions of 50 drawn from 100,000."""
+    """Write ``run.trec`` and ``labels.tsv``: 100 documents a query, both versions of 50 drawn from
+    100,000.
+    """
     rng = np.random.default_rng(0)
     origins = max(rows // 10, DEPTH)
     with (folder / "labels.tsv").open("w", encoding="utf-8") as stream:
@@ -58,10 +61,10 @@ def write_run(folder: Path, rows: int) -> None:
             drawn = rng.choice(origins, DEPTH // 2, replace=False)
             ids = [f"d{d}-{s}" for d in drawn for s in SOURCES]
             scores = np.sort(rng.normal(size=DEPTH))[::-1]
-            for rank, (place, score) in enumerate(
+            for rank, (document, score) in enumerate(
                 zip(rng.permutation(DEPTH), scores, strict=True), start=1
             ):
-                stream.write(f"q{query} Q0 {ids[place]} {rank} {score:.6f} engine\n")
+                stream.write(f"q{query} Q0 {ids[document]} {rank} {score:.6f} engine\n")
     write_arguments(folder, ())
 
 
@@ -82,7 +85,9 @@ def write_buckets(folder: Path, ids: Iterable[str], number: int) -> None:
 
 
 def write_noisy_runs(folder: Path, data: Path, number: int, measures: Sequence[str]) -> None:
-    """Write runs made of the real ones of TREC DL 2019 by noise on their ranks; one in four has ties."""
+    """Write runs made of the real ones of TREC DL 2019 by noise on their ranks; one in four has
+    ties.
+    """
     rng, qrels = np.random.default_rng(0), data / "qrels.dl19-passage.txt"
     real = [
         [line.split() for line in file.read_text().splitlines()]
@@ -121,7 +126,7 @@ def write_many_groups(folder: Path, rows: int) -> None:
     )
 
 
-def ranktilt(folder: Path, given: argparse.Namespace) -> Measured:
+def ranktilt(folder: Path, args: argparse.Namespace) -> Measured:
     """The command as a user types it."""
     words = (folder / "arguments.txt").read_text(encoding="utf-8").splitlines()
     sys.argv = ["ranktilt", "audit", *words, "--json", str(folder / "audit.json"), "--quiet"]
@@ -136,7 +141,7 @@ def ranktilt(folder: Path, given: argparse.Namespace) -> Measured:
     return {"total": time.perf_counter() - start, "processor": time.process_time() - busy}
 
 
-def reader(folder: Path, given: argparse.Namespace) -> Measured:
+def reader(folder: Path, args: argparse.Namespace) -> Measured:
     """pytrec_eval's own reader."""
     import pytrec_eval
 
@@ -149,19 +154,19 @@ def reader(folder: Path, given: argparse.Namespace) -> Measured:
 CONTENDERS: dict[str, Contender] = {"ranktilt": ranktilt, "reader": reader}
 
 
-def run_section(given: argparse.Namespace) -> str:
+def run_section(args: argparse.Namespace) -> str:
     """Measure the audit of an existing run."""
-    rows = QUICK_ROWS if given.quick else ROWS
+    rows = QUICK_ROWS if args.quick else ROWS
     with tempfile.TemporaryDirectory() as name:
         write_run(Path(name), rows)
-        found = alternating(__file__, list(CONTENDERS), Path(name), 1 if given.quick else 3)
+        measured = alternating(__file__, list(CONTENDERS), Path(name), 1 if args.quick else 3)
         command = [sys.executable, __file__, "--contender", "ranktilt", "--folder", name]
         start = time.perf_counter()
         subprocess.run(command, check=True, stdout=subprocess.PIPE)
         process = time.perf_counter() - start
-    ours, theirs = found["ranktilt"], found["reader"]
+    ours, theirs = measured["ranktilt"], measured["reader"]
     lines = [
-        f"## An existing run without texts: {rows:,} rows{f' ({TINY})' if given.quick else ''}",
+        f"## An existing run without texts: {rows:,} rows{f' ({TINY})' if args.quick else ''}",
         "",
         machine(PACKAGES),
         "",
@@ -184,46 +189,53 @@ def run_section(given: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-def groups_section(given: argparse.Namespace) -> str:
+def groups_section(args: argparse.Namespace) -> str:
     """Measure audits of groups that are not twins."""
     data = shared("dl19")
     if data is None:
         return "TREC DL 2019: skipped, its folder is absent (RANKTILT_TEST_DATA says where it is)."
-    rows, runs = (QUICK_ROWS, QUICK_RUNS) if given.quick else (ROWS, RUNS)
-    measures = MEASURES[:2] if given.quick else MEASURES
-    found = {}
+    rows, runs = (QUICK_ROWS, QUICK_RUNS) if args.quick else (ROWS, RUNS)
+    measures = MEASURES[:2] if args.quick else MEASURES
+    measured_runs = {}
     for name in ("runs", "groups"):
         with tempfile.TemporaryDirectory() as folder:
             if name == "runs":
                 write_noisy_runs(Path(folder), data, runs, measures)
             else:
                 write_many_groups(Path(folder), rows)
-            found[name] = fresh(__file__, "ranktilt", Path(folder))
+            measured_runs[name] = fresh(__file__, "ranktilt", Path(folder))
     cases = {
-        "runs": f"{runs} runs of TREC DL 2019 with noise, {len(measures)} measures, 2 groups by hash",
+        "runs": (
+            f"{runs} runs of TREC DL 2019 with noise, {len(measures)} measures, 2 groups by hash"
+        ),
         "groups": f"{rows:,} rows, {GROUPS} groups by hash, {GROUPS - 1} pairs, 6 measures",
     }
     lines = [
-        f"## Groups that are not twins{f' ({TINY})' if given.quick else ''}",
+        f"## Groups that are not twins{f' ({TINY})' if args.quick else ''}",
         "",
         machine(PACKAGES),
         "",
         table(
             ["audit, with the card", "seconds", "seconds of processor", "peak memory"],
             [
-                [cases[name], seconds(one["total"]), seconds(one["processor"]), memory(one["peak"])]
-                for name, one in found.items()
+                [
+                    cases[name],
+                    seconds(figures["total"]),
+                    seconds(figures["processor"]),
+                    memory(figures["peak"]),
+                ]
+                for name, figures in measured_runs.items()
             ],
         ),
         "",
-        target("many runs and measures", found["runs"]["total"], at_most=60, unit=" s"),
-        target("their peak memory", found["runs"]["peak"] / 1e9, at_most=1, unit=" GB"),
-        target("many groups", found["groups"]["total"], at_most=60, unit=" s"),
+        target("many runs and measures", measured_runs["runs"]["total"], at_most=60, unit=" s"),
+        target("their peak memory", measured_runs["runs"]["peak"] / 1e9, at_most=1, unit=" GB"),
+        target("many groups", measured_runs["groups"]["total"], at_most=60, unit=" s"),
     ]
     return "\n".join(lines)
 
 
-def card_section(given: argparse.Namespace) -> str:
+def card_section(args: argparse.Namespace) -> str:
     """Measure what the card adds to an audit of two runs."""
     folder = nfcorpus()
     if folder is None:
@@ -233,7 +245,7 @@ def card_section(given: argparse.Namespace) -> str:
     collection = rt.load(folder)
     runs = [rt.ranker(spec).rank(collection) for spec in ("tfidf", "bm25")]
     parts: dict[str, list[float]] = {"plain": [], "card": []}
-    for _ in range(1 if given.quick else 5):
+    for _ in range(1 if args.quick else 5):
         watch = Watch()
         for part in parts:
             with watch(part):
@@ -258,13 +270,13 @@ def card_section(given: argparse.Namespace) -> str:
 
 def main() -> None:
     """Run all parts."""
-    given = arguments("The question card, and existing runs.").parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = arguments("The question card, and existing runs.").parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
-    publish("card", card_section(given), given)
-    publish("existing-run", run_section(given), given)
-    publish("groups", groups_section(given), given)
+    publish("card", card_section(args), args)
+    publish("existing-run", run_section(args), args)
+    publish("groups", groups_section(args), args)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""What the benchmarks share: fresh processes, clocks, peak memory, tables and their place in RESULTS.md."""
+"""What the benchmarks share: fresh processes, clocks, peak memory, tables and their place in
+RESULTS.md.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +53,13 @@ class Watch:
 def peak_memory() -> float:
     """Most memory that this process ever held, in bytes."""
     status = Path("/proc/self/status")
-    found = (
+    match = (
         re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"))
         if status.is_file()
         else None
     )
-    if found:  # getrusage counts what the parent held when it started us
-        return float(found[1]) * 1024
+    if match:  # getrusage counts what the parent held when it started us
+        return float(match[1]) * 1024
     scale = 1 if sys.platform == "darwin" else 1024
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale)
 
@@ -76,9 +78,9 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def compete(given: argparse.Namespace, contenders: Mapping[str, Contender]) -> None:
+def compete(args: argparse.Namespace, contenders: Mapping[str, Contender]) -> None:
     """Run one contender in this process and write what was measured to stdout."""
-    measured = contenders[given.contender](given.folder, given)
+    measured = contenders[args.contender](args.folder, args)
     print(json.dumps({**measured, "peak": peak_memory()}))
 
 
@@ -101,20 +103,22 @@ def alternating(
     script: str, contenders: Sequence[str], folder: Path, rounds: int
 ) -> dict[str, Measured]:
     """Run contenders in turn, several rounds; medians of each."""
-    found: dict[str, list[Measured]] = {c: [] for c in contenders}
+    measured: dict[str, list[Measured]] = {c: [] for c in contenders}
     for number in range(rounds):
         for contender in contenders:
             say(f"round {number + 1} of {rounds}: {contender}")
-            found[contender].append(fresh(script, contender, folder))
+            measured[contender].append(fresh(script, contender, folder))
     return {
         c: {part: statistics.median(m[part] for m in all_) for part in all_[0]}
-        for c, all_ in found.items()
+        for c, all_ in measured.items()
     }
 
 
 @contextmanager
 def server_process(variable: str, *arguments: str) -> Iterator[None]:
-    """A Python process that serves; the address on its first line goes to the contenders by an environment variable."""
+    """A Python process that serves; the address on its first line goes to the contenders by an
+    environment variable.
+    """
     with subprocess.Popen(
         [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -143,10 +147,12 @@ def nfcorpus() -> Path | None:
 
 
 @contextmanager
-def nfcorpus_or_tiny(given: argparse.Namespace) -> Iterator[tuple[Path, str, list[str]]]:
-    """Give a temporary folder, what is measured in it, and what is to be said where NFCorpus is absent."""
-    absent = nfcorpus() is None and not given.quick
-    tiny = given.quick or absent
+def nfcorpus_or_tiny(args: argparse.Namespace) -> Iterator[tuple[Path, str, list[str]]]:
+    """Give a temporary folder, what is measured in it, and what is to be said where NFCorpus is
+    absent.
+    """
+    absent = nfcorpus() is None and not args.quick
+    tiny = args.quick or absent
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / ("quick" if tiny else "full")
         folder.mkdir()
@@ -154,7 +160,9 @@ def nfcorpus_or_tiny(given: argparse.Namespace) -> Iterator[tuple[Path, str, lis
 
 
 def read_folder(folder: Path) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]:
-    """Documents (title and text), queries and judgments of a BEIR folder by id, as plain Python reads them."""
+    """Documents (title and text), queries and judgments of a BEIR folder by id, as plain Python
+    reads them.
+    """
 
     def lines(name: str) -> Iterator[dict[str, Any]]:
         with (folder / name).open(encoding="utf-8") as stream:
@@ -178,7 +186,9 @@ def seconds(value: float | None) -> str:
     """Format a time with three digits; a dash for none."""
     if value is None:
         return "–"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value < 10 else f"{value:.1f}"
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if value < 10 else f"{value:.1f}"
 
 
 def memory(size: float) -> str:
@@ -196,10 +206,10 @@ def target(
 ) -> str:
     """Say in one line what was asked, what came, and whether it was met."""
     if at_most is not None:
-        asked, met = f"≤ {at_most:g}{unit}", value <= at_most
+        limit, met = f"≤ {at_most:g}{unit}", value <= at_most
     else:
-        asked, met = f"≥ {at_least:g}{unit}", value >= (at_least or 0.0)
-    return f"- {text}: **{seconds(value)}{unit}** (target {asked}: {'met' if met else 'MISSED'})"
+        limit, met = f"≥ {at_least:g}{unit}", value >= (at_least or 0.0)
+    return f"- {text}: **{seconds(value)}{unit}** (target {limit}: {'met' if met else 'MISSED'})"
 
 
 def machine(packages: Sequence[str]) -> str:
@@ -212,22 +222,22 @@ def machine(packages: Sequence[str]) -> str:
     )
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    found = []
+    versions = []
     for package in packages:
         try:
-            found.append(f"{package} {version(package)}")
+            versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
-            found.append(f"{package} (absent)")
+            versions.append(f"{package} (absent)")
     processor = name[1].strip() if name else platform.machine()
     where = f"{processor}, {cores} cores, {pages / GB:.0f} GB, {platform.system()}"
     when = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    return f"*{where}; Python {platform.python_version()}, {', '.join(found)}; {when}.*"
+    return f"*{where}; Python {platform.python_version()}, {', '.join(versions)}; {when}.*"
 
 
-def publish(section: str, text: str, given: argparse.Namespace) -> None:
+def publish(section: str, text: str, args: argparse.Namespace) -> None:
     """Print a section, and put it into the file of results in place of its last version."""
     print(text)
-    output = given.output or (None if given.quick else RESULTS)
+    output = args.output or (None if args.quick else RESULTS)
     if output is None:
         return
     old = output.read_text(encoding="utf-8") if output.is_file() else HEADING

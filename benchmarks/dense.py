@@ -1,11 +1,15 @@
-"""Neural encoding: speed beside sentence-transformers, what each lossy mode changes, and audits of what is cached.
+"""Neural encoding: speed beside sentence-transformers, what each lossy mode changes, and audits of
+what is cached.
 
-- Documents a second of ``dense:minilm`` and of sentence-transformers' ``encode`` on the same texts and in the same
+- Documents a second of ``dense:minilm`` and of sentence-transformers' ``encode`` on the same texts
+and in the same
   precision, on this machine's processor or accelerator as torch finds it. The model is loaded and
   warmed up on a few texts before the clock starts; RankTilt's cache lies in an empty temporary
   folder, and writing to it is timed.
-- NFCorpus ranked in each lossy mode beside float32: nDCG@10, Relative Δ, and the correlation of the ranks.
-- The whole command ``ranktilt audit DIR -r dense:minilm`` in a fresh process, twice: the second finds all vectors.
+- NFCorpus ranked in each lossy mode beside float32: nDCG@10, Relative Δ, and the correlation of the
+ranks.
+- The whole command ``ranktilt audit DIR -r dense:minilm`` in a fresh process, twice: the second
+finds all vectors.
 """
 
 from __future__ import annotations
@@ -70,7 +74,7 @@ def sample(folder: Path, count: int) -> list[str]:
     return texts.gather_every(max(len(texts) // count, 1)).head(count).to_list()
 
 
-def prepare(folder: Path, given: argparse.Namespace) -> Measured:
+def prepare(folder: Path, args: argparse.Namespace) -> Measured:
     """Write the texts that all contenders encode."""
     texts = sample(folder, 16 if folder.name == "quick" else TEXTS)
     folder.mkdir(parents=True, exist_ok=True)
@@ -106,21 +110,21 @@ def library(folder: Path, precision: str) -> Measured:
     from ranktilt.models.encoder import encoder
 
     texts, watch = _texts(folder), Watch()
-    place = encoder("minilm", max_tokens=None, precision="float32", device=None).folder
+    model_folder = encoder("minilm", max_tokens=None, precision="float32", device=None).folder
     with watch("load"):
-        model = SentenceTransformer(str(place), model_kwargs={"dtype": precision})
+        model = SentenceTransformer(str(model_folder), model_kwargs={"dtype": precision})
         model.encode(list(WARM))
     with watch("encode"):
         model.encode(texts)
     return {**watch.parts, "documents": len(texts)}
 
 
-def modes(folder: Path, given: argparse.Namespace) -> Measured:
+def modes(folder: Path, args: argparse.Namespace) -> Measured:
     """Rank the collection in every mode and compare each with the reference."""
     import ranktilt as rt
 
     collection = rt.load(folder / "collection")
-    found: Measured = {}
+    figures: Measured = {}
     with tempfile.TemporaryDirectory() as cache:
         os.environ["RANKTILT_CACHE"] = cache
         runs: dict[str, rt.Run] = {}
@@ -131,10 +135,10 @@ def modes(folder: Path, given: argparse.Namespace) -> Measured:
     for name, run in runs.items():
         result = rt.audit(collection, run, ["nDCG@10"], resamples=100)
         ungrouped = rt.audit(collection, run, ["nDCG@10"], by=None, resamples=100).by_group()
-        found[f"{name}: nDCG@10"] = float(ungrouped["mean"][0])
-        found[f"{name}: Relative Δ"] = float(result.tilts[0].value)
-        found[f"{name}: correlation"] = correlation(runs[REFERENCE], run)
-    return found
+        figures[f"{name}: nDCG@10"] = float(ungrouped["mean"][0])
+        figures[f"{name}: Relative Δ"] = float(result.tilts[0].value)
+        figures[f"{name}: correlation"] = correlation(runs[REFERENCE], run)
+    return figures
 
 
 def _round(collection: rt.Collection, options: str) -> None:
@@ -149,7 +153,7 @@ def _round(collection: rt.Collection, options: str) -> None:
     from ranktilt.rankers.dense.retriever import Dense
 
     precision = options.split(",")[0].removeprefix("precision=")
-    whole, half = (
+    full_encoder, half = (
         Dense("minilm", precision=precision, store=store).encoder
         for store in ("float32", "float16")
     )
@@ -158,14 +162,16 @@ def _round(collection: rt.Collection, options: str) -> None:
         ("query", collection.queries_with_judgments["text"]),
     ):
         keys = content_keys(texts.unique().to_list(), prefix=kind)
-        _, stored = VectorCache(cache_folder() / "embeddings" / whole.fingerprint).get(keys)
+        _, stored = VectorCache(cache_folder() / "embeddings" / full_encoder.fingerprint).get(keys)
         VectorCache(cache_folder() / "embeddings" / half.fingerprint, dtype="float16").put(
             keys, stored.read(0, len(keys))
         )
 
 
 def correlation(reference: rt.Run, run: rt.Run) -> float:
-    """Mean over the queries of Kendall's τ-b between the ranks of the reference's first documents in both runs."""
+    """Mean over the queries of Kendall's τ-b between the ranks of the reference's first documents
+    in both runs.
+    """
     import polars as pl
     from scipy.stats import kendalltau
 
@@ -181,8 +187,14 @@ def correlation(reference: rt.Run, run: rt.Run) -> float:
 CONTENDERS: dict[str, Contender] = {
     "prepare": prepare,
     "modes": modes,
-    **{f"ranktilt-{one}": lambda folder, given, one=one: ours(folder, one) for one in PRECISIONS},
-    **{f"library-{one}": lambda folder, given, one=one: library(folder, one) for one in PRECISIONS},
+    **{
+        f"ranktilt-{precision}": lambda folder, args, precision=precision: ours(folder, precision)
+        for precision in PRECISIONS
+    },
+    **{
+        f"library-{precision}": lambda folder, args, precision=precision: library(folder, precision)
+        for precision in PRECISIONS
+    },
 }
 LABELS = {
     "ranktilt": "dense:minilm(precision={})",
@@ -190,17 +202,17 @@ LABELS = {
 }
 
 
-def section(folder: Path, what: str, rounds: int) -> str:
+def section(folder: Path, data_name: str, rounds: int) -> str:
     """Measure all and compare what computes in one precision."""
     names = [f"{side}-{precision}" for precision in PRECISIONS for side in LABELS]
-    found = alternating(__file__, names, folder, rounds)
-    speed = {n: m["documents"] / m["encode"] for n, m in found.items()}
+    measured = alternating(__file__, names, folder, rounds)
+    speed = {n: m["documents"] / m["encode"] for n, m in measured.items()}
     rows, targets = [], [""]
     for precision in PRECISIONS:
         peer = speed[f"library-{precision}"]
         for side, label in LABELS.items():
             name = f"{side}-{precision}"
-            load, peak = seconds(found[name]["load"]), memory(found[name]["peak"])
+            load, peak = seconds(measured[name]["load"]), memory(measured[name]["peak"])
             rows.append(
                 [
                     label.format(precision),
@@ -221,16 +233,16 @@ def section(folder: Path, what: str, rounds: int) -> str:
         "load and warm up (s)",
         "peak memory",
     ]
-    return "\n".join([f"### {what}, median of {rounds}", "", table(header, rows), *targets])
+    return "\n".join([f"### {data_name}, median of {rounds}", "", table(header, rows), *targets])
 
 
-def lossy_section(folder: Path, what: str) -> str:
+def lossy_section(folder: Path, data_name: str) -> str:
     """Compare every mode with the reference."""
-    found = fresh(__file__, "modes", folder)
-    exact = found[f"{REFERENCE}: nDCG@10"], found[f"{REFERENCE}: Relative Δ"]
+    figures = fresh(__file__, "modes", folder)
+    exact = figures[f"{REFERENCE}: nDCG@10"], figures[f"{REFERENCE}: Relative Δ"]
     rows = []
     for name in MODES:
-        score, tilt = found[f"{name}: nDCG@10"], found[f"{name}: Relative Δ"]
+        score, tilt = figures[f"{name}: nDCG@10"], figures[f"{name}: Relative Δ"]
         changes = (
             ("–", "–")
             if name == REFERENCE
@@ -243,7 +255,7 @@ def lossy_section(folder: Path, what: str) -> str:
                 changes[0],
                 f"{tilt:+.2f} %",
                 changes[1],
-                f"{found[f'{name}: correlation']:.4f}",
+                f"{figures[f'{name}: correlation']:.4f}",
             ]
         )
     header = [
@@ -254,13 +266,13 @@ def lossy_section(folder: Path, what: str) -> str:
         "change",
         f"τ of the first {DEPTH}",
     ]
-    largest = max(abs(found[f"{name}: nDCG@10"] - exact[0]) for name in MODES)
-    lines = [f"### What lossy modes change: {what}", "", table(header, rows), ""]
+    largest = max(abs(figures[f"{name}: nDCG@10"] - exact[0]) for name in MODES)
+    lines = [f"### What lossy modes change: {data_name}", "", table(header, rows), ""]
     lines.append(target("largest change of nDCG@10", largest, at_most=0.001, unit=""))
     return "\n".join(lines)
 
 
-def cached_section(folder: Path, what: str) -> str:
+def cached_section(folder: Path, data_name: str) -> str:
     """Time the same audit twice."""
     times = []
     with tempfile.TemporaryDirectory() as cache:
@@ -286,7 +298,7 @@ def cached_section(folder: Path, what: str) -> str:
         ["second audit: all are cached", seconds(times[1])],
     ]
     lines = [
-        f"### An audit by dense:minilm, whole process: {what}",
+        f"### An audit by dense:minilm, whole process: {data_name}",
         "",
         table(["", "seconds"], rows),
         "",
@@ -315,22 +327,22 @@ def main() -> None:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = parser.parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / ("quick" if given.quick else "texts")
+        folder = Path(temporary) / ("quick" if args.quick else "texts")
         count = int(fresh(__file__, "prepare", folder)["texts"])
         origin = (
             "texts of NFCorpus"
             if nfcorpus() is not None
             else "generated texts (NFCorpus is absent)"
         )
-        parts = [section(folder, f"{count} {origin}", 1 if given.quick else given.rounds)]
-        what = write_collection(folder, quick=given.quick)
-        parts += [lossy_section(folder, what), cached_section(folder, what)]
-    publish("dense", "\n\n".join(["## Dense encoding", machine(PACKAGES), *parts]), given)
+        parts = [section(folder, f"{count} {origin}", 1 if args.quick else args.rounds)]
+        data_name = write_collection(folder, quick=args.quick)
+        parts += [lossy_section(folder, data_name), cached_section(folder, data_name)]
+    publish("dense", "\n\n".join(["## Dense encoding", machine(PACKAGES), *parts]), args)
 
 
 if __name__ == "__main__":

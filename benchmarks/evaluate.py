@@ -41,7 +41,9 @@ TREC_MEASURES = ("ndcg_cut.1,3,5", "map_cut.1,3,5")
 
 
 def material(folder: Path) -> tuple[rt.Collection, list[rt.Run]]:
-    """Collection and two runs: real lexical ones on NFCorpus, generated ones (without texts) at size."""
+    """Collection and two runs: real lexical ones on NFCorpus, generated ones (without texts) at
+    size.
+    """
     import generate
 
     import ranktilt as rt
@@ -62,18 +64,18 @@ def material(folder: Path) -> tuple[rt.Collection, list[rt.Run]]:
     return collection, runs
 
 
-def ours(folder: Path, given: argparse.Namespace) -> Measured:
+def ours(folder: Path, args: argparse.Namespace) -> Measured:
     """Audit both runs."""
     from ranktilt.auditing.audit import audit
 
     collection, runs = material(folder)
     watch = Watch()
     with watch("evaluate"):
-        made: rt.Audit = audit(collection, runs, MEASURES, resamples=10_000)
-    return {**watch.parts, "queries": len(made.queries)}
+        result: rt.Audit = audit(collection, runs, MEASURES, resamples=10_000)
+    return {**watch.parts, "queries": len(result.queries)}
 
 
-def trec(folder: Path, given: argparse.Namespace) -> Measured:
+def trec(folder: Path, args: argparse.Namespace) -> Measured:
     """Evaluate both runs for both sources with pytrec_eval, one run in memory at a time."""
     import pytrec_eval
 
@@ -105,32 +107,44 @@ CONTENDERS: dict[str, Contender] = {"ranktilt": ours, "pytrec_eval": trec}
 
 def section(folder: Path, name: str, rounds: int, most: float | None) -> str:
     """Measure both contenders on one collection."""
-    found = alternating(__file__, tuple(CONTENDERS), folder, rounds)
-    one, two = found["ranktilt"], found["pytrec_eval"]
-    made, label = seconds(two["dictionaries"]), "pytrec_eval: 6 measures × 2 groups × 2 runs, means"
+    measured = alternating(__file__, tuple(CONTENDERS), folder, rounds)
+    ours_figures, trec_figures = measured["ranktilt"], measured["pytrec_eval"]
+    dictionary_time, label = (
+        seconds(trec_figures["dictionaries"]),
+        "pytrec_eval: 6 measures × 2 groups × 2 runs, means",
+    )
     rows: list[tuple[str, str, float, float]] = [
         (
             "ranktilt: 6 measures × 3 groups × 2 runs, intervals, tests, twins",
             "–",
-            one["evaluate"],
-            one["peak"],
+            ours_figures["evaluate"],
+            ours_figures["peak"],
         ),
-        (label, made, two["evaluate"], two["peak"]),
+        (label, dictionary_time, trec_figures["evaluate"], trec_figures["peak"]),
     ]
+    trec_time = trec_figures["evaluate"] + trec_figures["dictionaries"]
     lines = [
         f"### {name}, median of {rounds}",
         "",
         table(
             ["contender", "runs as dictionaries", "evaluate", "peak memory"],
-            [[name, made, seconds(time), memory(peak)] for name, made, time, peak in rows],
+            [
+                [name, dictionary_time, seconds(time), memory(peak)]
+                for name, dictionary_time, time, peak in rows
+            ],
         ),
         "",
-        f"- ranktilt / pytrec_eval: {seconds(one['evaluate'] / two['evaluate'])}× (with its dictionaries "
-        f"{seconds(one['evaluate'] / (two['evaluate'] + two['dictionaries']))}×)",
+        "- ranktilt / pytrec_eval: "
+        f"{seconds(ours_figures['evaluate'] / trec_figures['evaluate'])}× (with its dictionaries "
+        f"{seconds(ours_figures['evaluate'] / trec_time)}×)",
     ]
     if most is not None:
-        lines.append(target("evaluation with intervals", one["evaluate"], at_most=most, unit=" s"))
-        lines.append(target("peak memory of ranktilt", one["peak"] / 1e9, at_most=4, unit=" GB"))
+        lines.append(
+            target("evaluation with intervals", ours_figures["evaluate"], at_most=most, unit=" s")
+        )
+        lines.append(
+            target("peak memory of ranktilt", ours_figures["peak"] / 1e9, at_most=4, unit=" GB")
+        )
     return "\n".join(lines)
 
 
@@ -138,30 +152,30 @@ def main() -> None:
     """Measure everything and write the section."""
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = parser.parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
     parts = ["## Evaluation", machine(PACKAGES)]
     with tempfile.TemporaryDirectory() as temporary:
-        parts += _sections(Path(temporary), given)
-    publish("evaluate", "\n\n".join(parts), given)
+        parts += _sections(Path(temporary), args)
+    publish("evaluate", "\n\n".join(parts), args)
 
 
-def _sections(temporary: Path, given: argparse.Namespace) -> Iterator[str]:
-    if given.quick:
+def _sections(temporary: Path, args: argparse.Namespace) -> Iterator[str]:
+    if args.quick:
         yield section(temporary / "quick", TINY.capitalize(), 1, None)
         return
     if nfcorpus() is None:
         yield ABSENT
     else:
         yield section(
-            temporary / "nfcorpus", "NFCorpus, TF-IDF and BM25 (323 queries)", given.rounds, None
+            temporary / "nfcorpus", "NFCorpus, TF-IDF and BM25 (323 queries)", args.rounds, None
         )
     yield section(
         temporary / "generated",
         "Generated, 2 runs × 7,830 queries × 1,000 documents",
-        given.rounds,
+        args.rounds,
         10.0,
     )
 

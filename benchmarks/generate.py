@@ -1,4 +1,5 @@
-"""A generated collection of NQ320K's size: twins of 190 words and queries of about 9, from a Zipf-like vocabulary.
+"""A generated collection of NQ320K's size: twins of 190 words and queries of about 9, from a
+Zipf-like vocabulary.
 
 It stands in for data that cannot be redistributed where only the size and the statistics of words
 matter. What it is made of: 45 % of the words are function words, the others follow Zipf's law over
@@ -33,11 +34,16 @@ def _split(words: str) -> list[str]:
 
 
 FUNCTION = _split(
-    "the of and to in a is was for on as by with that it from at his an be which are he this or were not had has "
-    "also but have their its they after who one been first two when her she into other more than during such some "
-    "there while may then him all about where between however no would over through most later these only will can "
-    "many being under before them both until so if up out since what because well any each same very made did could "
-    "due several around against within another you we do those how i me my your our us why without near among whose"
+    "the of and to in a is was for on as by with that it from at his an be which are he this or "
+    "were not had has "
+    "also but have their its they after who one been first two when her she into other more than "
+    "during such some "
+    "there while may then him all about where between however no would over through most later "
+    "these only will can "
+    "many being under before them both until so if up out since what because well any each same "
+    "very made did could "
+    "due several around against within another you we do those how i me my your our us why without "
+    "near among whose"
 )
 ASKING = _split("who when what where how which why")
 QUESTION = _split("is was did does do are were the of in a to on for from has have by at")
@@ -67,11 +73,11 @@ QUICK = Size(pairs=300, queries=40, vocabulary=5_000)
 
 def forms(count: int, rng: np.random.Generator) -> list[str]:
     """Distinct content words, the frequent ones short; one in 25 is a number."""
-    made: dict[str, None] = {}
+    words: dict[str, None] = {}
     syllables, codas, endings = np.array(SYLLABLES), np.array(CODAS), np.array(ENDINGS)
-    while len(made) < count:
+    while len(words) < count:
         n = count // 4 + 64
-        longest = 2 if len(made) < count // 20 else 4
+        longest = 2 if len(words) < count // 20 else 4
         parts = rng.choice(syllables, size=(n, longest))
         keep = rng.integers(1, longest + 1, size=n)
         ends = np.char.add(rng.choice(codas, size=n), rng.choice(endings, size=n, p=ENDING_SHARE))
@@ -79,12 +85,14 @@ def forms(count: int, rng: np.random.Generator) -> list[str]:
         for row, length, end, number, digit in zip(
             parts, keep, ends, numbers, rng.random(n) < 0.04, strict=True
         ):
-            made.setdefault(str(number) if digit else "".join(row[:length]) + str(end))
-    return [w for w in made if w not in FUNCTION][:count]
+            words.setdefault(str(number) if digit else "".join(row[:length]) + str(end))
+    return [w for w in words if w not in FUNCTION][:count]
 
 
 class Words:
-    """Numbers of words and their probabilities: first the function words, then the content words by rank."""
+    """Numbers of words and their probabilities: first the function words, then the content words by
+    rank.
+    """
 
     def __init__(self, size: Size, seed: int) -> None:
         content = forms(size.vocabulary, np.random.default_rng([seed, 0]))
@@ -103,15 +111,19 @@ class Words:
         return np.searchsorted(self.cumulative, rng.random(count)).clip(max=len(self.names) - 1)
 
     def write(self, words: Ints, marks: Ints, capitals: npt.NDArray[np.bool_]) -> pl.Series:
-        """Texts from rows of word numbers, with 0, 1 or 2 for nothing, a comma or a full stop behind each."""
+        """Texts from rows of word numbers, with 0, 1 or 2 for nothing, a comma or a full stop
+        behind each.
+        """
         rows = (3 * capitals + marks) * len(self.names) + words
         flat = self.written.gather(rows.ravel())
         return flat.reshape(rows.shape).arr.join(" ")
 
 
 def documents(size: Size, seed: int, words: Words) -> tuple[list[pl.Series], list[pl.Series], Ints]:
-    """Texts of both sources in chunks, and the word numbers of those first documents that have a query."""
-    human, llm, asked = [], [], []
+    """Texts of both sources in chunks, and the word numbers of those first documents that have a
+    query.
+    """
+    human, llm, origins = [], [], []
     for start in range(0, size.pairs, CHUNK):
         rng = np.random.default_rng([seed, 1, start])
         shape = (min(CHUNK, size.pairs - start), size.words)
@@ -128,15 +140,17 @@ def documents(size: Size, seed: int, words: Words) -> tuple[list[pl.Series], lis
         )
         human.append(words.write(numbers, marks, capitals))
         llm.append(words.write(rewritten, marks, capitals))
-        asked.append(numbers[: max(size.queries - start, 0)])
-    return human, llm, np.concatenate(asked)
+        origins.append(numbers[: max(size.queries - start, 0)])
+    return human, llm, np.concatenate(origins)
 
 
-def questions(size: Size, seed: int, words: Words, asked: Ints) -> list[str]:
-    """One query for each of the first documents: an asking word, function words and words of the document."""
+def questions(size: Size, seed: int, words: Words, origins: Ints) -> list[str]:
+    """One query for each of the first documents: an asking word, function words and words of the
+    document.
+    """
     rng = np.random.default_rng([seed, 2])
     texts = []
-    for numbers in asked[: size.queries]:
+    for numbers in origins[: size.queries]:
         length = int(rng.integers(size.query_words - 3, size.query_words + 4))
         content = np.unique(numbers[numbers >= len(FUNCTION)])
         taken = rng.choice(content, size=min(-(-length // 2), len(content)), replace=False)
@@ -178,8 +192,8 @@ def collection(size: Size = FULL, *, seed: int = 0, with_text: bool = True) -> r
     number = pl.int_range(size.pairs, eager=True)
     if with_text:
         words = Words(size, seed)
-        human, llm, asked = documents(size, seed, words)
-        texts, queries = [pl.concat(human), pl.concat(llm)], questions(size, seed, words, asked)
+        human, llm, origins = documents(size, seed, words)
+        texts, queries = [pl.concat(human), pl.concat(llm)], questions(size, seed, words, origins)
     else:
         empty = pl.repeat("", size.pairs, eager=True)
         texts, queries = [empty, empty], [""] * size.queries
@@ -205,7 +219,8 @@ def collection(size: Size = FULL, *, seed: int = 0, with_text: bool = True) -> r
 def rankings(
     size: Size, *, seed: int, depth: int = 1000
 ) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    """Offsets, document rows and scores of a run over `collection`: twins near each other, a fifth of them tied.
+    """Offsets, document rows and scores of a run over `collection`: twins near each other, a fifth
+    of them tied.
 
     Half as many pairs as the depth, and a few more, are scored for each query; its own pair scores
     somewhat higher.
@@ -220,8 +235,10 @@ def rankings(
         pair = (query + int(rng.integers(1, stride + 1)) * np.arange(pairs)) % size.pairs
         level = rng.gamma(2.0, 2.0, size=pairs)
         level[0] += 6.0
-        other = np.where(rng.random(pairs) < 0.2, level, level + rng.normal(0.0, 0.5, size=pairs))
-        both = np.concatenate([level, other])
+        second_level = np.where(
+            rng.random(pairs) < 0.2, level, level + rng.normal(0.0, 0.5, size=pairs)
+        )
+        both = np.concatenate([level, second_level])
         best = np.argsort(-both, kind="stable")[:depth]
         docs[query] = np.concatenate([pair, pair + size.pairs])[best]
         scores[query] = both[best]
@@ -230,12 +247,19 @@ def rankings(
 
 def sentences(texts: pl.Series) -> pl.Series:
     """Sentences of texts, as full stops divide them."""
-    found = texts.str.extract_all(r"[^.!?]+[.!?]+").explode().drop_nulls().str.strip_chars()
-    return found.filter(found.str.len_bytes() > 20).unique(maintain_order=True).alias("sentence")
+    pool_sentences = (
+        texts.str.extract_all(r"[^.!?]+[.!?]+").explode().drop_nulls().str.strip_chars()
+    )
+    return (
+        pool_sentences.filter(pool_sentences.str.len_bytes() > 20)
+        .unique(maintain_order=True)
+        .alias("sentence")
+    )
 
 
 def shuffled(pool: pl.Series, count: int, *, words: int = 190, seed: int = 0) -> pl.Series:
-    """Make new documents of sentences drawn from a pool: with real words in their real proportions, of any number.
+    """Make new documents of sentences drawn from a pool: with real words in their real proportions,
+    of any number.
 
     Parameters
     ----------
@@ -248,12 +272,16 @@ def shuffled(pool: pl.Series, count: int, *, words: int = 190, seed: int = 0) ->
     seed : int, optional
         Of every draw; the first documents are the same whatever their number.
     """
-    each = max(round(words / (pool.str.count_matches(" ").mean() + 1)), 1)
-    made = []
+    sentence_count = max(round(words / (pool.str.count_matches(" ").mean() + 1)), 1)
+    parts = []
     for start in range(0, count, CHUNK):
-        drawn = np.random.default_rng([seed, 3, start]).integers(len(pool), size=(CHUNK, each))
-        made.append(pool.gather(drawn[: count - start].ravel()).reshape((-1, each)).arr.join(" "))
-    return pl.concat(made).alias("text")
+        drawn = np.random.default_rng([seed, 3, start]).integers(
+            len(pool), size=(CHUNK, sentence_count)
+        )
+        parts.append(
+            pool.gather(drawn[: count - start].ravel()).reshape((-1, sentence_count)).arr.join(" ")
+        )
+    return pl.concat(parts).alias("text")
 
 
 def main() -> None:
@@ -264,14 +292,14 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a tiny one")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    args = parser.parse_args()
     start = time.perf_counter()
-    made = collection(QUICK if given.quick else FULL, seed=given.seed)
-    if given.folder is not None:
-        rt.save(made, given.folder)
-    print(f"{made!r} in {time.perf_counter() - start:.1f} s")
-    print(made.docs["text"][0][:200])
-    print(*made.queries["text"][:3], sep="\n")
+    texts = collection(QUICK if args.quick else FULL, seed=args.seed)
+    if args.folder is not None:
+        rt.save(texts, args.folder)
+    print(f"{texts!r} in {time.perf_counter() - start:.1f} s")
+    print(texts.docs["text"][0][:200])
+    print(*texts.queries["text"][:3], sep="\n")
 
 
 if __name__ == "__main__":

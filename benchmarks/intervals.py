@@ -262,7 +262,10 @@ def _named_sides(collection: rt.Collection, runs: Sequence[rt.Run], labelings: i
 def _level_line(shares: Sequence[float]) -> str:
     mean, most = float(np.mean(shares)), max(shares)
     met = "met" if most <= 8.5 and 2 <= mean <= 6 else "MISSED"
-    return f"- over all **{mean:.1f} %** (target 2–6 %), at most **{most:.1f} %** (target 8.5 %): {met}"
+    return (
+        f"- over all **{mean:.1f} %** (target 2–6 %), at most **{most:.1f} %** (target 8.5 %): "
+        f"{met}"
+    )
 
 
 # ---- verdicts: one primary question against a table of measures ----------------------------------
@@ -398,14 +401,18 @@ SEQUENTIAL: dict[str, tuple[int, float, int, float | None]] = {
     "labels, 300 queries over 10,000 until 3": (300, 3, 10_000, None),
     "labels, 1,500 queries over 400 until 3": (1500, 3, 400, None),
 }
-"""Queries, until, documents, and the tilt that is planted in lists of drawn documents, which hardly recur."""
+"""Queries, until, documents, and the tilt that is planted in lists of drawn documents, which hardly
+recur.
+"""
 PLANTED = ((0, 0.0), (5, 0.12), (10, 0.235), (20, 0.49))
 for _kind, (_points, _tilt) in product(("labels", "twins"), PLANTED):
     SEQUENTIAL[f"{_kind}, planted {_points} points, until 10"] = (400, 10, 20_000, _tilt)
 
 
 class _Simulated(NamedTuple):
-    """Ranks by documents' quality and a query's noise; where a tilt is planted, lists of documents that it drew."""
+    """Ranks by documents' quality and a query's noise; where a tilt is planted, lists of documents
+    that it drew.
+    """
 
     world: int
     tilt: float | None
@@ -424,7 +431,7 @@ class _Simulated(NamedTuple):
             score = fixed[drawn] + rng.normal(0, 1, len(drawn))
             first = np.argsort(-score)[:LISTS]
             lists.append((drawn[first], score[first]))
-        docs, scores = (np.concatenate(each) for each in zip(*lists, strict=True))
+        docs, scores = (np.concatenate(parts) for parts in zip(*lists, strict=True))
         return rt.Run(
             collection.queries["id"].to_list(),
             LISTS * np.arange(len(lists) + 1),
@@ -435,13 +442,15 @@ class _Simulated(NamedTuple):
 
 
 def sequential_section(plan: Plan, args: argparse.Namespace) -> str:
-    """Count what sequential audits decide where a coin tossed the labels, and where a tilt was planted."""
+    """Count what sequential audits decide where a coin tossed the labels, and where a tilt was
+    planted.
+    """
     from ranktilt.auditing.sequential import decided
 
     rows = []
     for name, (queries, until, number, tilt) in SEQUENTIAL.items():
         say(f"sequential: {name}")
-        asked = pl.DataFrame({"id": [str(n) for n in range(queries)], "text": "?"})
+        queries_frame = pl.DataFrame({"id": [str(n) for n in range(queries)], "text": "?"})
         none = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64})
         ends: list[list[tuple[str, int]]] = [[], []]
         for world in range(plan.labelings):
@@ -451,28 +460,31 @@ def sequential_section(plan: Plan, args: argparse.Namespace) -> str:
                 coin[1::2] = 1 - coin[::2]
                 docs = docs.with_columns(origin=pl.Series((ids - ids % 2).astype(str)))
             labelled = docs.with_columns(source=pl.Series(np.where(coin, "a", "b")))
-            found = rt.sequential_audit(
-                rt.Collection(labelled, asked, none), _Simulated(world, tilt), until, seed=world
+            sequential = rt.sequential_audit(
+                rt.Collection(labelled, queries_frame, none),
+                _Simulated(world, tilt),
+                until,
+                seed=world,
             )
             alone = [
-                look._replace(low=look.query_low, high=look.query_high) for look in found.looks
+                look._replace(low=look.query_low, high=look.query_high) for look in sequential.looks
             ]
-            for looks, end in zip((found.looks, alone), ends, strict=True):
+            for looks, end in zip((sequential.looks, alone), ends, strict=True):
                 last = next(
                     (
                         look
                         for look in looks
-                        if decided(look, until / 100, found.variation) != "inconclusive"
+                        if decided(look, until / 100, sequential.variation) != "inconclusive"
                     ),
                     looks[-1],
                 )
-                end.append((decided(last, until / 100, found.variation), last.queries))
+                end.append((decided(last, until / 100, sequential.variation), last.queries))
         cells = []
         for end in ends:
             decisions, lengths = zip(*end, strict=True)
             cells += [
-                f"{100 * decisions.count(what) / plan.labelings:.1f} %"
-                for what in ("tilted", "level")
+                f"{100 * decisions.count(decision) / plan.labelings:.1f} %"
+                for decision in ("tilted", "level")
             ]
             cells.append(f"{np.median(lengths):.0f}")
         rows.append([name, *cells])

@@ -46,12 +46,16 @@ ROUNDING = 1e-9
 
 
 def agreement(folder: Path, judges: int) -> tuple[float, int]:
-    """Seconds of an audit of so many judges, and the pairs that each graded; reading the files counts."""
+    """Seconds of an audit of so many judges, and the pairs that each graded; reading the files
+    counts.
+    """
     files = sorted(path for path in folder.glob("*.qrels.gz") if "human" not in path.name)
-    named = {f"{files[n % len(files)].name} {n}": files[n % len(files)] for n in range(judges)}
+    judge_files = {
+        f"{files[n % len(files)].name} {n}": files[n % len(files)] for n in range(judges)
+    }
     start = time.perf_counter()
-    found = judge(named, folder / "human.qrels.gz")
-    return time.perf_counter() - start, max(row.pairs for row in found.overall)
+    result = judge(judge_files, folder / "human.qrels.gz")
+    return time.perf_counter() - start, max(row.pairs for row in result.overall)
 
 
 def systems(runs: int, queries: int) -> float:
@@ -64,17 +68,17 @@ def systems(runs: int, queries: int) -> float:
         grade=pl.Series(grades)
     )
     noisy = np.clip(grades + rng.integers(-1, 2, len(grades)), 0, 3)
-    given = []
+    scored_runs = []
     for number in range(runs):
         scores = grades + rng.normal(0, 1 + number / runs, len(grades))
         rows = frame.select("query_id", "doc_id", score=pl.Series(scores))
-        given.append(Run.from_frame(rows, spec={"ranker": f"run{number}"}))
+        scored_runs.append(Run.from_frame(rows, spec={"ranker": f"run{number}"}))
     families = {f"run{number}": "even" if number % 2 == 0 else "odd" for number in range(runs)}
     start = time.perf_counter()
     judge(
         {"noisy": frame.with_columns(grade=pl.Series(noisy))},
         frame,
-        runs=given,
+        runs=scored_runs,
         families=families,
         human_sample=docs * queries // 4,
     )
@@ -82,7 +86,8 @@ def systems(runs: int, queries: int) -> float:
 
 
 def covered(draws: int) -> tuple[list[list[str]], float, float]:
-    """A row for each judge and preference, and the share without a preference for which one is shown.
+    """A row for each judge and preference, and the share without a preference for which one is
+    shown.
 
     The third is the largest share of draws in which p is below .05 but the interval holds 0, or the
     reverse.
@@ -90,32 +95,44 @@ def covered(draws: int) -> tuple[list[list[str]], float, float]:
     sys.path.insert(0, str(ROOT))
     from tests.judging.judged import MEMBER, WORLDS, world
 
-    rows, shown, disagreed = [], [], []
-    for kind, how in WORLDS.items():
+    rows, shown_rows, disagreed = [], [], []
+    for kind, options in WORLDS.items():
         for preference in (0.0, 0.05, 0.15):
-            found = [
-                family_difference(*world(seed, preference, **how), MEMBER) for seed in range(draws)
+            differences = [
+                family_difference(*world(seed, preference, **options), MEMBER)
+                for seed in range(draws)
             ]
-            held = float(np.mean([one.low <= preference <= one.high for one in found]))
-            sided = 100 * np.mean([one.p < 0.05 for one in found])
+            coverage = float(
+                np.mean(
+                    [difference.low <= preference <= difference.high for difference in differences]
+                )
+            )
+            sided = 100 * np.mean([difference.p < 0.05 for difference in differences])
             disagreed.append(
-                100 * np.mean([(one.p < 0.05) is (one.low <= 0 <= one.high) for one in found])
+                100
+                * np.mean(
+                    [
+                        (difference.p < 0.05) is (difference.low <= 0 <= difference.high)
+                        for difference in differences
+                    ]
+                )
             )
             plain, value = (
-                float(np.mean([getattr(one, name) for one in found])) for name in ("plain", "value")
+                float(np.mean([getattr(difference, name) for difference in differences]))
+                for name in ("plain", "value")
             )
-            shown += [sided] if preference == 0 else []
+            shown_rows += [sided] if preference == 0 else []
             numbers = [f"{sided:.1f} %", f"{value:+.3f}", f"{plain:+.3f}"]
             rows.append(
                 [
                     kind,
                     f"{preference:g}",
-                    f"{100 * held:.1f} %",
-                    coverage_verdict(held, draws),
+                    f"{100 * coverage:.1f} %",
+                    coverage_verdict(coverage, draws),
                     *numbers,
                 ]
             )
-    return rows, float(np.mean(shown)), float(max(disagreed))
+    return rows, float(np.mean(shown_rows)), float(max(disagreed))
 
 
 def coverage_verdict(share: float, draws: int) -> str:
@@ -152,7 +169,9 @@ JUDGES_OF_ORDER = {
 }
 SIZES_OF_ORDER = ((10, 53), (10, 200), (30, 100), (63, 53))
 FAULTLESS = "a judge with the human order"
-"""Its coefficients are 1: noise alone makes both orders differ, and no resampling tells how much less without it."""
+"""Its coefficients are 1: noise alone makes both orders differ, and no resampling tells how much
+less without it.
+"""
 SIZES_OF_FAULTLESS = ((10, 53), (30, 100))
 ORDER_RESAMPLES = 400
 COEFFICIENTS: dict[str, tuple[Callable[[Floats, Floats], Floats], float]] = {
@@ -164,7 +183,9 @@ COEFFICIENTS: dict[str, tuple[Callable[[Floats, Floats], Floats], float]] = {
 
 
 def order_world(seed: int, systems: int, queries: int, judge: Judge) -> OrderWorld:
-    """Draw systems whose values differ by .08 (the good ones by .013), and queries that disturb them by .15."""
+    """Draw systems whose values differ by .08 (the good ones by .013), and queries that disturb
+    them by .15.
+    """
     rng = np.random.default_rng([seed, systems, queries])
     human_quality = 0.5 + rng.normal(0, 0.08, systems)
     is_good = np.arange(systems) < judge.good_systems * systems
@@ -211,7 +232,9 @@ def order_row(kind: str, systems: int, queries: int, draws: int) -> list[str]:
 
 
 def tie_free_coefficients(human: Floats, judged: Floats) -> dict[str, Floats]:
-    """Compute all coefficients of many orders without ties, some ten times as fast as where ties may come."""
+    """Compute all coefficients of many orders without ties, some ten times as fast as where ties
+    may come.
+    """
     resamples, systems = human.shape
     above_both = np.empty((resamples, systems))
     for start, stop in blocks(resamples, systems**2, 1 << 18):
@@ -246,7 +269,9 @@ CORRELATIONS = (0.3, 0.6, 0.9)
 
 
 def few_labels_row(labels: int, draws: int) -> list[str]:
-    """Count how often prediction-powered intervals hold the mean of values that are cut off at 0 and 1."""
+    """Count how often prediction-powered intervals hold the mean of values that are cut off at 0
+    and 1.
+    """
     grid = special.ndtri((np.arange(100_000) + 0.5) / 100_000)
     truth = float(_cut_off(grid, 0.45, 0.28).mean())
     row = [f"{labels}"]
@@ -255,8 +280,8 @@ def few_labels_row(labels: int, draws: int) -> list[str]:
         for seed in range(draws):
             rng = np.random.default_rng([seed, labels, int(10 * correlation)])
             human = rng.normal(0, 1, LABELLED_QUERIES)
-            own = np.sqrt(1 - correlation**2) * rng.normal(0, 1, LABELLED_QUERIES)
-            judged = _cut_off(correlation * human + own, 0.6, 0.22)
+            noise = np.sqrt(1 - correlation**2) * rng.normal(0, 1, LABELLED_QUERIES)
+            judged = _cut_off(correlation * human + noise, 0.6, 0.22)
             powered = powered_mean(
                 _cut_off(human[:labels], 0.45, 0.28), judged[:labels], judged[labels:]
             )
@@ -276,20 +301,23 @@ def _cut_off(normal: Floats, mean: float, spread: float) -> Floats:
 
 def main() -> None:
     """Measure, simulate, and write the section."""
-    given = arguments(__doc__ or "").parse_args()
+    args = arguments(__doc__ or "").parse_args()
     folder, lines = shared("llm-judges"), list[str]()
     if folder is not None:
-        seconds, pairs = agreement(folder, 3 if given.quick else JUDGES)
+        seconds, pairs = agreement(folder, 3 if args.quick else JUDGES)
         lines.append(
             target(
                 f"{JUDGES} judges × {pairs:,} pairs, with intervals", seconds, at_most=5, unit=" s"
             )
         )
-    compared = systems(*((6, 20) if given.quick else (SYSTEMS, QUERIES)))
-    what = f"{SYSTEMS} systems × {QUERIES} queries under two judges: order, pairs, families, few labels"
-    lines.append(target(what, compared, at_most=20, unit=" s"))
-    draws = 50 if given.quick else DRAWS
-    rows, shown, disagreed = covered(draws)
+    compared = systems(*((6, 20) if args.quick else (SYSTEMS, QUERIES)))
+    title = (
+        f"{SYSTEMS} systems × {QUERIES} queries under two judges: order, pairs, families, few "
+        "labels"
+    )
+    lines.append(target(title, compared, at_most=20, unit=" s"))
+    draws = 50 if args.quick else DRAWS
+    rows, shown_rows, disagreed = covered(draws)
     header = [
         "judge",
         "preference",
@@ -300,12 +328,12 @@ def main() -> None:
         "plain difference",
     ]
     orders = []
-    for systems_count, queries in SIZES_OF_ORDER[:1] if given.quick else SIZES_OF_ORDER:
+    for systems_count, queries in SIZES_OF_ORDER[:1] if args.quick else SIZES_OF_ORDER:
         for kind in JUDGES_OF_ORDER:
             say(f"order: {systems_count} systems, {queries} queries, {kind}")
             orders.append(order_row(kind, systems_count, queries, draws))
     faultless = []
-    for systems_count, queries in SIZES_OF_FAULTLESS[:1] if given.quick else SIZES_OF_FAULTLESS:
+    for systems_count, queries in SIZES_OF_FAULTLESS[:1] if args.quick else SIZES_OF_FAULTLESS:
         faultless.append(order_row(FAULTLESS, systems_count, queries, draws))
     few = []
     for labels in LABELS:
@@ -320,19 +348,21 @@ def main() -> None:
         "\n".join(lines),
         f"Preference for a family, {draws:,} simulated worlds a row. {target_note}",
         table(header, rows),
-        target("shown without a preference", shown, at_most=6, unit=" %")
+        target("shown without a preference", shown_rows, at_most=6, unit=" %")
         + "\n"
         + target("interval and p disagree, at most", disagreed, at_most=3, unit=" %"),
-        f"Orders of systems: how often the interval of a coefficient holds that of what systems are worth, {draws:,} "
+        "Orders of systems: how often the interval of a coefficient holds that of what systems "
+        f"are worth, {draws:,} "
         f"draws a row of systems, judge and queries, {ORDER_RESAMPLES} resamples.",
         table(["judge", "systems", "queries", *COEFFICIENTS], orders),
         "The limit of these intervals, where the truth is 1:",
         table(["judge", "systems", "queries", *COEFFICIENTS], faultless),
-        f"Few labels: how often the interval of a prediction-powered mean holds the truth, {draws:,} draws of "
+        "Few labels: how often the interval of a prediction-powered mean holds the truth, "
+        f"{draws:,} draws of "
         f"{LABELLED_QUERIES} queries each.",
         table(["labelled queries", *correlations], few),
     ]
-    publish("judges", "\n\n".join(text), given)
+    publish("judges", "\n\n".join(text), args)
 
 
 if __name__ == "__main__":

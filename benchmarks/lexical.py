@@ -56,7 +56,7 @@ MEASURES = ("ndcg_cut.1,3,5", "map_cut.1,3,5")
 Tokenizer = Callable[[str], list[str]]
 
 
-def prepare(folder: Path, given: argparse.Namespace) -> Measured:
+def prepare(folder: Path, args: argparse.Namespace) -> Measured:
     """Write the collection that all contenders read into a BEIR folder."""
     import generate
 
@@ -72,8 +72,10 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     return {}
 
 
-def ours_audit(folder: Path, given: argparse.Namespace) -> Measured:
-    """Audit two lexical rankers that share their tokens, from the loaded collection to the table."""
+def ours_audit(folder: Path, args: argparse.Namespace) -> Measured:
+    """Audit two lexical rankers that share their tokens, from the loaded collection to the
+    table.
+    """
     import ranktilt as rt
     from ranktilt.auditing.audit import audit
     from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
@@ -92,7 +94,7 @@ def ours_audit(folder: Path, given: argparse.Namespace) -> Measured:
     return watch.parts
 
 
-def ours_search(folder: Path, given: argparse.Namespace) -> Measured:
+def ours_search(folder: Path, args: argparse.Namespace) -> Measured:
     """Tokenize and index in one go, then search with BM25."""
     import ranktilt as rt
     from ranktilt.rankers.lexical.bm25 import BM25
@@ -109,13 +111,13 @@ def ours_search(folder: Path, given: argparse.Namespace) -> Measured:
     return {**watch.parts, "queries": len(run.queries)}
 
 
-def bm25s_pass(folder: Path, given: argparse.Namespace) -> Measured:
+def bm25s_pass(folder: Path, args: argparse.Namespace) -> Measured:
     """Run bm25s once over everything: stop words, Porter stemmer, numpy backend."""
     import bm25s
     import Stemmer
 
     docs, queries, _ = read_folder(folder)
-    texts, asked = list(docs.values()), list(queries.values())
+    texts, query_texts = list(docs.values()), list(queries.values())
     watch, stemmer = Watch(), Stemmer.Stemmer("porter")
     with watch("tokenize"):
         tokens = bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
@@ -123,14 +125,18 @@ def bm25s_pass(folder: Path, given: argparse.Namespace) -> Measured:
         index = bm25s.BM25(method="lucene", k1=1.2, b=0.75, backend="numpy")
         index.index(tokens, show_progress=False)
     with watch("search"):
-        questions = bm25s.tokenize(asked, stopwords="en", stemmer=stemmer, show_progress=False)
+        questions = bm25s.tokenize(
+            query_texts, stopwords="en", stemmer=stemmer, show_progress=False
+        )
         depth = min(DEPTH, len(texts))
         index.retrieve(questions, k=depth, show_progress=False, backend_selection="numpy")
     return watch.parts
 
 
-def rank_bm25_audit(folder: Path, given: argparse.Namespace) -> Measured:
-    """Follow the papers' code: NLTK's words, rank_bm25 query by query, pytrec_eval for each source; one ranker."""
+def rank_bm25_audit(folder: Path, args: argparse.Namespace) -> Measured:
+    """Follow the papers' code: NLTK's words, rank_bm25 query by query, pytrec_eval for each source;
+    one ranker.
+    """
     import pytrec_eval  # noqa: F401
     from rank_bm25 import BM25Okapi
 
@@ -150,8 +156,10 @@ def rank_bm25_audit(folder: Path, given: argparse.Namespace) -> Measured:
     return watch.parts
 
 
-def rank_bm25_search(folder: Path, given: argparse.Namespace) -> Measured:
-    """Time rank_bm25 on a sample of queries over the whole index, NLTK on a sample of documents, and scale."""
+def rank_bm25_search(folder: Path, args: argparse.Namespace) -> Measured:
+    """Time rank_bm25 on a sample of queries over the whole index, NLTK on a sample of documents,
+    and scale.
+    """
     from rank_bm25 import BM25Okapi
 
     docs, queries, _ = read_folder(folder)
@@ -164,13 +172,13 @@ def rank_bm25_search(folder: Path, given: argparse.Namespace) -> Measured:
         tokens = [[w for w in text.split() if w not in stop] for text in docs.values()]
     with watch("index"):
         index = BM25Okapi(tokens)
-    asked = list(islice(queries.values(), SAMPLED_QUERIES))
+    query_texts = list(islice(queries.values(), SAMPLED_QUERIES))
     with watch("search"):
-        for text in asked:
+        for text in query_texts:
             _best(index, nltk_words(text))
     parts = watch.parts
     parts["tokenize"] *= len(docs) / len(sample)
-    parts["search"] *= len(queries) / len(asked)
+    parts["search"] *= len(queries) / len(query_texts)
     return parts
 
 
@@ -240,7 +248,7 @@ def _total(measured: Measured) -> float:
     return sum(measured.get(part, 0.0) for part in PARTS)
 
 
-def _rows(found: dict[str, Measured]) -> list[list[str]]:
+def _rows(measured: dict[str, Measured]) -> list[list[str]]:
     return [
         [
             LABELS[name],
@@ -248,15 +256,15 @@ def _rows(found: dict[str, Measured]) -> list[list[str]]:
             seconds(_total(m)),
             memory(m["peak"]),
         ]
-        for name, m in found.items()
+        for name, m in measured.items()
     ]
 
 
 def audit_section(folder: Path, name: str, rounds: int) -> str:
     """Measure the whole audit and say how it stands to one pass of bm25s."""
-    found = alternating(__file__, ("ranktilt-audit", "bm25s", "rank_bm25-audit"), folder, rounds)
-    ours, peer, papers = (_total(m) for m in found.values())
-    load = found["ranktilt-audit"]["load"]
+    measured = alternating(__file__, ("ranktilt-audit", "bm25s", "rank_bm25-audit"), folder, rounds)
+    ours, peer, papers = (_total(m) for m in measured.values())
+    load = measured["ranktilt-audit"]["load"]
     return "\n".join(
         [
             f"## Whole lexical audit: {name}",
@@ -265,11 +273,15 @@ def audit_section(folder: Path, name: str, rounds: int) -> str:
             "",
             f"Seconds, median of {rounds}, contenders taking turns:",
             "",
-            table(["contender", *PARTS, "total", "peak memory"], _rows(found)),
+            table(["contender", *PARTS, "total", "peak memory"], _rows(measured)),
             "",
             target("whole audit / one bm25s pass", ours / peer, at_most=2, unit="×"),
-            f"- rank_bm25 + pytrec_eval for one ranker / whole audit of two: {seconds(papers / ours)}×",
-            f"- not counted: imports; reading the collection ({seconds(load)} s for ranktilt); ranktilt indexes while "
+            (
+                "- rank_bm25 + pytrec_eval for one ranker / whole audit of two: "
+                f"{seconds(papers / ours)}×"
+            ),
+            f"- not counted: imports; reading the collection ({seconds(load)} s for ranktilt); "
+            "ranktilt indexes while "
             "it tokenizes",
         ]
     )
@@ -277,14 +289,14 @@ def audit_section(folder: Path, name: str, rounds: int) -> str:
 
 def size_section(folder: Path, name: str) -> str:
     """Measure tokenizing, indexing and searching at size."""
-    found = {}
+    measured = {}
     for contender in ("ranktilt", "bm25s", "rank_bm25", "ranktilt-audit"):
         say(f"{name}: {contender}")
-        found[contender] = fresh(__file__, contender, folder)
-    whole = found.pop("ranktilt-audit")
-    ours, fast, slow = found.values()
-    each = ", ".join(
-        f"{n} {seconds(1000 * m['search'] / ours['queries'])} ms" for n, m in found.items()
+        measured[contender] = fresh(__file__, contender, folder)
+    audit_figures = measured.pop("ranktilt-audit")
+    ours, fast, slow = measured.values()
+    times_per_query = ", ".join(
+        f"{n} {seconds(1000 * m['search'] / ours['queries'])} ms" for n, m in measured.items()
     )
     by_space = slow["split"] + slow["index"] + slow["search"]
     return "\n".join(
@@ -297,10 +309,10 @@ def size_section(folder: Path, name: str) -> str:
             "",
             table(
                 ["contender", *PARTS[:3], "total", "peak memory"],
-                [[*r[:4], *r[5:]] for r in _rows(found)],
+                [[*r[:4], *r[5:]] for r in _rows(measured)],
             ),
             "",
-            f"- a query: {each}",
+            f"- a query: {times_per_query}",
             target(
                 "search, against rank_bm25", slow["search"] / ours["search"], at_least=150, unit="×"
             ),
@@ -310,16 +322,22 @@ def size_section(folder: Path, name: str) -> str:
                 at_least=40,
                 unit="×",
             ),
-            f"- the same with rank_bm25's words split on white space ({seconds(slow['split'])} s) instead of by NLTK: "
+            f"- the same with rank_bm25's words split on white space ({seconds(slow['split'])} s) "
+            "instead of by NLTK: "
             f"{seconds(by_space / _total(ours))}×",
-            f"- against bm25s: search {seconds(fast['search'] / ours['search'])}×, tokenize + index + search "
+            f"- against bm25s: search {seconds(fast['search'] / ours['search'])}×, tokenize + "
+            "index + search "
             f"{seconds(_total(fast) / _total(ours))}×",
             target("peak memory of ranktilt", ours["peak"] / 1e9, at_most=4, unit=" GB"),
-            f"- the whole audit here (TF-IDF and BM25, 6 measures, 10,000 resamples): {seconds(_total(whole))} s, "
-            f"{memory(whole['peak'])}",
-            f"- rank_bm25: {SAMPLED_QUERIES} queries over the whole index and NLTK on {SAMPLED_DOCUMENTS:,} documents, "
-            "scaled to all; its index is made from words split on white space without NLTK's stop words",
-            f"- not counted: imports; reading the collection ({seconds(ours['load'])} s for ranktilt); texts are in "
+            "- the whole audit here (TF-IDF and BM25, 6 measures, 10,000 resamples): "
+            f"{seconds(_total(audit_figures))} s, "
+            f"{memory(audit_figures['peak'])}",
+            f"- rank_bm25: {SAMPLED_QUERIES} queries over the whole index and NLTK on "
+            f"{SAMPLED_DOCUMENTS:,} documents, "
+            "scaled to all; its index is made from words split on white space without NLTK's stop "
+            "words",
+            f"- not counted: imports; reading the collection ({seconds(ours['load'])} s for "
+            "ranktilt); texts are in "
             "every peak; ranktilt indexes while it tokenizes, and writes the index to disk",
         ]
     )
@@ -330,31 +348,31 @@ def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="of the whole audit")
     parser.add_argument("--only", choices=("nfcorpus", "nq"), help="one of the two collections")
-    given = parser.parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = parser.parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
     with tempfile.TemporaryDirectory() as temporary:
-        if given.only != "nq":
-            publish("lexical-audit", _audit(Path(temporary), given), given)
-        if given.only != "nfcorpus":
-            publish("lexical-size", _size(Path(temporary), given), given)
+        if args.only != "nq":
+            publish("lexical-audit", _audit(Path(temporary), args), args)
+        if args.only != "nfcorpus":
+            publish("lexical-size", _size(Path(temporary), args), args)
 
 
-def _audit(temporary: Path, given: argparse.Namespace) -> str:
-    if given.quick:
+def _audit(temporary: Path, args: argparse.Namespace) -> str:
+    if args.quick:
         fresh(__file__, "prepare", temporary / "quick")
         return audit_section(temporary / "quick", TINY, 1)
     if nfcorpus() is None:
         return f"## Whole lexical audit\n\n{ABSENT}"
     fresh(__file__, "prepare", temporary / "nfcorpus")
     return audit_section(
-        temporary / "nfcorpus", "NFCorpus (2 × 3,633 documents, 323 queries)", given.rounds
+        temporary / "nfcorpus", "NFCorpus (2 × 3,633 documents, 323 queries)", args.rounds
     )
 
 
-def _size(temporary: Path, given: argparse.Namespace) -> str:
-    if given.quick:
+def _size(temporary: Path, args: argparse.Namespace) -> str:
+    if args.quick:
         fresh(__file__, "prepare", temporary / "quick")
         return size_section(temporary / "quick", TINY)
     say("generating")

@@ -1,4 +1,6 @@
-"""Loading 100,000 documents of 200 words beside polars' reader and beside Python's json, with peak memory."""
+"""Loading 100,000 documents of 200 words beside polars' reader and beside Python's json, with peak
+memory.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from common import (
 PACKAGES = ("ranktilt", "polars", "orjson")
 
 
-def prepare(folder: Path, given: argparse.Namespace) -> Measured:
+def prepare(folder: Path, args: argparse.Namespace) -> Measured:
     """Write the collection."""
     import generate
 
@@ -44,7 +46,7 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     return {"bytes": (folder / "corpus.jsonl").stat().st_size}
 
 
-def ours(folder: Path, given: argparse.Namespace) -> Measured:
+def ours(folder: Path, args: argparse.Namespace) -> Measured:
     """Load the whole collection, every line checked."""
     import ranktilt as rt
     from ranktilt.data.load import load
@@ -56,7 +58,7 @@ def ours(folder: Path, given: argparse.Namespace) -> Measured:
     return {**watch.parts, "memory": peak_memory() - before}
 
 
-def polars(folder: Path, given: argparse.Namespace) -> Measured:
+def polars(folder: Path, args: argparse.Namespace) -> Measured:
     """Let polars read the documents, unchecked."""
     import polars as pl
 
@@ -66,7 +68,7 @@ def polars(folder: Path, given: argparse.Namespace) -> Measured:
     return {**watch.parts, "memory": peak_memory() - before, "documents": frame.height}
 
 
-def plain(folder: Path, given: argparse.Namespace) -> Measured:
+def plain(folder: Path, args: argparse.Namespace) -> Measured:
     """Read the documents into dictionaries, as the BEIR package does."""
 
     def lines() -> Iterator[dict[str, str]]:
@@ -94,17 +96,17 @@ LABELS = {
 
 def main() -> None:
     """Measure and write the section."""
-    given = arguments(__doc__.splitlines()[0]).parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = arguments(__doc__.splitlines()[0]).parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / ("quick" if given.quick else "documents")
+        folder = Path(temporary) / ("quick" if args.quick else "documents")
         size = fresh(__file__, "prepare", folder)["bytes"]
-        found = alternating(__file__, tuple(LABELS), folder, 1 if given.quick else 5)
+        measured = alternating(__file__, tuple(LABELS), folder, 1 if args.quick else 5)
     rows = [
         [LABELS[n], seconds(m["load"]), memory(m["memory"]), f"{m['memory'] / size:.2f}×"]
-        for n, m in found.items()
+        for n, m in measured.items()
     ]
     lines = [
         "## Loading",
@@ -113,17 +115,17 @@ def main() -> None:
         table(["contender", "seconds", "memory added", "× the file's size"], rows),
         "\n".join(
             [
-                target("loading", found["ranktilt"]["load"], at_most=1, unit=" s"),
+                target("loading", measured["ranktilt"]["load"], at_most=1, unit=" s"),
                 target(
                     "memory over the file's size",
-                    found["ranktilt"]["memory"] / size,
+                    measured["ranktilt"]["memory"] / size,
                     at_most=2.5,
                     unit="×",
                 ),
             ]
         ),
     ]
-    publish("load", "\n\n".join(lines), given)
+    publish("load", "\n\n".join(lines), args)
 
 
 if __name__ == "__main__":

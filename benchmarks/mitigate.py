@@ -1,4 +1,5 @@
-"""What a correction at inference adds to a search of 100,000 documents, and how long a whole bench takes.
+"""What a correction at inference adds to a search of 100,000 documents, and how long a whole bench
+takes.
 
 The vectors are random and lie in a file that is mapped, as those of the cache do. Plain searches,
 searches without a direction and corrections of the lists take turns in one process. Perplexities
@@ -52,7 +53,9 @@ LABELS = {
 
 
 def collection_of(count: int) -> rt.Collection:
-    """Twins of a few words: corrections of lists read their sources and perplexities, not their length."""
+    """Twins of a few words: corrections of lists read their sources and perplexities, not their
+    length.
+    """
     import polars as pl
 
     import ranktilt as rt
@@ -115,7 +118,7 @@ def offset(folder: Path) -> Correction:
     return Offset(fit=str(fit.save(folder / "offset.json")))
 
 
-def corrections(folder: Path, given: argparse.Namespace) -> Measured:
+def corrections(folder: Path, args: argparse.Namespace) -> Measured:
     """Search, search without a direction, and correct the lists, in turns; medians of each."""
     import ranktilt as rt
     from ranktilt.rankers.dense.direction import Direction
@@ -133,19 +136,22 @@ def corrections(folder: Path, given: argparse.Namespace) -> Measured:
         "length": 1.0,
     }
     vector = np.full(documents.shape[1], documents.shape[1] ** -0.5)
-    file = Direction(vector, {**known, "random_length": 1.0}, ()).save(folder / "direction.json")
+    file = Direction(vector=vector, spec={**known, "random_length": 1.0}, origins=()).save(
+        folder / "direction.json"
+    )
     after = {"causal": causal(folder, collection), "offset": offset(folder)}
     rounds = list[Measured]()
-    for _ in range(1 + (1 if given.quick else ROUNDS)):  # the first warms up
+    for _ in range(1 + (1 if args.quick else ROUNDS)):  # the first warms up
         watch = Watch()
         with watch("search"):
-            found = list(search(queries, documents, DEPTH, cosine=True, label=""))
+            results = list(search(queries, documents, DEPTH, cosine=True, label=""))
         with watch("projection"):
             project = partial(Direction.load(file).remove, strength=1.0)
             list(search(queries, documents, DEPTH, cosine=True, label="", project=project))
-        best = [np.argsort(-scores, kind="stable") for _, scores in found]
+        best = [np.argsort(-scores, kind="stable") for _, scores in results]
         lists = [
-            (rows[order], scores[order]) for (rows, scores), order in zip(found, best, strict=True)
+            (rows[order], scores[order])
+            for (rows, scores), order in zip(results, best, strict=True)
         ]
         ends = np.cumsum([0, *(len(rows) for rows, _ in lists)])
         parts = [np.concatenate(column) for column in zip(*lists, strict=True)]
@@ -154,7 +160,10 @@ def corrections(folder: Path, given: argparse.Namespace) -> Measured:
             with watch(name):
                 correction.rank(collection, run)
         rounds.append(watch.parts)
-    return {part: statistics.median(one[part] for one in rounds[1:]) for part in rounds[0]}
+    return {
+        part: statistics.median(seconds_of_round[part] for seconds_of_round in rounds[1:])
+        for part in rounds[0]
+    }
 
 
 CONTENDERS: dict[str, Contender] = {"vectors": prepare_vectors, "corrections": corrections}
@@ -163,14 +172,14 @@ CONTENDERS: dict[str, Contender] = {"vectors": prepare_vectors, "corrections": c
 def section(folder: Path, *, quick: bool) -> str:
     """Measure what each correction adds."""
     size, dimensions = (QUICK, QUICK_DIMENSIONS) if quick else (SIZE, DIMENSIONS)
-    place, options = folder / f"vectors-{size}", ["--quick"] if quick else []
-    fresh(__file__, "vectors", place, *options)
-    found = fresh(__file__, "corrections", place, *options)
-    plain = found["search"]
+    vectors_folder, options = folder / f"vectors-{size}", ["--quick"] if quick else []
+    fresh(__file__, "vectors", vectors_folder, *options)
+    measured = fresh(__file__, "corrections", vectors_folder, *options)
+    plain = measured["search"]
     added = {
-        "projection": found["projection"] - plain,
-        "causal": found["causal"],
-        "offset": found["offset"],
+        "projection": measured["projection"] - plain,
+        "causal": measured["causal"],
+        "offset": measured["offset"],
     }
     rows = [["dense search", seconds(plain), ""]]
     rows += [
@@ -195,9 +204,9 @@ def section(folder: Path, *, quick: bool) -> str:
     )
 
 
-def whole(given: argparse.Namespace) -> str:
+def whole_command(args: argparse.Namespace) -> str:
     """Measure the whole command: read, search, fit, correct, audit and write the page."""
-    with nfcorpus_or_tiny(given) as (folder, where, absent):
+    with nfcorpus_or_tiny(args) as (folder, where, absent):
         data, ranker, methods = nfcorpus(), "dense:minilm", METHODS
         if where == TINY or data is None:
             import ranktilt as rt
@@ -205,7 +214,7 @@ def whole(given: argparse.Namespace) -> str:
             data, ranker, methods = folder / "data", "bm25", METHODS[2:]
             rt.save(generate.collection(generate.QUICK), data)
         texts = ["causal(force=true)" if method == "causal" else method for method in methods]
-        named = [part for text in texts for part in ("--method", text)]
+        method_options = [part for text in texts for part in ("--method", text)]
         command = [
             "mitigate",
             str(data),
@@ -213,7 +222,7 @@ def whole(given: argparse.Namespace) -> str:
             ranker,
             "-m",
             "nDCG@5",
-            *named,
+            *method_options,
             "--save-ranker",
             str(folder / "mitigated"),
             "-o",
@@ -224,23 +233,24 @@ def whole(given: argparse.Namespace) -> str:
         ]
         ranktilt(*command)  # fills the cache of vectors
         taken = ranktilt(*command)
-    text = f"whole bench of {len(methods)} methods × {STRENGTHS} strengths, {where}, {ranker}, vectors cached"
+    text = (
+        f"whole bench of {len(methods)} methods × {STRENGTHS} strengths, {where}, {ranker}, "
+        "vectors cached"
+    )
     return "\n".join([*absent, target(text, taken, at_most=60, unit=" s")])
 
 
 def main() -> None:
     """Measure and write the section."""
     parser = arguments(__doc__.splitlines()[0])
-    given = parser.parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = parser.parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
     with tempfile.TemporaryDirectory() as temporary:
-        found = section(Path(temporary), quick=given.quick)
-    found = f"{found}\n\n{whole(given)}"
-    publish(
-        "mitigate", "\n\n".join(["## Corrections at inference", machine(PACKAGES), found]), given
-    )
+        text = section(Path(temporary), quick=args.quick)
+    text = f"{text}\n\n{whole_command(args)}"
+    publish("mitigate", "\n\n".join(["## Corrections at inference", machine(PACKAGES), text]), args)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""How often the bench's sentence is true: simulated rankers that favour one side by a known amount, levelled afresh.
+"""How often the bench's sentence is true: simulated rankers that favour one side by a known amount,
+levelled afresh.
 
 Each simulation draws a tilt, queries to fit on, to select by and to test on, and asks the bench for
 the smallest correction that is level within ±20 points at a loss of at most three points of
@@ -42,17 +43,17 @@ def levelled(seed: int, folder: Path, *, tilted: bool = True) -> tuple[float, Be
     rng = np.random.default_rng(seed)
     tilt = float(rng.choice([-1, 1]) * rng.uniform(0.1, 0.5)) if tilted else 0.0
     queries, fit, select = QUERIES, 2 * QUERIES // 3, QUERIES // 2
-    whole = Simulated.drawn(rng, fit + select + queries, tilt)
-    names = whole.run.queries
+    population = Simulated.drawn(rng, fit + select + queries, tilt)
+    names = population.run.queries
     sides = (names[:fit], names[fit : fit + select], names[fit + select :])
-    to_fit, to_select, to_test = (whole.collection.only_queries(side) for side in sides)
-    split = QuerySplit(fit=to_fit, select=to_select, test=to_test, drawn_from=whole.collection)
+    to_fit, to_select, to_test = (population.collection.only_queries(side) for side in sides)
+    split = QuerySplit(fit=to_fit, select=to_select, test=to_test, drawn_from=population.collection)
     options = MitigationOptions.from_texts(
         METHODS, strengths=(0.25, 0.5, 0.75, 1.0), seed=seed % 1000, always=True
     )
-    found = mitigate(
+    bench = mitigate(
         split,
-        whole.run,
+        population.run,
         [MEASURE],
         folder=folder,
         options=options,
@@ -60,15 +61,17 @@ def levelled(seed: int, folder: Path, *, tilted: bool = True) -> tuple[float, Be
         margin=LEVEL,
         budget=BUDGET,
     )
-    return tilt, found
+    return tilt, bench
 
 
-def truth(name: str, found: Bench, population: Simulated) -> tuple[float, float]:
-    """Relative Δ of a candidate on many queries, in percent, and its loss of effectiveness, in points."""
-    one = next(one for one in found.candidates if one.name == name)
+def truth(name: str, bench: Bench, population: Simulated) -> tuple[float, float]:
+    """Relative Δ of a candidate on many queries, in percent, and its loss of effectiveness, in
+    points.
+    """
+    candidate = next(eligible for eligible in bench.candidates if eligible.name == name)
     run = population.run
-    if one.method:
-        run = ranker(one.ranker.removeprefix("simulated>>")).rank(population.collection, run)
+    if candidate.method:
+        run = ranker(candidate.ranker.removeprefix("simulated>>")).rank(population.collection, run)
     runs = [population.run, replace(run, spec={"ranker": "corrected"})]
     seen = audit(population.collection, runs, [MEASURE], resamples=100, confounds=False, keep_top=0)
     delta = next(tilt.value for tilt in seen.tilts if tilt.run == "corrected")
@@ -76,28 +79,30 @@ def truth(name: str, found: Bench, population: Simulated) -> tuple[float, float]
     return delta, 100 * (before - after)
 
 
-def claims(found: Bench, tilt: float, seed: int) -> Iterator[tuple[str, bool]]:
+def claims(bench: Bench, tilt: float, seed: int) -> Iterator[tuple[str, bool]]:
     """What the bench claims, and whether it is true."""
-    choice, plain = found.choose(), float("nan")
+    choice, plain = bench.choose(), float("nan")
     rng = np.random.default_rng(10_000 + seed)
     population = Simulated.drawn(rng, TRUTH, tilt, prefix="t")
-    for one in (found.baseline, *found.eligible):
-        outcome = choice.outcome_of(one.name)
-        delta, loss = truth(one.name, found, population)
-        interval, change = (get(one.name, found.pairs[0]) for get in (found.tilt, found.change))
-        yield f"{COVERED}{one.method or 'baseline'}", interval.low <= delta <= interval.high
+    for candidate in (bench.baseline, *bench.eligible):
+        outcome = choice.outcome_of(candidate.name)
+        delta, loss = truth(candidate.name, bench, population)
+        interval, change = (
+            get(candidate.name, bench.pairs[0]) for get in (bench.tilt, bench.change)
+        )
+        yield f"{COVERED}{candidate.method or 'baseline'}", interval.low <= delta <= interval.high
         if change is None:
             plain = delta
         else:
             yield (
-                f"{COVERED}{one.method} less the baseline",
+                f"{COVERED}{candidate.method} less the baseline",
                 change.low <= delta - plain <= change.high,
             )
         if outcome == "inconclusive":
             continue
-        fits = abs(delta) <= found.margin and loss <= 100 * found.budget
+        fits = abs(delta) <= bench.margin and loss <= 100 * bench.budget
         yield (
-            f"{'baseline' if not one.method else one.method} {outcome}",
+            f"{'baseline' if not candidate.method else candidate.method} {outcome}",
             fits == (outcome in ("level", "within")),
         )
 
@@ -105,8 +110,8 @@ def claims(found: Bench, tilt: float, seed: int) -> Iterator[tuple[str, bool]]:
 def simulation(seed: int) -> tuple[str, list[tuple[str, bool]]]:
     """Return the outcome of one simulation's sentence, and its claims."""
     with tempfile.TemporaryDirectory() as folder:
-        tilt, found = levelled(seed, Path(folder))
-        return found.choose().outcome, list(claims(found, tilt, seed))
+        tilt, bench = levelled(seed, Path(folder))
+        return bench.choose().outcome, list(claims(bench, tilt, seed))
 
 
 def recommended(seed: int) -> bool:
@@ -117,28 +122,33 @@ def recommended(seed: int) -> bool:
 
 def section(simulations: int) -> str:
     """Simulate, count, and say how many claims were true."""
-    made, right, sentences = Counter[str](), Counter[str](), Counter[str]()
+    made_count, right, sentences = Counter[str](), Counter[str](), Counter[str]()
     with ProcessPoolExecutor() as pool:
-        for number, (outcome, told) in enumerate(pool.map(simulation, range(simulations)), start=1):
+        for number, (outcome, checked_claims) in enumerate(
+            pool.map(simulation, range(simulations)), start=1
+        ):
             sentences[outcome] += 1
-            made.update(name for name, _ in told)
-            right.update(name for name, true in told if true)
+            made_count.update(name for name, _ in checked_claims)
+            right.update(name for name, true in checked_claims if true)
             say(f"simulation {number} of {simulations}: {outcome}")
         nulls = sum(pool.map(recommended, range(2 * simulations)))
-    claimed = sorted(name for name in made if not name.startswith(COVERED))
-    every, true = (sum(count[name] for name in claimed) for count in (made, right))
-    rows = [[name, right[name], made[name]] for name in claimed]
-    held = [
-        [name.removeprefix(COVERED), right[name], made[name]]
-        for name in sorted(made)
+    claimed = sorted(name for name in made_count if not name.startswith(COVERED))
+    every, true = (sum(count[name] for name in claimed) for count in (made_count, right))
+    rows = [[name, right[name], made_count[name]] for name in claimed]
+    coverage_rows = [
+        [name.removeprefix(COVERED), right[name], made_count[name]]
+        for name in sorted(made_count)
         if name not in claimed
     ]
-    said = ", ".join(f"{name} {count}" for name, count in sorted(sentences.items()))
+    outcome_counts = ", ".join(f"{name} {count}" for name, count in sorted(sentences.items()))
     return "\n\n".join(
         [
-            f"{simulations} simulations with {QUERIES} test queries each; their sentences: {said}.",
+            (
+                f"{simulations} simulations with {QUERIES} test queries each; their sentences: "
+                f"{outcome_counts}."
+            ),
             table(["claim", "true", "made"], [*rows, ["**all**", true, every]]),
-            table(["interval of", "holds what further queries give", "of"], held),
+            table(["interval of", "holds what further queries give", "of"], coverage_rows),
             target("claims that are true", 100 * true / max(every, 1), at_least=TRUE, unit=" %"),
             target(
                 "recommended without a tilt",
@@ -152,12 +162,12 @@ def section(simulations: int) -> str:
 
 def main() -> None:
     """Measure and write the section."""
-    given = arguments(__doc__.splitlines()[0]).parse_args()
-    text = section(2 if given.quick else SIMULATIONS)
+    args = arguments(__doc__.splitlines()[0]).parse_args()
+    text = section(2 if args.quick else SIMULATIONS)
     publish(
         "mitigate-claims",
         "\n\n".join(["## What a bench of corrections claims", machine(PACKAGES), text]),
-        given,
+        args,
     )
 
 

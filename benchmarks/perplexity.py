@@ -1,4 +1,5 @@
-"""Perplexity of the same texts by scripts and by RankTilt, each in a process of its own; `explain.py` runs it.
+"""Perplexity of the same texts by scripts and by RankTilt, each in a process of its own;
+`explain.py` runs it.
 
 Models have random weights in the sizes of GPT-2 and BERT-base, and tokenizers learned from the
 texts, with as many tokens. The scripts: one text (or one masked token) at a time; and, for causal
@@ -57,10 +58,12 @@ def masked_loop(model: Any, tokenizer: Any, texts: list[str]) -> Iterator[tuple[
 
     for text in texts:
         ids, losses = tokenizer(text)["input_ids"], []
-        for place in range(1, len(ids) - 1):
-            hidden = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
+        for position in range(1, len(ids) - 1):
+            hidden = [*ids[:position], tokenizer.mask_token_id, *ids[position + 1 :]]
             losses.append(
-                -float(model(torch.tensor([hidden])).logits[0, place].log_softmax(-1)[ids[place]])
+                -float(
+                    model(torch.tensor([hidden])).logits[0, position].log_softmax(-1)[ids[position]]
+                )
             )
         yield float(np.mean(losses)), len(losses)
 
@@ -70,18 +73,20 @@ def causal_batches(model: Any, tokenizer: Any, texts: list[str]) -> Iterator[tup
     import torch
 
     for start in range(0, len(texts), BATCH):
-        found = tokenizer(texts[start : start + BATCH], add_special_tokens=False)["input_ids"]
-        width = max(map(len, found)) + 1
+        token_ids = tokenizer(texts[start : start + BATCH], add_special_tokens=False)["input_ids"]
+        width = max(map(len, token_ids)) + 1
         ids = torch.tensor(
-            [[tokenizer.bos_token_id, *one, *[0] * (width - 1 - len(one))] for one in found]
+            [[tokenizer.bos_token_id, *ids, *[0] * (width - 1 - len(ids))] for ids in token_ids]
         )
-        mask = torch.tensor([[1] * (len(one) + 1) + [0] * (width - 1 - len(one)) for one in found])
+        mask = torch.tensor(
+            [[1] * (len(ids) + 1) + [0] * (width - 1 - len(ids)) for ids in token_ids]
+        )
         logits = model(input_ids=ids, attention_mask=mask).logits[:, :-1]
         losses = torch.nn.functional.cross_entropy(
             logits.transpose(1, 2), ids[:, 1:], reduction="none"
         )
-        for row, one in zip(losses, found, strict=True):
-            yield float(row[: len(one)].mean()), len(one)
+        for row, text_ids in zip(losses, token_ids, strict=True):
+            yield float(row[: len(text_ids)].mean()), len(text_ids)
 
 
 def product_rate() -> float:
@@ -97,20 +102,20 @@ def product_rate() -> float:
     return 2.0 * left.shape[0] * right.numel() / min(times)
 
 
-def script(folder: Path, given: argparse.Namespace) -> Measured:
+def script(folder: Path, args: argparse.Namespace) -> Measured:
     """Run one of the scripts."""
     import torch
 
     model, tokenizer, texts = loaded(folder)
     loop = masked_loop if "bert" in folder.name else causal_loop
-    work = causal_batches if given.contender == "naive batches" else loop
+    work = causal_batches if args.contender == "naive batches" else loop
     with torch.no_grad():
         list(work(model, tokenizer, ["a"]))
         start = time.process_time()
-        found = list(work(model, tokenizer, texts))
+        scores = list(work(model, tokenizer, texts))
         took = time.process_time() - start
-    np.save(folder / f"{given.contender}.npy", [value for value, _ in found])
-    tokens = sum(count for _, count in found)
+    np.save(folder / f"{args.contender}.npy", [value for value, _ in scores])
+    tokens = sum(count for _, count in scores)
     return {
         "took": took,
         "tokens": tokens,
@@ -118,23 +123,25 @@ def script(folder: Path, given: argparse.Namespace) -> Measured:
     }
 
 
-def ours(folder: Path, given: argparse.Namespace) -> Measured:
+def ours(folder: Path, args: argparse.Namespace) -> Measured:
     """Score with RankTilt, nothing cached."""
     from ranktilt.models.likelihood import Likelihood
 
-    os.environ["RANKTILT_CACHE"] = str(folder / given.contender)
-    precision = "bfloat16" if given.contender.endswith("bfloat16") else "float32"
+    os.environ["RANKTILT_CACHE"] = str(folder / args.contender)
+    precision = "bfloat16" if args.contender.endswith("bfloat16") else "float32"
     model, texts = Likelihood(folder=folder, every=0, precision=precision), read_texts(folder)
     model.score(["a"], label="warming")
     start = time.process_time()
-    found = model.score(texts, label="scoring")
+    scores = model.score(texts, label="scoring")
     took = time.process_time() - start
-    np.save(folder / f"{given.contender}.npy", found.perplexity)
-    return {"took": took, "tokens": int(found.tokens.sum())}
+    np.save(folder / f"{args.contender}.npy", scores.perplexity)
+    return {"took": took, "tokens": int(scores.tokens.sum())}
 
 
 def large_model(kind: str, folder: Path, texts: list[str]) -> None:
-    """Write a model in the size of GPT-2 (``causal``) or BERT-base, with a tokenizer learned from texts."""
+    """Write a model in the size of GPT-2 (``causal``) or BERT-base, with a tokenizer learned from
+    texts.
+    """
     import tokenizers as tk
     import torch
     import transformers
@@ -183,13 +190,13 @@ def prepare(root: Path, texts: list[str], quick: bool) -> dict[str, Path]:
     from tests.llm.stories import make_stories
     from tests.rankers.tiny import language_model as make
 
-    data, found = shared("stories260k"), dict[str, Path]()
+    data, folders = shared("stories260k"), dict[str, Path]()
 
     def add(title: str, name: str, words: int, count: int, build: Callable[[Path], Any]) -> None:
-        found[title] = root / name
+        folders[title] = root / name
         build(root / name)
-        some = [" ".join(text.split()[:words]) for text in texts[: 5 if quick else count]]
-        (root / name / "texts.json").write_text(json.dumps(some), encoding="utf-8")
+        beginnings = [" ".join(text.split()[:words]) for text in texts[: 5 if quick else count]]
+        (root / name / "texts.json").write_text(json.dumps(beginnings), encoding="utf-8")
 
     if not quick:
         add(
@@ -224,20 +231,22 @@ def prepare(root: Path, texts: list[str], quick: bool) -> dict[str, Path]:
         100,
         lambda folder: make("masked", folder),
     )
-    return found
+    return folders
 
 
 def measure(folder: Path, quick: bool) -> dict[str, Measured]:
-    """Run the contenders on one model, each on one thread of a fresh process; of this one for a quick look."""
+    """Run the contenders on one model, each on one thread of a fresh process; of this one for a
+    quick look.
+    """
     names = MASKED if "bert" in folder.name else CAUSAL
-    found = {}
+    figures = {}
     for name in names:
         say(f"{folder.name}: {name}")
-        given = argparse.Namespace(contender=name)
-        found[name] = CONTENDERS[name](folder, given) if quick else fresh(__file__, name, folder)
+        args = argparse.Namespace(contender=name)
+        figures[name] = CONTENDERS[name](folder, args) if quick else fresh(__file__, name, folder)
         apart = np.abs(np.load(folder / f"{name}.npy") - np.load(folder / "naive loop.npy"))
-        found[name]["apart"] = float(np.nanmax(apart))
-    return found
+        figures[name]["apart"] = float(np.nanmax(apart))
+    return figures
 
 
 def section(root: Path, texts: list[str], quick: bool) -> str:
@@ -245,30 +254,37 @@ def section(root: Path, texts: list[str], quick: bool) -> str:
     os.environ["OMP_NUM_THREADS"] = "1"
     cells, lines = [], []
     for title, folder in prepare(root, texts, quick).items():
-        found = measure(folder, quick)
-        naive, chosen = found["naive loop"], found["ranktilt"]
-        for name, one in found.items():
-            rate, ratio = one["tokens"] / one["took"], naive["took"] / one["took"]
-            peak = memory(one["peak"]) if "peak" in one else "–"
+        figures = measure(folder, quick)
+        naive, chosen = figures["naive loop"], figures["ranktilt"]
+        for name, measured in figures.items():
+            rate, ratio = measured["tokens"] / measured["took"], naive["took"] / measured["took"]
+            peak = memory(measured["peak"]) if "peak" in measured else "–"
             cells.append(
-                (f"{title}: {name}", f"{rate:,.0f}", f"{ratio:.2f}×", peak, f"{one['apart']:.1e}")
+                (
+                    f"{title}: {name}",
+                    f"{rate:,.0f}",
+                    f"{ratio:.2f}×",
+                    peak,
+                    f"{measured['apart']:.1e}",
+                )
             )
-        asked = 5 if "bert" in folder.name else 4
+        least_ratio = 5 if "bert" in folder.name else 4
         lines.append(
             target(
                 f"{title}: naive loop / ranktilt",
                 naive["took"] / chosen["took"],
-                at_least=asked,
+                at_least=least_ratio,
                 unit="×",
             )
         )
-        if "naive batches" in found:
-            ratio = found["naive batches"]["took"] / chosen["took"]
+        if "naive batches" in figures:
+            ratio = figures["naive batches"]["took"] / chosen["took"]
             lines.append(f"- {title}: naive batches / ranktilt: {ratio:.2f}×")
         if folder.name == "gpt2":
             bound = f"{naive['took'] / naive['least']:.2f}×"
             lines.append(
-                f"- {title}: the matrix products alone, at the rate of a bare one in float32, would be {bound}"
+                f"- {title}: the matrix products alone, at the rate of a bare one in float32, "
+                f"would be {bound}"
             )
     header = (
         "perplexity",

@@ -1,4 +1,5 @@
-"""Pooled rewriting on NFCorpus: what an audit loses when only judged and well-ranked documents are rewritten.
+"""Pooled rewriting on NFCorpus: what an audit loses when only judged and well-ranked documents are
+rewritten.
 
 The full rewrites are at hand, so a pool can be tried by leaving out the rewrites of all other
 documents. Every human document stays. Relative Δ from the pooled collection is held against that of
@@ -34,8 +35,10 @@ DEPTHS = (10, 20, 50, 100)
 FEW = 50
 SPLITS = ("train", "dev", "test")
 LEGEND = (
-    "Every human document stays; rewrites of documents outside the pool are left out. Difference: pooled less full "
-    "Relative Δ, in points, over the same queries. Within: the pooled value lies in the full one's 95 % interval. 0 in "
+    "Every human document stays; rewrites of documents outside the pool are left out. Difference: "
+    "pooled less full "
+    "Relative Δ, in points, over the same queries. Within: the pooled value lies in the full one's "
+    "95 % interval. 0 in "
     "interval: the paired bootstrap interval of the difference holds 0. Judged: whatever the grade."
 )
 
@@ -89,7 +92,9 @@ class Trial(NamedTuple):
     pool: Pool
     cells: list[Cell]
     pages: list[tuple[str, float, float, float, float]]
-    """Per ranker ΔNDSR@20 of the full and of the pooled collection, each with the level of its random band."""
+    """Per ranker ΔNDSR@20 of the full and of the pooled collection, each with the level of its
+    random band.
+    """
 
 
 def judged_by(collection: Collection, queries: int) -> Collection:
@@ -98,8 +103,8 @@ def judged_by(collection: Collection, queries: int) -> Collection:
     drawn = np.sort(
         np.random.default_rng(0).choice(len(names), min(queries, len(names)), replace=False)
     )
-    kept = collection.qrels.filter(pl.col("query_id").is_in(names.gather(drawn).implode()))
-    return Collection(collection.docs, collection.queries, kept, collection.spec)
+    judgments = collection.qrels.filter(pl.col("query_id").is_in(names.gather(drawn).implode()))
+    return Collection(collection.docs, collection.queries, judgments, collection.spec)
 
 
 def ranked(collection: Collection, plan: Plan) -> list[Run]:
@@ -115,15 +120,19 @@ def audited(collection: Collection, plan: Plan) -> Audit:
     )
 
 
-def tried(collection: Collection, whole: Audit, chosen: Pool, plan: Plan) -> Trial:
+def tried(collection: Collection, full_audit: Audit, chosen: Pool, plan: Plan) -> Trial:
     """Audit a pool, and hold it against the full collection."""
     part = audited(pooled(collection, chosen), plan)
-    kinds = [[t.verdict() for t in one.tilts] for one in (whole, part)]
+    kinds = [[t.verdict() for t in audit.tilts] for audit in (full_audit, part)]
     cells = []
-    for number, (tilt, (run, measure)) in enumerate(zip(whole.tilts, _places(whole), strict=True)):
-        columns = [one.values[run, measure, group] for one in (whole, part) for group in (1, 2)]
-        kept = ~np.isnan(columns).any(axis=0)
-        means = resampled_means([c[kept] for c in columns], resamples=plan.resamples)
+    for number, (tilt, (run, measure)) in enumerate(
+        zip(full_audit.tilts, _run_measures(full_audit), strict=True)
+    ):
+        columns = [
+            audit.values[run, measure, group] for audit in (full_audit, part) for group in (1, 2)
+        ]
+        defined = ~np.isnan(columns).any(axis=0)
+        means = resampled_means([c[defined] for c in columns], resamples=plan.resamples)
         spread = interval(relative_delta(*means[2:]) - relative_delta(*means[:2]))
         value = part.tilts[number].value
         same = kinds[0][number] == kinds[1][number]
@@ -140,21 +149,24 @@ def tried(collection: Collection, whole: Audit, chosen: Pool, plan: Plan) -> Tri
                 same,
             )
         )
-    return Trial(chosen, cells, list(_pages(whole, part)))
+    return Trial(chosen, cells, list(_pages(full_audit, part)))
 
 
-def _places(whole: Audit) -> Iterator[tuple[int, int]]:
+def _run_measures(full_audit: Audit) -> Iterator[tuple[int, int]]:
     return (
-        (run, measure) for run in range(len(whole.runs)) for measure in range(len(whole.measures))
+        (run, measure)
+        for run in range(len(full_audit.runs))
+        for measure in range(len(full_audit.measures))
     )
 
 
-def _pages(whole: Audit, part: Audit) -> Iterator[tuple[str, float, float, float, float]]:
-    for run in whole.runs:
-        found = [
-            next(e for e in one.card_of(run) if e.estimand.key == "page") for one in (whole, part)
+def _pages(full_audit: Audit, part: Audit) -> Iterator[tuple[str, float, float, float, float]]:
+    for run in full_audit.runs:
+        effects = [
+            next(e for e in audit.card_of(run) if e.estimand.key == "page")
+            for audit in (full_audit, part)
         ]
-        yield (run, *(n for e in found for n in (e.value, e.neutral)))
+        yield (run, *(n for e in effects for n in (e.value, e.neutral)))
 
 
 def size_row(name: str, collection: Collection, rankers: Sequence[str], plan: Plan) -> list[Any]:
@@ -163,7 +175,10 @@ def size_row(name: str, collection: Collection, rankers: Sequence[str], plan: Pl
     chosen += [
         pool(collection, [ranker(text) for text in rankers], depth=depth) for depth in plan.depths
     ]
-    texts = [f"{len(one.ids):,} ({_percent(one.saved / one.documents)} saved)" for one in chosen]
+    texts = [
+        f"{len(chosen_pool.ids):,} ({_percent(chosen_pool.saved / chosen_pool.documents)} saved)"
+        for chosen_pool in chosen
+    ]
     return [name, " + ".join(rankers), *texts]
 
 
@@ -263,29 +278,34 @@ def pages(trials: Sequence[Trial]) -> str:
 def part(title: str, collection: Collection, plan: Plan) -> list[str]:
     """Try all pools with the queries of one collection."""
     say(f"{title}: the full collection")
-    whole = audited(collection, plan)
-    trials = [tried(collection, whole, pool(collection, []), plan)]
+    full_audit = audited(collection, plan)
+    trials = [tried(collection, full_audit, pool(collection, []), plan)]
     for rankers in plan.pools:
         for depth in plan.depths:
             chosen = pool(collection, [ranker(text) for text in rankers], depth=depth)
             say(f"{title}: {pool_name(chosen)}")
-            trials.append(tried(collection, whole, chosen, plan))
+            trials.append(tried(collection, full_audit, chosen, plan))
     runs = list(plan.audited)
     outside = [r for r in runs if r not in {name for names in plan.pools for name in names}]
     last = trials[-len(plan.depths) :]
-    named = [c for t in trials if t.pool.spec["rankers"] for c in t.cells if c.measure in PAPER]
-    met = "met" if all(c.inside for c in named) else "MISSED"
+    cells = [c for t in trials if t.pool.spec["rankers"] for c in t.cells if c.measure in PAPER]
+    met = "met" if all(c.inside for c in cells) else "MISSED"
     return [
-        f"### {title} ({len(whole.queries)})",
-        "- pooled Relative Δ at the papers' cutoffs within the full one's interval, rankers' pools: "
-        f"**{sum(c.inside for c in named)} of {len(named)}** (target all: {met})",
+        f"### {title} ({len(full_audit.queries)})",
+        "- pooled Relative Δ at the papers' cutoffs within the full one's interval, rankers' "
+        "pools: "
+        f"**{sum(c.inside for c in cells)} of {len(cells)}** (target all: {met})",
         "At the papers' cutoffs (nDCG and AP at 1, 3, 5), all rankers:",
         summary(trials, PAPER, runs),
         f"Deeper ({', '.join(DEEPER)}), all rankers:",
         summary(trials, DEEPER, runs),
         f"The same cutoffs as the papers', rankers outside of every pool ({', '.join(outside)}):",
         summary(trials, PAPER, outside),
-        f"Cell by cell, {pool_name(last[0].pool)} (a mark, !, where the pooled value leaves the full interval):",
+        (
+            f"Cell by cell, {pool_name(last[0].pool)} (a mark, !, where the pooled value leaves "
+            "the "
+            "full interval):"
+        ),
         detail(last[0], PAPER),
         "ΔNDSR@20, which counts all that stands on a page, with the level that random labels give:",
         pages(last),
@@ -299,23 +319,23 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Measure everything and write the section."""
-    given = arguments()
+    args = arguments()
     folder = nfcorpus()
-    if folder is None and not given.quick:
-        publish("pool", f"## Pooled rewriting\n\n{ABSENT}", given)
+    if folder is None and not args.quick:
+        publish("pool", f"## Pooled rewriting\n\n{ABSENT}", args)
         return
-    plan = QUICK if given.quick else FULL
-    collection = bundled() if given.quick or folder is None else load(folder)
+    plan = QUICK if args.quick else FULL
+    collection = bundled() if args.quick or folder is None else load(folder)
     where = (
         "the bundled collection (a tiny plan, to which no target applies)"
-        if given.quick
+        if args.quick
         else "NFCorpus"
     )
     lines = [f"## Pooled rewriting: {where}", machine(PACKAGES), LEGEND]
     few = judged_by(collection, plan.few)
     sizes = [size_row("test", collection, names, plan) for names in plan.pools]
     sizes += [size_row(f"{plan.few} of test", few, names, plan) for names in plan.pools]
-    if folder is not None and not given.quick:
+    if folder is not None and not args.quick:
         every = Collection(
             collection.docs,
             collection.queries,
@@ -328,7 +348,7 @@ def main() -> None:
     lines += ["Human documents in the pool:", table(header, sizes)]
     lines += part("All test queries", collection, plan)
     lines += part(f"{plan.few} of the test queries", few, plan)
-    publish("pool", "\n\n".join(lines), given)
+    publish("pool", "\n\n".join(lines), args)
 
 
 if __name__ == "__main__":

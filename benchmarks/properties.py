@@ -97,10 +97,10 @@ def drawn(rng: np.random.Generator, design: Design) -> ListRows:
     """Draw the lists of one design."""
     count = design.documents or design.queries * design.size
     side = (rng.random(count) < design.share).astype(np.float64)
-    own = rng.standard_normal((count, len(GAMMAS)))
+    text_noise = rng.standard_normal((count, len(GAMMAS)))
     common = rng.standard_normal((count, 1))
     properties = side[:, None] * GAMMAS
-    properties += np.sqrt(1 - CORRELATION) * own + np.sqrt(CORRELATION) * common
+    properties += np.sqrt(1 - CORRELATION) * text_noise + np.sqrt(CORRELATION) * common
     if design.documents:
         lists = [rng.choice(count, design.size, replace=False) for _ in range(design.queries)]
         document = np.concatenate(lists).astype(np.int64)
@@ -133,7 +133,7 @@ def rows(draws: int) -> Iterator[tuple[list[str], list[str], int]]:
     true_values = truth()
     for design in DESIGNS:
         say(design.name)
-        held, significant = np.zeros(len(true_values)), np.zeros(len(true_values))
+        covered, significant = np.zeros(len(true_values)), np.zeros(len(true_values))
         for number in range(draws):
             lists = drawn(np.random.default_rng([number, 17]), design)
             decomposition = decompose(lists, draws=JOINT_DRAWS)
@@ -146,15 +146,15 @@ def rows(draws: int) -> Iterator[tuple[list[str], list[str], int]]:
             ]
             low = np.array([estimate.low for estimate in estimates])
             high = np.array([estimate.high for estimate in estimates])
-            held += (low <= true_values) & (true_values <= high)
+            covered += (low <= true_values) & (true_values <= high)
             significant += np.array([estimate.p for estimate in estimates]) < 0.05
-        coverage, found = 100 * held / draws, 100 * significant / draws
+        coverage, significant_share = 100 * covered / draws, 100 * significant / draws
         short = coverage < CLAIMED - ALLOWED - allowance(CLAIMED - ALLOWED, draws)
         is_null = true_values == 0
-        false = is_null & (found > MOST_FALSE + allowance(MOST_FALSE, draws))
+        false = is_null & (significant_share > MOST_FALSE + allowance(MOST_FALSE, draws))
         yield (
             [design.name, *(f"{percent:.1f} %" for percent in coverage)],
-            [design.name, *(f"{percent:.1f} %" for percent in found)],
+            [design.name, *(f"{percent:.1f} %" for percent in significant_share)],
             int((short | false).sum()),
         )
 
@@ -251,10 +251,10 @@ def lift_rows(draws: int) -> Iterator[tuple[list[str], bool]]:
         low = np.array([effect.low for effect in effects])
         high = np.array([effect.high for effect in effects])
         coverage = 100 * float(((low <= true_value) & (true_value <= high)).mean())
-        found = 100 * float(np.mean([effect.p < 0.05 for effect in effects]))
+        rejected = 100 * float(np.mean([effect.p < 0.05 for effect in effects]))
         least = CLAIMED - ALLOWED - allowance(CLAIMED - ALLOWED, draws)
-        is_false = not design.tilt and found > MOST_FALSE + allowance(MOST_FALSE, draws)
-        cells = [design.name, f"{true_value:+.3f}", f"{coverage:.1f} %", f"{found:.1f} %"]
+        is_false = not design.tilt and rejected > MOST_FALSE + allowance(MOST_FALSE, draws)
+        cells = [design.name, f"{true_value:+.3f}", f"{coverage:.1f} %", f"{rejected:.1f} %"]
         yield cells, coverage < least or is_false
 
 
@@ -275,7 +275,7 @@ def main() -> None:
         "conservative, as a product of two numbers is where both may be 0.",
         table(["lists", *NAMES], [coverage for coverage, _, _ in table_rows]),
         "How often p < .05:",
-        table(["lists", *NAMES], [found for _, found, _ in table_rows]),
+        table(["lists", *NAMES], [significant_share for _, significant_share, _ in table_rows]),
         f"- cells that cover less than {CLAIMED - ALLOWED:g} %, or find nothing too often: "
         f"**{failed}** (target 0: {'met' if not failed else 'MISSED'})",
         f"A column of numbers by itself, PropertyLift@10, {lift_draws:,} draws a row:",

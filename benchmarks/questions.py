@@ -31,13 +31,14 @@ from worlds import (
 
 import ranktilt as rt
 from ranktilt.auditing.null_distributions import base as null_distributions
-from ranktilt.auditing.pairwise.choices import SCHEMA, Decisions
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
 from ranktilt.auditing.pairwise.pairs import two_groups
 
 ALPHA = 0.05
 SHUFFLES = 200
-"""Random labels drawn for an audit, which draws 1,000 itself: the median of fewer, which is the neutral
-value of groups that are no twins, adds .8 % to the variance that is tested, and errs towards failing."""
+"""Random labels drawn for an audit, which draws 1,000 itself: the median of fewer, which is the
+neutral value of groups that are no twins, adds .8 % to the variance that is tested, and errs
+towards failing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,7 +317,7 @@ def drawn_choices(
             },
             schema=SCHEMA,
         )
-        decisions.append(Decisions(frame, sides, f"model {number}"))
+        decisions.append(Decisions(frame=frame, sides=sides, model=f"model {number}"))
     return collection, decisions
 
 

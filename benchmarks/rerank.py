@@ -1,4 +1,5 @@
-"""Re-ranking: speed beside sentence-transformers, and a cross-encoder trained here that re-ranks BM25 on NFCorpus.
+"""Re-ranking: speed beside sentence-transformers, and a cross-encoder trained here that re-ranks
+BM25 on NFCorpus.
 
 Speed: pairs a second of ``cross-encoder:`` beside ``CrossEncoder.predict`` with its defaults, on
 the same pairs of NFCorpus and the same model (the MiniLM body with a head that was drawn at random:
@@ -47,7 +48,9 @@ WARM = [
     ("and another one", "a longer document that is read before the clock"),
 ]
 STEPS, DOCUMENT_TOKENS = 650, 128
-"""Training by steps, not by the clock: the same model on every machine, in some 18 minutes on two cores."""
+"""Training by steps, not by the clock: the same model on every machine, in some 18 minutes on two
+cores.
+"""
 CUTOFFS = (1, 3, 5)
 PRECISIONS = ("float32", "bfloat16")
 LABELS = {
@@ -75,19 +78,19 @@ def collection(folder: Path, split: str) -> Any:
     )
 
 
-def human(whole: Any) -> Any:
+def human(mixed: Any) -> Any:
     """The human side alone."""
-    docs = whole.docs.filter(pl.col("source") == "human")
-    qrels = whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
-    return type(whole)(docs, whole.queries, qrels)
+    docs = mixed.docs.filter(pl.col("source") == "human")
+    qrels = mixed.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
+    return type(mixed)(docs, mixed.queries, qrels)
 
 
 def body(folder: Path) -> str:
     """The MiniLM body; two small layers with its tokenizer for a quick look."""
     if not quick(folder):
         return "minilm"
-    made = folder / "body"
-    if not made.is_dir():
+    model_folder = folder / "body"
+    if not model_folder.is_dir():
         from transformers import AutoTokenizer, BertConfig, BertModel
 
         from ranktilt.training.model import find_base_model
@@ -99,23 +102,23 @@ def body(folder: Path) -> str:
             "num_attention_heads": 2,
             "intermediate_size": 64,
         }
-        BertModel(BertConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(made)
-        tokenizer.save_pretrained(made)
-    return str(made)
+        BertModel(BertConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(model_folder)
+        tokenizer.save_pretrained(model_folder)
+    return str(model_folder)
 
 
-def prepare(folder: Path, given: argparse.Namespace) -> Measured:
+def prepare(folder: Path, args: argparse.Namespace) -> Measured:
     """Write the pairs and the model that all contenders share."""
     import ranktilt as rt
     from ranktilt.training.model import new_cross_encoder, require_encoder
 
-    whole = human(collection(folder, "test"))
-    run = rt.ranker(f"bm25@{DEPTH}").rank(whole)
+    human_part = human(collection(folder, "test"))
+    run = rt.ranker(f"bm25@{DEPTH}").rank(human_part)
     entries = np.linspace(0, len(run.docs) - 1, QUICK_PAIRS if quick(folder) else PAIRS).astype(int)
-    asked = dict(whole.queries.select("id", "text").iter_rows())
-    texts = whole.texts().to_list()
+    query_texts = dict(human_part.queries.select("id", "text").iter_rows())
+    texts = human_part.texts().to_list()
     queries = run.entry_queries
-    pairs = [(asked[run.queries[queries[i]]], texts[run.docs[i]]) for i in entries]
+    pairs = [(query_texts[run.queries[queries[i]]], texts[run.docs[i]]) for i in entries]
     (folder / "pairs.json").write_text(json.dumps(pairs), encoding="utf-8")
     base, _ = require_encoder(body(folder), 30, 200)
     new_cross_encoder(base, 512, 0).save_pretrained(str(folder / "untrained"))
@@ -138,9 +141,11 @@ def ours(folder: Path, precision: str) -> Measured:
     from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
 
     def scored(pairs: Sequence[tuple[str, str]]) -> Any:
-        places = np.arange(len(pairs))
-        found = TextPairs.from_texts([q for q, _ in pairs], [d for _, d in pairs], places, places)
-        return scorer.relevance(scorer.logits(found, "scoring"))[found.pair_of_entry]
+        positions = np.arange(len(pairs))
+        text_pairs = TextPairs.from_texts(
+            [q for q, _ in pairs], [d for _, d in pairs], positions, positions
+        )
+        return scorer.relevance(scorer.logits(text_pairs, "scoring"))[text_pairs.pair_of_entry]
 
     pairs, watch = shared(folder), Watch()
     with tempfile.TemporaryDirectory() as cache:
@@ -168,54 +173,56 @@ def library(folder: Path, precision: str) -> Measured:
     return {**watch.parts, "pairs": len(pairs)}
 
 
-def trained(folder: Path, given: argparse.Namespace) -> Measured:
+def trained(folder: Path, args: argparse.Namespace) -> Measured:
     """Train on the human documents of the train split; goes on with what is there."""
     from ranktilt.training.cross_encoder import train_cross_encoder
     from ranktilt.training.options import RerankerTraining
     from ranktilt.training.trainer import RECORD
 
     few = {"steps": 3, "batch": 4, "negatives_per_positive": 1, "max_document_tokens": 16}
-    full = {"steps": given.steps, "max_document_tokens": DOCUMENT_TOKENS}
+    full = {"steps": args.steps, "max_document_tokens": DOCUMENT_TOKENS}
     options = RerankerTraining(sources=("human",), **(few if quick(folder) else full))
-    place = given.model or folder / "trained"
-    if (place / RECORD).is_file():
-        found = json.loads((place / RECORD).read_text(encoding="utf-8"))["figures"]
+    model_folder = args.model or folder / "trained"
+    if (model_folder / RECORD).is_file():
+        figures = json.loads((model_folder / RECORD).read_text(encoding="utf-8"))["figures"]
     else:
-        found = train_cross_encoder(
-            collection(folder, "train"), body(folder), place, options=options
+        figures = train_cross_encoder(
+            collection(folder, "train"), body(folder), model_folder, options=options
         ).figures
     parts = {
-        name: found[name]
+        name: figures[name]
         for name in ("steps", "epochs", "pairs", "queries", "positives", "seconds")
     }
-    return {**parts, "first": found["loss"][0], "last": found["loss"][-1]}
+    return {**parts, "first": figures["loss"][0], "last": figures["loss"][-1]}
 
 
-def audited(folder: Path, given: argparse.Namespace) -> Measured:
+def audited(folder: Path, args: argparse.Namespace) -> Measured:
     """Audit the trained model on the test split, in both precisions; rows go to a file."""
     import ranktilt as rt
 
     os.environ.setdefault("RANKTILT_CACHE", str(folder / "cache"))
-    place = given.model or folder / "trained"
-    stages = [f"bm25@{DEPTH}>>cross-encoder:{place}{more}" for more in ("", "(precision=bfloat16)")]
+    model_folder = args.model or folder / "trained"
+    stages = [
+        f"bm25@{DEPTH}>>cross-encoder:{model_folder}{more}" for more in ("", "(precision=bfloat16)")
+    ]
     specs = dict(
         zip(("tfidf", "bm25", "cross-encoder", "bfloat16"), ("tfidf", "bm25", *stages), strict=True)
     )
-    whole = collection(folder, "test")
+    test_collection = collection(folder, "test")
     measures = [f"nDCG@{k}" for k in (*CUTOFFS, 10)]
     rows: dict[str, dict[str, Any]] = {}
     runs = {}
     for name, spec in specs.items():
         say(f"ranking with {spec}")
-        runs[name] = run = rt.ranker(spec).rank(whole)
-        result = rt.audit(whole, [run], measures, by="source")
+        runs[name] = run = rt.ranker(spec).rank(test_collection)
+        result = rt.audit(test_collection, [run], measures, by="source")
         means = result.by_group().filter(pl.col("group") == "all")
         tilts = result.frame("tilts")
         rows[name] = {
             "mixed": means.filter(pl.col("measure") == "nDCG@10")["mean"][0],
             "tilts": tilts.select("measure", "value", "low", "high").rows()[: len(CUTOFFS)],
         }
-    alone = human(whole)
+    alone = human(test_collection)
     values = {}
     for name in ("tfidf", "bm25", "cross-encoder"):
         run = rt.ranker(specs[name]).rank(alone)
@@ -234,40 +241,46 @@ def audited(folder: Path, given: argparse.Namespace) -> Measured:
     }
 
 
-def agreement(one: Any, two: Any) -> float:
+def agreement(first: Any, second: Any) -> float:
     """Spearman's rank correlation of two runs over the same candidates, mean over queries."""
     from scipy.stats import rankdata
 
-    joined = one.frame().join(two.frame(), on=["query_id", "doc_id"])
-    found = []
+    joined = first.frame().join(second.frame(), on=["query_id", "doc_id"])
+    correlations = []
     for (_,), part in joined.group_by("query_id"):
         sides = [rankdata(part[name].to_numpy()) for name in ("score", "score_right")]
         if all(side.std() > 0 for side in sides):
-            found.append(np.corrcoef(*sides)[0, 1])
-    return float(np.mean(found)) if found else float("nan")
+            correlations.append(np.corrcoef(*sides)[0, 1])
+    return float(np.mean(correlations)) if correlations else float("nan")
 
 
 CONTENDERS: dict[str, Contender] = {
     "prepare": prepare,
-    **{f"ranktilt-{one}": lambda folder, given, one=one: ours(folder, one) for one in PRECISIONS},
-    **{f"library-{one}": lambda folder, given, one=one: library(folder, one) for one in PRECISIONS},
+    **{
+        f"ranktilt-{precision}": lambda folder, args, precision=precision: ours(folder, precision)
+        for precision in PRECISIONS
+    },
+    **{
+        f"library-{precision}": lambda folder, args, precision=precision: library(folder, precision)
+        for precision in PRECISIONS
+    },
     "train": trained,
     "audit": audited,
 }
 
 
-def speed(folder: Path, what: str, rounds: int) -> str:
+def speed(folder: Path, data_name: str, rounds: int) -> str:
     """Measure all scorers and compare."""
     count = int(fresh(__file__, "prepare", folder)["pairs"])
     names = [f"{side}-{precision}" for precision in PRECISIONS for side in LABELS]
-    found = alternating(__file__, names, folder, rounds)
-    pace = {name: m["pairs"] / m["score"] for name, m in found.items()}
+    measured = alternating(__file__, names, folder, rounds)
+    pace = {name: m["pairs"] / m["score"] for name, m in measured.items()}
     rows, targets = [], list[str]()
     for precision in PRECISIONS:
         peer = pace[f"library-{precision}"]
         for side, label in LABELS.items():
             name = f"{side}-{precision}"
-            load, peak = seconds(found[name]["load"]), memory(found[name]["peak"])
+            load, peak = seconds(measured[name]["load"]), memory(measured[name]["peak"])
             rows.append(
                 [
                     label.format(precision),
@@ -289,9 +302,17 @@ def speed(folder: Path, what: str, rounds: int) -> str:
         "load and warm up (s)",
         "peak memory",
     ]
-    lines = [f"### Speed: {count} pairs of {what}, median of {rounds}", "", table(header, rows), ""]
+    lines = [
+        f"### Speed: {count} pairs of {data_name}, median of {rounds}",
+        "",
+        table(header, rows),
+        "",
+    ]
     lines += [
-        f"Largest difference of a score in float32 from the library's: {np.abs(theirs - full).max():.1e}.",
+        (
+            "Largest difference of a score in float32 from the library's: "
+            f"{np.abs(theirs - full).max():.1e}."
+        ),
         "",
     ]
     return "\n".join([*lines, *targets])
@@ -321,12 +342,12 @@ def largest_change(full_rows: Sequence[Sequence[Any]], half_rows: Sequence[Seque
     return f"changes by {max(changes):.2f} points at most{missing}" if changes else "is undefined"
 
 
-def quality(folder: Path, what: str, given: argparse.Namespace) -> str:
+def quality(folder: Path, data_name: str, args: argparse.Namespace) -> str:
     """Train, audit, and compare the precisions."""
-    more = ["--steps", str(given.steps), *(["--model", str(given.model)] if given.model else [])]
+    more = ["--steps", str(args.steps), *(["--model", str(args.model)] if args.model else [])]
     say("training")
-    made = fresh(__file__, "train", folder, *more)
-    found = fresh(__file__, "audit", folder, *more)
+    training_figures = fresh(__file__, "train", folder, *more)
+    audit_figures = fresh(__file__, "audit", folder, *more)
     rows = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
     names = {
         "tfidf": "tfidf",
@@ -352,26 +373,32 @@ def quality(folder: Path, what: str, given: argparse.Namespace) -> str:
         "nDCG@10, mixed",
         *(f"Relative Δ nDCG@{k} (%)" for k in CUTOFFS),
     ]
-    one, two = rows["cross-encoder"], rows["bfloat16"]
-    change = abs(one["mixed"] - two["mixed"])
-    tilt = largest_change(one["tilts"], two["tilts"])
+    full_row, bfloat_row = rows["cross-encoder"], rows["bfloat16"]
+    change = abs(full_row["mixed"] - bfloat_row["mixed"])
+    tilt = largest_change(full_row["tilts"], bfloat_row["tilts"])
     lines = [
-        f"### Quality: {what}",
+        f"### Quality: {data_name}",
         "",
-        f"Trained for {made['seconds'] / 60:.1f} minutes on human documents only: {made['steps']:,.0f} steps, "
-        f"{made['pairs']:,.0f} pairs of {made['queries']:,.0f} queries ({made['epochs']:.2f} epochs); the loss went "
-        f"from {made['first']:.2f} to {made['last']:.2f}.",
+        f"Trained for {training_figures['seconds'] / 60:.1f} minutes on human documents only: "
+        f"{training_figures['steps']:,.0f} steps, "
+        f"{training_figures['pairs']:,.0f} pairs of {training_figures['queries']:,.0f} queries "
+        f"({training_figures['epochs']:.2f} epochs); the loss went "
+        f"from {training_figures['first']:.2f} to {training_figures['last']:.2f}.",
         "",
         table(header, cells),
         "",
-        f"Re-ranked beside BM25, human only: nDCG@10 {signed(found['gain'], 4)} ± {found['half']:.4f} (95 %, "
-        f"{found['queries']:.0f} queries). bfloat16 beside float32: Relative Δ {tilt}; "
-        f"Spearman's rank correlation of the candidates is {found['correlation']:.5f} in the mean.",
+        f"Re-ranked beside BM25, human only: nDCG@10 {signed(audit_figures['gain'], 4)} ± "
+        f"{audit_figures['half']:.4f} (95 %, "
+        f"{audit_figures['queries']:.0f} queries). bfloat16 beside float32: Relative Δ {tilt}; "
+        f"Spearman's rank correlation of the candidates is {audit_figures['correlation']:.5f} in "
+        "the mean.",
     ]
     if not quick(folder):
         lines += [
             "",
-            target("gain over BM25, nDCG@10 human only", found["gain"], at_least=0.0, unit=""),
+            target(
+                "gain over BM25, nDCG@10 human only", audit_figures["gain"], at_least=0.0, unit=""
+            ),
         ]
         lines.append(target("change of nDCG@10 by bfloat16", change, at_most=0.001, unit=""))
     return "\n".join(lines)
@@ -389,20 +416,20 @@ def main() -> None:
         type=Path,
         help="train into this folder, or use the model in it (a temporary one)",
     )
-    given = parser.parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = parser.parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
-    with nfcorpus_or_tiny(given) as (folder, what, lost):
-        if given.only != "quality":
-            part = speed(folder, what, 1 if quick(folder) else given.rounds)
-            publish("rerank", "\n\n".join(["## Re-ranking", machine(PACKAGES), *lost, part]), given)
-        if given.only != "speed":
-            part = quality(folder, what, given)
+    with nfcorpus_or_tiny(args) as (folder, data_name, lost):
+        if args.only != "quality":
+            part = speed(folder, data_name, 1 if quick(folder) else args.rounds)
+            publish("rerank", "\n\n".join(["## Re-ranking", machine(PACKAGES), *lost, part]), args)
+        if args.only != "speed":
+            part = quality(folder, data_name, args)
             publish(
                 "rerank-quality",
                 "\n\n".join(["## A trained re-ranker", machine(PACKAGES), *lost, part]),
-                given,
+                args,
             )
 
 

@@ -1,4 +1,6 @@
-"""Rewriting through a server that answers in 50 ms, journal and checks included, beside a bare asynchronous loop."""
+"""Rewriting through a server that answers in 50 ms, journal and checks included, beside a bare
+asynchronous loop.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ FULL, SMALL = 4_000, 64
 ADDRESS = "RANKTILT_BENCHMARK_SERVER"
 
 
-def prepare(folder: Path, given: argparse.Namespace) -> Measured:
+def prepare(folder: Path, args: argparse.Namespace) -> Measured:
     """Write the documents: sentences of the words that the generated collections are made of."""
     import generate
     import polars as pl
@@ -50,7 +52,7 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     return {"words": float(docs["text"].str.split(" ").list.len().mean() or 0)}
 
 
-def ours(folder: Path, given: argparse.Namespace) -> Measured:
+def ours(folder: Path, args: argparse.Namespace) -> Measured:
     """Rewrite the collection with a journal of its own, and check every answer."""
     import openai  # noqa: F401 - half a second, which neither contender is charged for
 
@@ -64,24 +66,24 @@ def ours(folder: Path, given: argparse.Namespace) -> Measured:
     watch = Watch()
     with tempfile.TemporaryDirectory() as temporary:
         with watch("rewrite"):
-            made = rewrite(collection, model, journal=Journal(Path(temporary)))
-        calls = len(made.answers)
-    return {**watch.parts, "answers": calls, "kept": made.summaries[0].rewritten}
+            rewritten = rewrite(collection, model, journal=Journal(Path(temporary)))
+        calls = len(rewritten.answers)
+    return {**watch.parts, "answers": calls, "kept": rewritten.summaries[0].rewritten}
 
 
-def bare(folder: Path, given: argparse.Namespace) -> Measured:
+def bare(folder: Path, args: argparse.Namespace) -> Measured:
     """Ask the same questions in a loop over the client alone, keeping only the texts."""
     import openai
 
     from ranktilt.data.load import load
     from ranktilt.generation.templates import template
 
-    said, docs = template("paper"), load(folder).docs["text"].to_list()
+    prompt, docs = template("paper"), load(folder).docs["text"].to_list()
     waiting, texts = iter(docs), list[str]()
 
-    async def one(client: openai.AsyncOpenAI) -> None:
+    async def answer_waiting(client: openai.AsyncOpenAI) -> None:
         for text in waiting:
-            messages = [{"role": "user", "content": said.render(text)}]
+            messages = [{"role": "user", "content": prompt.render(text)}]
             answer = await client.chat.completions.create(
                 model="tiny", messages=messages, temperature=0.2, top_p=1.0
             )
@@ -89,7 +91,7 @@ def bare(folder: Path, given: argparse.Namespace) -> Measured:
 
     async def all_() -> None:
         client = openai.AsyncOpenAI(base_url=os.environ[ADDRESS], api_key="none", max_retries=0)
-        await asyncio.gather(*(one(client) for _ in range(CONCURRENCY)))
+        await asyncio.gather(*(answer_waiting(client) for _ in range(CONCURRENCY)))
 
     watch = Watch()
     with watch("rewrite"):
@@ -106,17 +108,17 @@ LABELS = {
 
 def main() -> None:
     """Measure and write the section."""
-    given = arguments(__doc__.splitlines()[0]).parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = arguments(__doc__.splitlines()[0]).parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
     with (
         tempfile.TemporaryDirectory() as temporary,
         server_process(ADDRESS, "-m", "tests.llm.server", "--port", "0", "--delay", str(DELAY)),
     ):
-        folder = Path(temporary) / ("quick" if given.quick else "documents")
+        folder = Path(temporary) / ("quick" if args.quick else "documents")
         words = fresh(__file__, "prepare", folder)["words"]
-        found = alternating(__file__, tuple(LABELS), folder, 1 if given.quick else ROUNDS)
+        measured = alternating(__file__, tuple(LABELS), folder, 1 if args.quick else ROUNDS)
     rows = [
         [
             LABELS[n],
@@ -125,24 +127,27 @@ def main() -> None:
             f"{m['kept']:,.0f}",
             memory(m["peak"]),
         ]
-        for n, m in found.items()
+        for n, m in measured.items()
     ]
-    ideal = found["bare"]["answers"] * DELAY / CONCURRENCY
-    ratio = found["bare"]["rewrite"] / found["ranktilt"]["rewrite"]
+    ideal = measured["bare"]["answers"] * DELAY / CONCURRENCY
+    ratio = measured["bare"]["rewrite"] / measured["ranktilt"]["rewrite"]
     size = (
         TINY
-        if given.quick
+        if args.quick
         else f"{FULL:,} documents of {words:.0f} words, median of {ROUNDS} rounds in turn"
     )
     lines = [
         "## Rewriting",
         machine(PACKAGES),
-        f"### {size}; {CONCURRENCY} requests at a time, answered in {1e3 * DELAY:.0f} ms by a server of its own",
+        (
+            f"### {size}; {CONCURRENCY} requests at a time, answered in {1e3 * DELAY:.0f} ms by a "
+            "server of its own"
+        ),
         table(["contender", "seconds", "answers a second", "kept", "peak memory"], rows),
         f"Waiting alone would take {seconds(ideal)} s.",
         target("share of the bare loop's throughput", ratio, at_least=0.9, unit=""),
     ]
-    publish("rewrite", "\n\n".join(lines), given)
+    publish("rewrite", "\n\n".join(lines), args)
 
 
 if __name__ == "__main__":

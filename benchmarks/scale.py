@@ -1,4 +1,5 @@
-"""What a Ray cluster gains and costs: encoding and re-ranking here, with one worker, and with two, of a thread each.
+"""What a Ray cluster gains and costs: encoding and re-ranking here, with one worker, and with two,
+of a thread each.
 
 The same texts and pairs of NFCorpus, MiniLM and a cross-encoder of its body.
 """
@@ -38,19 +39,21 @@ LABELS = {
     "two": "--executor ray, two workers",
 }
 NOTE = (
-    "Seconds on the clock, one thread each. Starting the cluster, and the first texts and pairs, which load the model, "
-    "are not part of the others. All three compute the same numbers, to the last bit, which is checked."
+    "Seconds on the clock, one thread each. Starting the cluster, and the first texts and pairs, "
+    "which load the model, "
+    "are not part of the others. All three compute the same numbers, to the last bit, which is "
+    "checked."
 )
 WORK = {"encode": "encoding", "score": "re-ranking"}
 
 
 @contextmanager
-def place(workers: int) -> Iterator[None]:
+def workers_running(workers: int) -> Iterator[None]:
     """This process, or a cluster of so many workers."""
-    from ranktilt.parallel import run_on as places
+    from ranktilt.parallel import run_on as run_on_module
     from ranktilt.parallel.run_on import run_on
 
-    places.processors = lambda: workers  # type: ignore[attr-defined]
+    run_on_module.processors = lambda: workers  # type: ignore[attr-defined]
     with run_on("ray" if workers else "local"):
         yield
 
@@ -65,9 +68,11 @@ def timed(folder: Path, workers: int) -> Measured:
         return model.encode(texts, "document", "encoding")[0].read(0, len(texts))
 
     def score(pairs: list[tuple[str, str]]) -> Any:
-        places = np.arange(len(pairs))
+        positions = np.arange(len(pairs))
         return scorer.logits(
-            TextPairs.from_texts([q for q, _ in pairs], [d for _, d in pairs], places, places),
+            TextPairs.from_texts(
+                [q for q, _ in pairs], [d for _, d in pairs], positions, positions
+            ),
             "scoring",
         )
 
@@ -82,7 +87,7 @@ def timed(folder: Path, workers: int) -> Measured:
     with tempfile.TemporaryDirectory() as cache, ExitStack() as stack:
         os.environ["RANKTILT_CACHE"] = cache
         with watch("start"):
-            stack.enter_context(place(workers))
+            stack.enter_context(workers_running(workers))
         with watch("encode, first"):
             encode([text for _, text in WARM])
         with watch("encode"):
@@ -96,34 +101,40 @@ def timed(folder: Path, workers: int) -> Measured:
 
 CONTENDERS: dict[str, Contender] = {
     "prepare": prepare,
-    "here": lambda folder, given: timed(folder, 0),
-    "one": lambda folder, given: timed(folder, 1),
-    "two": lambda folder, given: timed(folder, 2),
+    "here": lambda folder, args: timed(folder, 0),
+    "one": lambda folder, args: timed(folder, 1),
+    "two": lambda folder, args: timed(folder, 2),
 }
 
 
-def compared(folder: Path, what: str, rounds: int) -> str:
+def compared(folder: Path, data_name: str, rounds: int) -> str:
     """All contenders, and their ratios."""
     fresh(__file__, "prepare", folder)
-    found = alternating(__file__, list(LABELS), folder, rounds)
+    measured = alternating(__file__, list(LABELS), folder, rounds)
     for part in WORK:
-        one, *others = (np.load(folder / f"{part}-{workers}.npy") for workers in range(3))
-        if not all(np.array_equal(one, other) for other in others):
+        local_values, *others = (np.load(folder / f"{part}-{workers}.npy") for workers in range(3))
+        if not all(np.array_equal(local_values, worker_values) for worker_values in others):
             raise SystemExit(f"{part}: not the same numbers everywhere")
     parts = ("start", "encode, first", "encode", "score, first", "score")
     rows = [
-        [label, *(seconds(found[name][part]) for part in parts)] for name, label in LABELS.items()
+        [label, *(seconds(measured[name][part]) for part in parts)]
+        for name, label in LABELS.items()
     ]
-    texts, pairs = (f"{found['here'][name]:,.0f} {name}" for name in ("texts", "pairs"))
+    texts, pairs = (f"{measured['here'][name]:,.0f} {name}" for name in ("texts", "pairs"))
     header = ["where", "start", "first texts", texts, "first pairs", pairs]
     lines = [table(header, rows), ""]
     for part, name in WORK.items():
-        here, one, two = (found[contender][part] for contender in LABELS)
+        here, local_values, two_workers = (measured[contender][part] for contender in LABELS)
         lines += [
-            target(f"{what}, {name}: one worker / two workers", one / two, at_least=1.7, unit="×"),
             target(
-                f"{what}, {name}: what one worker adds",
-                100 * (one / here - 1),
+                f"{data_name}, {name}: one worker / two workers",
+                local_values / two_workers,
+                at_least=1.7,
+                unit="×",
+            ),
+            target(
+                f"{data_name}, {name}: what one worker adds",
+                100 * (local_values / here - 1),
                 at_most=10.0,
                 unit=" %",
             ),
@@ -136,19 +147,19 @@ def main() -> None:
     os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1)
-    given = parser.parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = parser.parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
-    with nfcorpus_or_tiny(given) as (folder, what, lost):
+    with nfcorpus_or_tiny(args) as (folder, data_name, lost):
         lines = [
             "## A Ray cluster of this machine",
             machine(PACKAGES),
             *lost,
             NOTE,
-            compared(folder, what, given.rounds),
+            compared(folder, data_name, args.rounds),
         ]
-        publish("scale", "\n\n".join(lines), given)
+        publish("scale", "\n\n".join(lines), args)
 
 
 if __name__ == "__main__":

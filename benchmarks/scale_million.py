@@ -1,4 +1,5 @@
-"""A million documents from folder to report: every command in a process of its own, with the memory that it holds.
+"""A million documents from folder to report: every command in a process of its own, with the memory
+that it holds.
 
 Generated twins of about 600 characters; half of the documents are rewrites of the others. The
 vectors of the dense ranker are stored beforehand (seeded noise around the vector of a topic, under
@@ -98,21 +99,21 @@ STORE = 4
 """Number of the step before which vectors are stored."""
 
 
-def command(step: str, folder: Path, given: argparse.Namespace) -> Measured:
+def command(step: str, folder: Path, args: argparse.Namespace) -> Measured:
     """One command as a user types it."""
     from ranktilt.cli.main import main
 
     sys.argv = ["ranktilt", *words_of(step, folder), "--quiet"]
     watch, start, busy = Watch(), time.perf_counter(), time.process_time()
     with anonymous(watch), open(os.devnull, "w") as nothing:
-        shown, sys.stdout = sys.stdout, nothing
+        terminal, sys.stdout = sys.stdout, nothing
         try:
             main()
         except SystemExit as end:
             if end.code not in (0, None):
                 raise
         finally:
-            sys.stdout = shown
+            sys.stdout = terminal
     return {
         **watch.parts,
         "wall": time.perf_counter() - start,
@@ -120,8 +121,10 @@ def command(step: str, folder: Path, given: argparse.Namespace) -> Measured:
     }
 
 
-def prepare(folder: Path, given: argparse.Namespace) -> Measured:
-    """Write as many documents as the folder's name ends in as JSON lines, and a model of random weights."""
+def prepare(folder: Path, args: argparse.Namespace) -> Measured:
+    """Write as many documents as the folder's name ends in as JSON lines, and a model of random
+    weights.
+    """
     import generate
     from transformers import AutoTokenizer, BertConfig, BertModel
 
@@ -147,7 +150,7 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     return {}
 
 
-def store(folder: Path, given: argparse.Namespace) -> Measured:
+def store(folder: Path, args: argparse.Namespace) -> Measured:
     """Put vectors and counts of tokens of all documents and queries into the cache."""
     import polars as pl
 
@@ -166,14 +169,14 @@ def store(folder: Path, given: argparse.Namespace) -> Measured:
     ].to_numpy()
 
     def drawn(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        own = np.stack(
+        vectors = np.stack(
             [
                 np.random.default_rng([1, n]).standard_normal(DIMENSIONS, dtype=np.float32)
                 for n in numbers
             ]
         )
         noise = rng.standard_normal((len(numbers), DIMENSIONS), dtype=np.float32)
-        return topics[numbers % TOPICS] + own + 0.5 * noise
+        return topics[numbers % TOPICS] + vectors + 0.5 * noise
 
     for start in range(0, len(pair), AT_ONCE):
         texts = collection.texts().slice(start, AT_ONCE)
@@ -182,8 +185,8 @@ def store(folder: Path, given: argparse.Namespace) -> Measured:
         counts = texts.str.count_matches(" ").cast(pl.Float32).to_numpy()[:, None]
         keys, first = np.unique(content_keys(texts, prefix="tokens "), return_index=True)
         tokens.put(keys, counts[first])
-    asked = collection.queries_with_judgments["text"]
-    vectors.put(content_keys(asked, prefix="query"), drawn(np.arange(len(asked))))
+    query_texts = collection.queries_with_judgments["text"]
+    vectors.put(content_keys(query_texts, prefix="query"), drawn(np.arange(len(query_texts))))
     return {}
 
 
@@ -192,15 +195,15 @@ def measured_at(base: Path, n: int, *options: str) -> dict[str, Measured]:
     folder = base / f"documents-{n}"
     folder.mkdir()
     os.environ["RANKTILT_CACHE"] = str(folder / "cache")
-    found = dict[str, Measured]()
+    measured = dict[str, Measured]()
     fresh(__file__, "prepare", folder, *options)
     for number, step in enumerate(STEPS):
         if number == STORE:
             fresh(__file__, "store", folder, *options)
-        found[step] = fresh(__file__, step, folder, *options)
-        told = ", ".join(f"{name} {value:,.1f}" for name, value in found[step].items())
-        say(f"{n:,} documents, {step}: {told}")
-    places = {
+        measured[step] = fresh(__file__, step, folder, *options)
+        figures = ", ".join(f"{name} {value:,.1f}" for name, value in measured[step].items())
+        say(f"{n:,} documents, {step}: {figures}")
+    patterns = {
         "JSON lines": "lines/corpus.jsonl",
         "Parquet parts": "parts/corpus",
         "texts, mapped": "cache/texts",
@@ -209,38 +212,41 @@ def measured_at(base: Path, n: int, *options: str) -> dict[str, Measured]:
         "runs": "*.trec",
         "report": "report.html",
     }
-    found["disk"] = {name: size_of(folder, pattern) for name, pattern in places.items()}
-    return found
+    measured["disk"] = {name: size_of(folder, pattern) for name, pattern in patterns.items()}
+    return measured
 
 
 def size_of(folder: Path, pattern: str) -> float:
     """Bytes of the files that a pattern names, or below the folders that it names."""
-    found = [
+    files = [
         file
         for path in folder.glob(pattern)
         for file in (path.rglob("*") if path.is_dir() else [path])
     ]
-    return float(sum(file.stat().st_size for file in found if file.is_file()))
+    return float(sum(file.stat().st_size for file in files if file.is_file()))
 
 
-def section(found: Sequence[dict[str, Measured]], sizes: Sequence[int], *, quick: bool) -> str:
+def section(measured: Sequence[dict[str, Measured]], sizes: Sequence[int], *, quick: bool) -> str:
     """The tables and targets."""
-    last = found[-1]
+    last = measured[-1]
 
     def grown(values: list[float]) -> list[str]:
         """Exponents of all sizes, and of the last tenfold growth."""
         values = [max(value, 1e-3) for value in values]
         return [f"{exponent(sizes, values):.2f}", f"{exponent(sizes[-2:], values[-2:]):.2f}"]
 
-    times, held = [], []
+    times, memory_peaks = [], []
     for step in STEPS:
         busy, most_held = (
-            [one[step][name] for one in found] for name in ("processor", "anonymous")
+            [figures[step][name] for figures in measured] for name in ("processor", "anonymous")
         )
         times.append([step, *map(seconds, busy), *grown(busy), seconds(last[step]["wall"])])
-        held.append([step, *map(memory, most_held), *grown(most_held), memory(last[step]["peak"])])
+        memory_peaks.append(
+            [step, *map(memory, most_held), *grown(most_held), memory(last[step]["peak"])]
+        )
     disk = [
-        [name, *(f"{one['disk'][name] / 1e6:,.1f} MB" for one in found)] for name in last["disk"]
+        [name, *(f"{figures['disk'][name] / 1e6:,.1f} MB" for figures in measured)]
+        for name in last["disk"]
     ]
     names = [f"{n:,}" for n in sizes]
     most = max(last[step]["peak"] for step in STEPS) / 1e9
@@ -248,14 +254,17 @@ def section(found: Sequence[dict[str, Measured]], sizes: Sequence[int], *, quick
     lines = [
         "## A million documents, from folder to report",
         machine(PACKAGES),
-        f"Half of the documents are rewrites; {WORDS} words each, {QUERIES} queries, {DIMENSIONS} numbers a vector, "
-        f"parts of {PART:,} documents. One run, every command in a process of its own. The exponents are those of all "
-        "sizes and of the last growth alone, in which fixed costs have the smaller part: 1 is linear. Texts and the "
+        f"Half of the documents are rewrites; {WORDS} words each, {QUERIES} queries, {DIMENSIONS} "
+        "numbers a vector, "
+        f"parts of {PART:,} documents. One run, every command in a process of its own. The "
+        "exponents are those of all "
+        "sizes and of the last growth alone, in which fixed costs have the smaller part: 1 is "
+        "linear. Texts and the "
         "index are kept from 32 MB of text on.",
         "Processor seconds; wall-clock seconds of the largest:",
         table(["", *names, "exponent", "last", "wall"], times),
         "Anonymous memory at its peak; resident memory of the largest with what it had mapped:",
-        table(["", *names, "exponent", "last", "resident"], held),
+        table(["", *names, "exponent", "last", "resident"], memory_peaks),
         "Disk:",
         table(["", *names], disk),
         f"- all steps over {sizes[-1]:,} documents: {seconds(total)} s"
@@ -271,19 +280,19 @@ def section(found: Sequence[dict[str, Measured]], sizes: Sequence[int], *, quick
 
 def main() -> None:
     """Measure and publish."""
-    given = arguments(__doc__ or "").parse_args()
+    args = arguments(__doc__ or "").parse_args()
     contenders: dict[str, Callable[[Path, argparse.Namespace], Measured]] = {
         "prepare": prepare,
         "store": store,
     }
     contenders |= {step: partial(command, step) for step in STEPS}
-    if given.contender:
-        compete(given, contenders)
+    if args.contender:
+        compete(args, contenders)
         return
-    sizes, options = (QUICK_SIZES, ["--quick"]) if given.quick else (SIZES, [])
+    sizes, options = (QUICK_SIZES, ["--quick"]) if args.quick else (SIZES, [])
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as base:
-        found = [measured_at(Path(base), n, *options) for n in sizes]
-    publish("scale-million", section(found, sizes, quick=given.quick), given)
+        measured = [measured_at(Path(base), n, *options) for n in sizes]
+    publish("scale-million", section(measured, sizes, quick=args.quick), args)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ class Scenario:
     draw: Callable[[np.random.Generator, int, int], Iterable[Answer]]
     """Takes a random generator, a seed and a number of resamples."""
     truth: Callable[[bool], Mapping[str, float]] | None = None
-    """How far each estimand truly lies from its neutral value, roughly where asked so; None where not at all.
+    """How far each estimand truly lies from its neutral value, roughly where asked so; None where
+    not at all.
 
     What is neutral for labels depends on how many documents of a world have each label, which a
     coin decides: an audit infers how far the value lies from that.

@@ -1,4 +1,5 @@
-"""Exact search beside beir's and a bare matrix product; how search and its memory grow to 1,000,000 documents.
+"""Exact search beside beir's and a bare matrix product; how search and its memory grow to 1,000,000
+documents.
 
 Each contender runs in a process of its own, imports not timed. Vectors are random and lie in a file
 that is mapped; texts are sentences of NFCorpus and SciFact, shuffled into new documents. Three
@@ -73,16 +74,18 @@ def queries_of(folder: Path, most: int = QUERIES) -> Vectors:
 
 @contextmanager
 def anonymous(watch: Watch) -> Iterator[None]:
-    """Note the most memory that was anonymous while the block ran, looked up every few milliseconds."""
+    """Note the most memory that was anonymous while the block ran, looked up every few
+    milliseconds.
+    """
     status, over, most = Path("/proc/self/status"), threading.Event(), [0.0]
 
     def look() -> None:
-        found = (
+        match = (
             re.search(r"RssAnon:\s*(\d+) kB", status.read_text(encoding="utf-8"))
             if status.is_file()
             else None
         )
-        most[0] = max(most[0], float(found[1]) * 1024 if found else float("nan"))
+        most[0] = max(most[0], float(match[1]) * 1024 if match else float("nan"))
 
     def keep_looking() -> None:
         while not over.wait(0.005):
@@ -99,10 +102,10 @@ def anonymous(watch: Watch) -> Iterator[None]:
         watch.parts["anonymous"] = most[0]
 
 
-def prepare_vectors(folder: Path, given: argparse.Namespace) -> Measured:
+def prepare_vectors(folder: Path, args: argparse.Namespace) -> Measured:
     """Write as many random vectors as the folder's name ends in."""
     folder.mkdir(parents=True)
-    n, d = int(folder.name.partition("-")[2]), QUICK_DIMENSIONS if given.quick else DIMENSIONS
+    n, d = int(folder.name.partition("-")[2]), QUICK_DIMENSIONS if args.quick else DIMENSIONS
     rng = np.random.default_rng(0)
     np.save(folder / "queries.npy", rng.standard_normal((MANY, d), dtype=np.float32))
     documents = np.lib.format.open_memmap(
@@ -116,7 +119,7 @@ def prepare_vectors(folder: Path, given: argparse.Namespace) -> Measured:
     return {}
 
 
-def prepare_texts(folder: Path, given: argparse.Namespace) -> Measured:
+def prepare_texts(folder: Path, args: argparse.Namespace) -> Measured:
     """Write as many documents of shuffled sentences as the folder's name ends in."""
     import generate
     import polars as pl
@@ -125,7 +128,7 @@ def prepare_texts(folder: Path, given: argparse.Namespace) -> Measured:
 
     data = nfcorpus()
     sources = [generate.collection(generate.QUICK)]
-    if data is not None and not given.quick:
+    if data is not None and not args.quick:
         sources = [rt.load(path) for path in (data, data.parent / "scifact") if path.is_dir()]
     human = [s.docs.filter(pl.col("source") == s.sources[0])["text"] for s in sources]
     n = int(folder.name.partition("-")[2])
@@ -133,46 +136,50 @@ def prepare_texts(folder: Path, given: argparse.Namespace) -> Measured:
     docs = pl.DataFrame(
         {"id": pl.select(pl.format("d{}", pl.int_range(n))).to_series(), "text": texts}
     )
-    asked = pl.concat([s.queries_with_judgments["text"] for s in sources])
-    queries = pl.DataFrame({"id": [f"q{i}" for i in range(len(asked))], "text": asked})
+    query_texts = pl.concat([s.queries_with_judgments["text"] for s in sources])
+    queries = pl.DataFrame({"id": [f"q{i}" for i in range(len(query_texts))], "text": query_texts})
     qrels = pl.DataFrame(
-        {"query_id": queries["id"], "doc_id": ["d0"] * len(asked), "grade": [1] * len(asked)}
+        {
+            "query_id": queries["id"],
+            "doc_id": ["d0"] * len(query_texts),
+            "grade": [1] * len(query_texts),
+        }
     )
     rt.save(rt.Collection(docs, queries, qrels, {"split": "test"}), folder)
     return {}
 
 
-def ours(folder: Path, given: argparse.Namespace, *, cosine: bool, most: int = QUERIES) -> Measured:
+def ours(folder: Path, args: argparse.Namespace, *, cosine: bool, most: int = QUERIES) -> Measured:
     """Search and keep every query's best."""
     from ranktilt.rankers.dense.search import search
 
     queries, documents, watch = queries_of(folder, most), Mapped(folder), Watch()
     with anonymous(watch), watch("search"):
-        found = 0
+        row_count = 0
         for rows, _ in search(queries, documents, DEPTH, cosine=cosine, label="search"):
-            found += len(rows)
-    return {**watch.parts, "found": float(found)}
+            row_count += len(rows)
+    return {**watch.parts, "found": float(row_count)}
 
 
-def ours_dot(folder: Path, given: argparse.Namespace) -> Measured:
+def ours_dot(folder: Path, args: argparse.Namespace) -> Measured:
     """Exact search by the dot product."""
-    return ours(folder, given, cosine=False)
+    return ours(folder, args, cosine=False)
 
 
-def ours_cosine(folder: Path, given: argparse.Namespace) -> Measured:
+def ours_cosine(folder: Path, args: argparse.Namespace) -> Measured:
     """Exact search by the cosine."""
-    return ours(folder, given, cosine=True)
+    return ours(folder, args, cosine=True)
 
 
-def ours_bounded(folder: Path, given: argparse.Namespace) -> Measured:
+def ours_bounded(folder: Path, args: argparse.Namespace) -> Measured:
     """Exact search of ten times as many queries in a memory that is set."""
     from ranktilt.parallel.memory_limits import MemoryLimits, limited, read_size
 
     with limited(MemoryLimits(memory=read_size(ALLOWED))):
-        return ours(folder, given, cosine=True, most=MANY)
+        return ours(folder, args, cosine=True, most=MANY)
 
 
-def beir_search(folder: Path, given: argparse.Namespace) -> Measured:
+def beir_search(folder: Path, args: argparse.Namespace) -> Measured:
     """beir's exact search over vectors that are there already."""
     import torch
     from beir.retrieval.search.dense import DenseRetrievalExactSearch
@@ -200,7 +207,7 @@ def beir_search(folder: Path, given: argparse.Namespace) -> Measured:
     return watch.parts
 
 
-def numpy_bare(folder: Path, given: argparse.Namespace) -> Measured:
+def numpy_bare(folder: Path, args: argparse.Namespace) -> Measured:
     """Multiply chunk by chunk and take the top of each with numpy."""
     queries, documents, watch = queries_of(folder), Mapped(folder).vectors, Watch()
     with anonymous(watch), watch("search"):
@@ -220,7 +227,7 @@ def _top(scores: Vectors) -> tuple[npt.NDArray[np.int64], Vectors]:
     return rows, np.take_along_axis(scores, rows, axis=1)
 
 
-def torch_bare(folder: Path, given: argparse.Namespace) -> Measured:
+def torch_bare(folder: Path, args: argparse.Namespace) -> Measured:
     """Multiply chunk by chunk and take the top of each with torch."""
     import torch
 
@@ -238,7 +245,7 @@ def torch_bare(folder: Path, given: argparse.Namespace) -> Measured:
     return watch.parts
 
 
-def lexical(folder: Path, given: argparse.Namespace) -> Measured:
+def lexical(folder: Path, args: argparse.Namespace) -> Measured:
     """Load texts, make the index or read the one that is kept, and search."""
     import ranktilt as rt
     from ranktilt.rankers.lexical.bm25 import BM25
@@ -280,9 +287,11 @@ def search_section(folder: Path, sizes: Sequence[int], rounds: int, dimensions: 
     """Measure exact search beside the others, at two sizes."""
     lines = ["## Exact search", "", machine(PACKAGES), ""]
     for n, times in ((sizes[1], rounds), (sizes[2], 1)):
-        found = alternating(__file__, RIVALS, folder / f"vectors-{n}", times)
-        rows = [[name, seconds(m["search"]), memory(m["anonymous"])] for name, m in found.items()]
-        dot, cosine, beir, bare, torch = (found[name]["search"] for name in RIVALS)
+        measured = alternating(__file__, RIVALS, folder / f"vectors-{n}", times)
+        rows = [
+            [name, seconds(m["search"]), memory(m["anonymous"])] for name, m in measured.items()
+        ]
+        dot, cosine, beir, bare, torch = (measured[name]["search"] for name in RIVALS)
         lines += [
             f"### {n:,} × {dimensions} vectors, {QUERIES} queries, {DEPTH:,} best of each, "
             + ("one run" if times == 1 else f"median of {times}, taking turns"),
@@ -304,7 +313,8 @@ def search_section(folder: Path, sizes: Sequence[int], rounds: int, dimensions: 
     say(f"{MANY:,} queries in {ALLOWED}")
     bounded = fresh(__file__, "ranktilt, bounded", folder / f"vectors-{sizes[2]}")
     lines += [
-        f"With `--memory {ALLOWED}`, {sizes[2]:,} × {dimensions} vectors from a mapped file, {MANY:,} queries: "
+        f"With `--memory {ALLOWED}`, {sizes[2]:,} × {dimensions} vectors from a mapped file, "
+        f"{MANY:,} queries: "
         f"{seconds(bounded['search'])} s",
         "",
         target(
@@ -314,7 +324,8 @@ def search_section(folder: Path, sizes: Sequence[int], rounds: int, dimensions: 
             unit=" GB",
         ),
         "",
-        "ranktilt computes the scores it gives a second time, pair by pair in float64, so that they do not depend on "
+        "ranktilt computes the scores it gives a second time, pair by pair in float64, so that "
+        "they do not depend on "
         "the place of a document or query; that is in its times. Not counted: imports.",
     ]
     return "\n".join(lines)
@@ -322,20 +333,20 @@ def search_section(folder: Path, sizes: Sequence[int], rounds: int, dimensions: 
 
 def curve_section(folder: Path, sizes: Sequence[int], dimensions: int) -> str:
     """Measure how dense and lexical search grow."""
-    dense, made, read = list[Measured](), list[Measured](), list[Measured]()
+    dense, prepared, read = list[Measured](), list[Measured](), list[Measured]()
     for n in sizes:
         say(f"curve: {n:,} documents")
         dense.append(fresh(__file__, "ranktilt, cosine", folder / f"vectors-{n}"))
-        made.append(fresh(__file__, "lexical", folder / f"texts-{n}"))
+        prepared.append(fresh(__file__, "lexical", folder / f"texts-{n}"))
         read.append(fresh(__file__, "lexical", folder / f"texts-{n}"))
     columns: list[tuple[str, list[float]]] = [
         ("dense: search, s", [m["search"] for m in dense]),
         ("dense: anonymous memory, GB", [m["anonymous"] / 1e9 for m in dense]),
-        ("BM25: load the collection, s", [m["load"] for m in made]),
-        ("BM25: tokenize and index, s", [m["index"] for m in made]),
+        ("BM25: load the collection, s", [m["load"] for m in prepared]),
+        ("BM25: tokenize and index, s", [m["index"] for m in prepared]),
         ("BM25: the same again, s", [m["index"] for m in read]),
         ("BM25: search, s", [m["search"] for m in read]),
-        ("BM25: peak memory, GB", [m["peak"] / 1e9 for m in made]),
+        ("BM25: peak memory, GB", [m["peak"] / 1e9 for m in prepared]),
         ("BM25: peak memory again, GB", [m["peak"] / 1e9 for m in read]),
     ]
     rows = [
@@ -347,19 +358,26 @@ def curve_section(folder: Path, sizes: Sequence[int], dimensions: int) -> str:
             "",
             machine(PACKAGES),
             "",
-            f"Dense: {dimensions} numbers a vector, {QUERIES} queries. BM25: documents of about 180 words, "
-            f"{made[0]['queries']:.0f} queries; the index is kept on disk where texts are many, and read the second "
-            "time. One run; the exponent is the slope of log value over log documents, 1 is linear:",
+            f"Dense: {dimensions} numbers a vector, {QUERIES} queries. BM25: documents of about "
+            "180 words, "
+            f"{prepared[0]['queries']:.0f} queries; the index is kept on disk where texts are "
+            "many, and read the second "
+            "time. One run; the exponent is the slope of log value over log documents, 1 is "
+            "linear:",
             "",
             table(["", *(f"{n:,}" for n in sizes), "exponent"], rows),
             "",
             target(
                 "peak memory of BM25 at the largest",
-                max(m["peak"] for m in made) / 1e9,
+                max(m["peak"] for m in prepared) / 1e9,
                 at_most=10,
                 unit=" GB",
             ),
-            "- where a fixed cost (first calls, Python itself) has a part, an exponent lies below that of the work",
+            (
+                "- where a fixed cost (first calls, Python itself) has a part, an exponent lies "
+                "below "
+                "that of the work"
+            ),
         ]
     )
 
@@ -368,27 +386,27 @@ def main() -> None:
     """Measure everything and write both sections."""
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="at the middle size")
-    given = parser.parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = parser.parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
-    sizes, dimensions = (QUICK, QUICK_DIMENSIONS) if given.quick else (SIZES, DIMENSIONS)
+    sizes, dimensions = (QUICK, QUICK_DIMENSIONS) if args.quick else (SIZES, DIMENSIONS)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         os.environ["RANKTILT_CACHE"] = str(folder / "cache")
         for n in sizes:
             for kind in ("vectors", "texts"):
                 say(f"making {kind}: {n:,}")
-                fresh(__file__, kind, folder / f"{kind}-{n}", *(["--quick"] if given.quick else []))
+                fresh(__file__, kind, folder / f"{kind}-{n}", *(["--quick"] if args.quick else []))
         publish(
             "search",
-            search_section(folder, sizes, 1 if given.quick else given.rounds, dimensions),
-            given,
+            search_section(folder, sizes, 1 if args.quick else args.rounds, dimensions),
+            args,
         )
         publish(
             "growth",
-            curve_section(folder, sizes, dimensions) + (f"\n\n{TINY}" if given.quick else ""),
-            given,
+            curve_section(folder, sizes, dimensions) + (f"\n\n{TINY}" if args.quick else ""),
+            args,
         )
 
 

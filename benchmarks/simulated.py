@@ -18,7 +18,9 @@ SIDES = ("human", "llm")
 
 @dataclass(frozen=True)
 class Simulated:
-    """Queries over the same twins, ranked by scores that lift one side by `tilt` standard deviations of their noise."""
+    """Queries over the same twins, ranked by scores that lift one side by `tilt` standard
+    deviations of their noise.
+    """
 
     collection: Collection
     run: Run
@@ -99,7 +101,9 @@ class Planted(Ranker):
 def half_length_half_source(
     seed: int, pairs: int, queries: int, k: int
 ) -> tuple[Collection, Planted]:
-    """Draw twins, and a ranker whose mean gap goes with length by one half and with the source by the other."""
+    """Draw twins, and a ranker whose mean gap goes with length by one half and with the source by
+    the other.
+    """
     generator = np.random.default_rng(seed)
     human, longer = generator.integers(200, 260, pairs), generator.normal(0, 40, pairs)
     lengths = np.stack([human, human + 10 + longer - longer.mean()], axis=1).round().astype(int)

@@ -1,4 +1,5 @@
-"""Training a retriever: what RankTilt adds to sentence-transformers' trainer, and what mining negatives takes.
+"""Training a retriever: what RankTilt adds to sentence-transformers' trainer, and what mining
+negatives takes.
 
 Each contender learns from the same rows of NFCorpus's train split for one epoch, in a process of
 its own, by the same loss, batch, model and cuts, with and without the debiased constraint. Loading
@@ -39,7 +40,8 @@ QUERIES, BATCH, ALPHA, MINED_STEPS = 32, 16, 0.1, 8
 QUERY_TOKENS, DOCUMENT_TOKENS = 30, 128
 SCHEMES = ("bm25", "ann")
 NOTE = (
-    f"Queries are cut at {QUERY_TOKENS} tokens, documents at {DOCUMENT_TOKENS}. One thread each; seconds are the "
+    f"Queries are cut at {QUERY_TOKENS} tokens, documents at {DOCUMENT_TOKENS}. One thread each; "
+    "seconds are the "
     "processor's. A pair is a query with one relevant document; tokens are counted without padding."
 )
 LOSSES = {"plain": "MultipleNegativesRankingLoss", "debiased": "with DebiasedLoss"}
@@ -77,30 +79,39 @@ def options(folder: Path, **more: Any) -> Any:
 
 def cut(folder: Path) -> Any:
     """The train split with a few of its queries."""
-    whole = collection(folder, "train")
-    judged = whole.queries.join(whole.qrels, left_on="id", right_on="query_id", how="semi")
+    training_part = collection(folder, "train")
+    judged = training_part.queries.join(
+        training_part.qrels, left_on="id", right_on="query_id", how="semi"
+    )
     chosen = judged.gather_every(max(judged.height // (8 if quick(folder) else QUERIES), 1))
-    return type(whole)(
-        whole.docs, chosen, whole.qrels.join(chosen, left_on="query_id", right_on="id", how="semi")
+    return type(training_part)(
+        training_part.docs,
+        chosen,
+        training_part.qrels.join(chosen, left_on="query_id", right_on="id", how="semi"),
     )
 
 
-def prepare(folder: Path, given: argparse.Namespace) -> Measured:
-    """Write the rows of RankTilt's first epoch for the trainer, and count their tokens, padding left out."""
+def prepare(folder: Path, args: argparse.Namespace) -> Measured:
+    """Write the rows of RankTilt's first epoch for the trainer, and count their tokens, padding
+    left out.
+    """
     from transformers import AutoTokenizer
 
     from ranktilt.training.mining import Miner
     from ranktilt.training.model import find_base_model
     from ranktilt.training.training_set import retriever_set
 
-    asked = options(folder, alpha=ALPHA)
-    found = retriever_set(cut(folder), asked)
-    rows = Miner(training_set=found, options=asked).rows(0)
+    training_options = options(folder, alpha=ALPHA)
+    training_set = retriever_set(cut(folder), training_options)
+    rows = Miner(training_set=training_set, options=training_options).rows(0)
     documents = rows.documents[:, 0]
     columns = {
-        "query": [found.queries[q] for q in rows.queries],
-        "human": [found.texts[d] for d in documents],
-        "llm": ["" if found.twins[d] == d else found.texts[found.twins[d]] for d in documents],
+        "query": [training_set.queries[q] for q in rows.queries],
+        "human": [training_set.texts[d] for d in documents],
+        "llm": [
+            "" if training_set.twins[d] == d else training_set.texts[training_set.twins[d]]
+            for d in documents
+        ],
     }
     (folder / "rows.json").write_text(json.dumps(columns), encoding="utf-8")
     tokenizer = AutoTokenizer.from_pretrained(find_base_model(body(folder)))
@@ -113,7 +124,7 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     plain = tokens["query"] + tokens["human"]
     return {
         "rows": len(documents),
-        "steps": -(-len(documents) // asked.batch),
+        "steps": -(-len(documents) // training_options.batch),
         "plain": plain,
         "debiased": plain + tokens["llm"],
     }
@@ -127,7 +138,7 @@ def ours(folder: Path, precision: str) -> Measured:
     from ranktilt.training import callbacks
     from ranktilt.training.retriever import train_retriever
 
-    data, found, clock, saving = cut(folder), Measured(), Clock(), Clock()
+    data, figures, clock, saving = cut(folder), Measured(), Clock(), Clock()
     keep = Trainer._save_checkpoint
 
     def save(*args: Any, **more: Any) -> None:
@@ -141,18 +152,20 @@ def ours(folder: Path, precision: str) -> Measured:
 
     Trainer._save_checkpoint = save
     callbacks.CHECKPOINT_EVERY = 0.0
-    with tempfile.TemporaryDirectory() as place, listening(listener):
+    with tempfile.TemporaryDirectory() as folder_name, listening(listener):
         for name, more in (("warm", {"steps": 2}), ("plain", {}), ("debiased", {"alpha": ALPHA})):
-            asked = options(folder, precision=precision, **more)
-            train_retriever(data, body(folder), Path(place, f"timed-{name}"), options=asked)
-            found[name] = clock.taken
+            training_options = options(folder, precision=precision, **more)
+            train_retriever(
+                data, body(folder), Path(folder_name, f"timed-{name}"), options=training_options
+            )
+            figures[name] = clock.taken
             callbacks.CHECKPOINT_EVERY = float(
                 "inf"
             )  # by the clock on the wall, so more of them on a busy machine
-    return {**found, "checkpoint": saving.taken}
+    return {**figures, "checkpoint": saving.taken}
 
 
-def float32(folder: Path, given: argparse.Namespace) -> Measured:
+def float32(folder: Path, args: argparse.Namespace) -> Measured:
     """RankTilt at full precision."""
     return ours(folder, "float32")
 
@@ -193,59 +206,68 @@ def library(folder: Path, *, dropout: bool) -> Measured:
             loss = DebiasedLoss(model, loss, alpha=ALPHA)
         size = options(folder).batch
         length = {"num_train_epochs": 1, "max_steps": steps, "per_device_train_batch_size": size}
-        with tempfile.TemporaryDirectory() as place:
-            asked = SentenceTransformerTrainingArguments(
-                place, use_cpu=True, report_to="none", **length
+        with tempfile.TemporaryDirectory() as directory:
+            arguments = SentenceTransformerTrainingArguments(
+                directory, use_cpu=True, report_to="none", **length
             )
             data = Dataset.from_dict(columns)
-            SentenceTransformerTrainer(model, asked, data, loss=loss, callbacks=[Timed()]).train()
+            SentenceTransformerTrainer(
+                model, arguments, data, loss=loss, callbacks=[Timed()]
+            ).train()
 
-    found, clock = Measured(), Clock()
+    figures, clock = Measured(), Clock()
     train("plain", 2)
     for name in LOSSES:
         train(name, -1)
-        found[name] = clock.taken
-    return found
+        figures[name] = clock.taken
+    return figures
 
 
-def trainer(folder: Path, given: argparse.Namespace) -> Measured:
+def trainer(folder: Path, args: argparse.Namespace) -> Measured:
     """The trainer as it is."""
     return library(folder, dropout=True)
 
 
-def without_dropout(folder: Path, given: argparse.Namespace) -> Measured:
+def without_dropout(folder: Path, args: argparse.Namespace) -> Measured:
     """The trainer with a model that has no dropout."""
     return library(folder, dropout=False)
 
 
-def mined(folder: Path, given: argparse.Namespace) -> Measured:
-    """What negatives of the whole train split take by each scheme, and a step that learns from one a row."""
+def mined(folder: Path, args: argparse.Namespace) -> Measured:
+    """What negatives of the whole train split take by each scheme, and a step that learns from one
+    a row.
+    """
     from ranktilt.progress import listening
     from ranktilt.training.mining import Miner
     from ranktilt.training.retriever import train_retriever
 
-    whole, mining, found, keep = Clock(), Clock(), Measured(), Miner.rows
+    total_clock, mining, figures, keep = Clock(), Clock(), Measured(), Miner.rows
 
     def rows(miner: Miner, epoch: int) -> Any:
         mining.start()
         all_ = keep(miner, epoch)
         mining.stop()
-        found["steps"] = -(-len(all_.queries) // miner.options.batch)
+        figures["steps"] = -(-len(all_.queries) // miner.options.batch)
         return all_
 
     def listener(label: str, done: int, total: int) -> None:
         if label.startswith("train retriever timed"):
-            whole.stop() if done else whole.start()
+            total_clock.stop() if done else total_clock.start()
 
     Miner.rows = rows  # type: ignore[method-assign]
     steps = 2 if quick(folder) else MINED_STEPS
     data = collection(folder, "train")
-    with tempfile.TemporaryDirectory() as place, listening(listener):
+    with tempfile.TemporaryDirectory() as directory, listening(listener):
         for scheme in SCHEMES:
-            asked = options(folder, negatives=scheme, steps=steps)
-            train_retriever(data, body(folder), Path(place, f"timed-{scheme}"), options=asked)
-            found |= {scheme: mining.taken, f"{scheme}, step": (whole.taken - mining.taken) / steps}
-    return found
+            training_options = options(folder, negatives=scheme, steps=steps)
+            train_retriever(
+                data, body(folder), Path(directory, f"timed-{scheme}"), options=training_options
+            )
+            figures |= {
+                scheme: mining.taken,
+                f"{scheme}, step": (total_clock.taken - mining.taken) / steps,
+            }
+    return figures
 
 
 CONTENDERS: dict[str, Contender] = {
@@ -257,25 +279,28 @@ CONTENDERS: dict[str, Contender] = {
 }
 
 
-def speed(folder: Path, what: str, given: argparse.Namespace) -> str:
+def speed(folder: Path, data_name: str, args: argparse.Namespace) -> str:
     """All contenders, and their ratios."""
     from ranktilt.training.callbacks import CHECKPOINT_EVERY
 
-    made, rounds = fresh(__file__, "prepare", folder), 1 if quick(folder) else given.rounds
-    found = alternating(__file__, tuple(LABELS), folder, rounds)
+    prepared, rounds = fresh(__file__, "prepare", folder), 1 if quick(folder) else args.rounds
+    measured = alternating(__file__, tuple(LABELS), folder, rounds)
     rows = [
         [
             f"{LABELS[name]}: {label}",
-            f"{made['rows'] / m[loss]:.2f}",
-            f"{made[loss] / m[loss]:,.0f}",
-            f"{m[loss] / found['ranktilt'][loss]:.2f}×",
+            f"{prepared['rows'] / m[loss]:.2f}",
+            f"{prepared[loss] / m[loss]:,.0f}",
+            f"{m[loss] / measured['ranktilt'][loss]:.2f}×",
             memory(m["peak"]),
         ]
         for loss, label in LOSSES.items()
-        for name, m in found.items()
+        for name, m in measured.items()
     ]
     lines = [
-        f"### {made['rows']:.0f} rows of {what} in {made['steps']:.0f} batches of {options(folder).batch}, "
+        (
+            f"### {prepared['rows']:.0f} rows of {data_name} in {prepared['steps']:.0f} batches of "
+            f"{options(folder).batch}, "
+        )
         + (f"median of {rounds} rounds" if rounds > 1 else "one round"),
         "",
         table(
@@ -292,21 +317,22 @@ def speed(folder: Path, what: str, given: argparse.Namespace) -> str:
     ]
     for loss, label in LOSSES.items():
         for peer in ("trainer", "trainer-no-dropout"):
-            ratio = found[peer][loss] / found["ranktilt"][loss]
+            ratio = measured[peer][loss] / measured["ranktilt"][loss]
             lines.append(
                 target(
                     f"{label}: ranktilt / {LABELS[peer]}, float32", ratio, at_least=0.95, unit="×"
                 )
             )
-    checkpoint = found["ranktilt"]["checkpoint"]
+    checkpoint = measured["ranktilt"]["checkpoint"]
     share = f"{100 * checkpoint / CHECKPOINT_EVERY:.1f} %"
     lines.append(
-        f"- a checkpoint, each {CHECKPOINT_EVERY:.0f} s, is left out above: {seconds(checkpoint)} s, {share}"
+        f"- a checkpoint, each {CHECKPOINT_EVERY:.0f} s, is left out above: {seconds(checkpoint)} "
+        f"s, {share}"
     )
     return "\n".join(lines)
 
 
-def mining(folder: Path, what: str, given: argparse.Namespace) -> str:
+def mining(folder: Path, data_name: str, args: argparse.Namespace) -> str:
     """The share of an epoch that each scheme takes."""
     rows, lines = [], []
     m = fresh(__file__, "mining", folder)
@@ -321,7 +347,10 @@ def mining(folder: Path, what: str, given: argparse.Namespace) -> str:
     steps = 2 if quick(folder) else MINED_STEPS
     return "\n".join(
         [
-            f"### Mining for an epoch on {what}; the steps are those of {steps} batches, times their number",
+            (
+                f"### Mining for an epoch on {data_name}; the steps are those of {steps} batches, "
+                "times their number"
+            ),
             "",
             table(header, rows),
             "",
@@ -342,15 +371,15 @@ def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--only", choices=SECTIONS, help="one of the two parts")
-    given = parser.parse_args()
-    if given.contender:
-        compete(given, CONTENDERS)
+    args = parser.parse_args()
+    if args.contender:
+        compete(args, CONTENDERS)
         return
-    with nfcorpus_or_tiny(given) as (folder, what, lost):
+    with nfcorpus_or_tiny(args) as (folder, data_name, lost):
         for name, (heading, measure) in SECTIONS.items():
-            if given.only in (None, name):
-                lines = [heading, machine(PACKAGES), *lost, NOTE, measure(folder, what, given)]
-                publish(name, "\n\n".join(lines), given)
+            if args.only in (None, name):
+                lines = [heading, machine(PACKAGES), *lost, NOTE, measure(folder, data_name, args)]
+                publish(name, "\n\n".join(lines), args)
 
 
 if __name__ == "__main__":

@@ -31,14 +31,14 @@ def size(folder: Path) -> tuple[int, int]:
     return int(queries), int(negatives)
 
 
-def written_by_ranktilt(folder: Path, given: argparse.Namespace) -> Measured:
+def written_by_ranktilt(folder: Path, args: argparse.Namespace) -> Measured:
     """Stream the triples of a collection into a file."""
     from ranktilt.data.collection import Collection
     from ranktilt.papers.askari.triples import triples
 
     queries, negatives = size(folder)
     names = [str(number) for number in range(queries)]
-    docs = [f"{name}_{place}" for name in names for place in range(2)]
+    docs = [f"{name}_{copy}" for name in names for copy in range(2)]
     qrels = pl.DataFrame({"query_id": names, "doc_id": docs[::2], "grade": 1})
     texts = [f"text {doc}" for doc in docs]
     collection = Collection(
@@ -50,12 +50,12 @@ def written_by_ranktilt(folder: Path, given: argparse.Namespace) -> Measured:
     return {"seconds": time.process_time() - start, "lines": lines(folder)}
 
 
-def written_by_a_loop(folder: Path, given: argparse.Namespace) -> Measured:
+def written_by_a_loop(folder: Path, args: argparse.Namespace) -> Measured:
     """Draw each relevant document's others and write them one after the other."""
     queries, negatives = size(folder)
-    docs = [f"{number}_{place}" for number in range(queries) for place in range(2)]
+    docs = [f"{number}_{copy}" for number in range(queries) for copy in range(2)]
     relevant = {str(number): {f"{number}_0"} for number in range(queries)}
-    draw, naive = random.Random(0), given.contender == CONTENDERS[1]
+    draw, naive = random.Random(0), args.contender == CONTENDERS[1]
     start = time.process_time()
     with (folder / TRIPLES).open("w", encoding="utf-8") as stream:
         for query, positives in relevant.items():
@@ -78,10 +78,10 @@ def lines(folder: Path) -> float:
 
 def main() -> None:
     """Measure both and write the section."""
-    given = common_arguments(__doc__.splitlines()[0]).parse_args()
-    if given.contender:
+    args = common_arguments(__doc__.splitlines()[0]).parse_args()
+    if args.contender:
         compete(
-            given,
+            args,
             dict(
                 zip(
                     CONTENDERS,
@@ -91,20 +91,24 @@ def main() -> None:
             ),
         )
         return
-    queries, negatives = QUICK if given.quick else FULL
+    queries, negatives = QUICK if args.quick else FULL
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "size").write_text(f"{queries} {negatives}", encoding="utf-8")
-        found = alternating(__file__, CONTENDERS, Path(folder), 1 if given.quick else 3)
-    ours, naive, careful = (found[name] for name in CONTENDERS)
-    rates = {name: one["lines"] / one["seconds"] for name, one in found.items()}
+        measured = alternating(__file__, CONTENDERS, Path(folder), 1 if args.quick else 3)
+    ours, naive, careful = (measured[name] for name in CONTENDERS)
+    rates = {name: figures["lines"] / figures["seconds"] for name, figures in measured.items()}
     rows = [
-        [name, seconds(one["seconds"]), f"{rates[name]:,.0f}", memory(one["peak"])]
-        for name, one in found.items()
+        [name, seconds(figures["seconds"]), f"{rates[name]:,.0f}", memory(figures["peak"])]
+        for name, figures in measured.items()
     ]
     text = [
         "## Triples for training",
         machine(PACKAGES),
-        f"### {ours['lines']:,.0f} lines of ids, {negatives:,} for each of {queries:,} relevant documents",
+        (
+            f"### {ours['lines']:,.0f} lines of ids, {negatives:,} for each of {queries:,} "
+            "relevant "
+            "documents"
+        ),
         table(["contender", "seconds", "lines a second", "peak memory"], rows),
         "One thread each; seconds are the processor's.",
         "\n".join(
@@ -123,7 +127,7 @@ def main() -> None:
             ]
         ),
     ]
-    publish("triples", "\n\n".join(text), given)
+    publish("triples", "\n\n".join(text), args)
 
 
 if __name__ == "__main__":

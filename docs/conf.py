@@ -33,7 +33,7 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 
 def setup(app: Any) -> None:
-    """Write the pages of the command line before, and the list for language models after the build."""
+    """Write the pages of the command line before, and the texts for language models after the build."""
     app.connect("builder-inited", lambda app: docs_site.write_command_pages(Path(app.srcdir)))
     app.connect("source-read", docs_site.name_files)
     app.connect("doctree-resolved", docs_site.set_dashes)

@@ -1,10 +1,11 @@
-"""Fine-tune a retriever with sentence-transformers' own trainer, under a constraint against favouring LLM rewrites.
+"""Fine-tune a retriever with sentence-transformers' own trainer, under a constraint against
+favouring LLM rewrites.
 
     pip install "ranktilt[neural,train]"
     python train_debiased.py --model sentence-transformers/all-MiniLM-L6-v2 --alpha 0.1 --steps 50
 
-It learns from half of the queries of the collection that RankTilt brings along; put your own in its place:
-`ranktilt.load(DIR, split="train")` and `ranktilt.load(DIR, split="dev")`.
+It learns from half of the queries of the collection that RankTilt brings along; put your own in its
+place: `ranktilt.load(DIR, split="train")` and `ranktilt.load(DIR, split="dev")`.
 """
 
 import argparse
@@ -40,12 +41,12 @@ parser.add_argument("--output", default="debiased")
 options = parser.parse_args()
 
 collection = ranktilt.bundled()
-found = retriever_set(part_of(collection, 0), RetrieverTraining())
-rows = [(q, d) for q, documents in enumerate(found.positives) for d in documents]
+training_set = retriever_set(part_of(collection, 0), RetrieverTraining())
+rows = [(q, d) for q, documents in enumerate(training_set.positives) for d in documents]
 data = {
-    "query": [found.queries[q] for q, _ in rows],
-    "human": [found.texts[d] for _, d in rows],
-    "llm": [found.texts[found.twins[d]] for _, d in rows],
+    "query": [training_set.queries[q] for q, _ in rows],
+    "human": [training_set.texts[d] for _, d in rows],
+    "llm": [training_set.texts[training_set.twins[d]] for _, d in rows],
 }
 model = SentenceTransformer(options.model)
 trainer = SentenceTransformerTrainer(

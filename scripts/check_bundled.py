@@ -61,7 +61,8 @@ def report(seen: Seen, at_least: int) -> bool:
     enough = there >= at_least and not alone
     print(
         f"{'ok' if enough else 'FAILED'}: {seen.versions}: {there} of {len(seen.pairs)} pairs "
-        f"(at least {at_least} wanted), {len(alone)} of {len(seen.queries)} queries without a relevant document"
+        f"(at least {at_least} wanted), {len(alone)} of {len(seen.queries)} queries without a "
+        "relevant document"
     )
     for name in lost:
         print(f"  paragraph not found: {name}")

@@ -1,9 +1,11 @@
-"""Run the same commands with two source trees, and show every difference in what they print and write.
+"""Run the same commands with two source trees, and show every difference.
+
+What they print and what they write is compared.
 
     python scripts/compare_outputs.py BEFORE AFTER                    # two checkouts
-    python scripts/compare_outputs.py BEFORE --save RECORDED          # keep what the older one gives
+python scripts/compare_outputs.py BEFORE --save RECORDED          # keep what the older one gives
     python scripts/compare_outputs.py AFTER --against RECORDED        # later, at half the cost
-    python scripts/compare_outputs.py AFTER --against RECORDED --only errors --expected differences.txt
+python scripts/compare_outputs.py AFTER --against RECORDED --only errors --expected differences.txt
 
 Every command of `scripts/compared_commands.txt` runs as a process of its own, each of its sections
 in a fresh folder with an empty cache. Exit code, stdout, stderr and every file that it made or
@@ -84,15 +86,18 @@ class Tree:
 
 
 def commands(text: str) -> list[Command]:
-    """Read the list of commands: `[section]` headings, and lines `name: words`; # starts a comment line."""
-    section, found = "", []
+    """Read the list of commands: `[section]` headings, and lines `name: words`.
+
+    A line that starts with # is a comment.
+    """
+    section, sections = "", []
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("["):
             section = line.strip("[]")
         elif line.strip() and not line.startswith("#"):
             name, _, words = line.partition(": ")
-            found.append(Command(section, f"{section}-{name}", " ".join(words.split())))
-    return found
+            sections.append(Command(section, f"{section}-{name}", " ".join(words.split())))
+    return sections
 
 
 # -----------------------------------------------------------------------------------------------
@@ -100,7 +105,10 @@ def commands(text: str) -> list[Command]:
 
 
 def prepare(folder: Path, tree: Tree, environment: dict[str, str]) -> None:
-    """Put into a section's folder what its commands name: the bundled collection, variants of it, and shared data."""
+    """Put into a section's folder what its commands name.
+
+    These are the bundled collection, variants of it, and shared data.
+    """
     code = "import ranktilt as rt; rt.save(rt.bundled(), 'bundled')"
     subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=environment, check=True, capture_output=True
@@ -122,7 +130,10 @@ def prepare(folder: Path, tree: Tree, environment: dict[str, str]) -> None:
 
 
 def _write_temperatures(folder: Path, rows: list[dict[str, Any]]) -> None:
-    """Write a collection of five sources: human text, and rewrites at four temperatures that lose more and more."""
+    """Write a collection of five sources.
+
+    They are human text, and rewrites at four temperatures that lose more and more.
+    """
     (folder / "corpus").mkdir(parents=True)
     texts: dict[str, list[dict[str, Any]]] = {
         f"llm-tmp{t}": [] for t in ("0.2", "0.5", "0.7", "1.0")
@@ -161,27 +172,33 @@ def _write_temperatures(folder: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _write_labels(folder: Path, rows: list[dict[str, Any]]) -> None:
-    """Write tables of labels: the bundled collection's sources, and whether a DL 2019 candidate is long."""
+    """Write tables of labels.
+
+    One has the bundled collection's sources, one whether a DL 2019 candidate is long.
+    """
     lines = [f"{row['_id']}\t{row['source']}\t{row['origin']}\n" for row in rows]
     (folder / "labels.tsv").write_text("doc_id\tsource\torigin\n" + "".join(lines))
     candidates = folder / "data" / "dl19" / "candidates-bm25.json"
     if candidates.exists():
-        found = {
+        kinds = {
             str(hit["docid"]): "long" if len(hit["content"]) > 350 else "short"
             for topic in json.loads(candidates.read_text(encoding="utf-8"))
             for hit in topic["hits"]
         }
-        table = "".join(f"{name}\t{label}\n" for name, label in found.items())
+        table = "".join(f"{name}\t{label}\n" for name, label in kinds.items())
         (folder / "lengths.tsv").write_text("doc_id\tsource\n" + table)
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
-    """An OpenAI-compatible server that answers every prompt by a fixed rule: words change places two by two."""
+    """An OpenAI-compatible server that answers every prompt by a fixed rule.
+
+    It exchanges words two by two.
+    """
 
     def do_POST(self) -> None:
         """Answer one chat request."""
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        words = asked["messages"][-1]["content"].rpartition("\n\n")[2].split()
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        words = request["messages"][-1]["content"].rpartition("\n\n")[2].split()
         swapped = [word for i in range(0, len(words), 2) for word in words[i : i + 2][::-1]]
         message = {"role": "assistant", "content": " ".join(swapped) + "."}
         usage = {
@@ -190,7 +207,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
             "total_tokens": 2 * len(words),
         }
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-        body = {"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"]}
+        body = {"id": "1", "object": "chat.completion", "created": 0, "model": request["model"]}
         answer = json.dumps({**body, "choices": choices, "usage": usage}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -211,12 +228,15 @@ def answering() -> Iterator[str]:
         server.shutdown()
 
 
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # running
 
 
 def run_section(section: Sequence[Command], tree: Tree) -> dict[str, str]:
-    """Run the commands of one section in order in a fresh folder; return all that they left by `COMMAND/PART`."""
+    """Run the commands of one section in order in a fresh folder.
+
+    Return all that they left by `COMMAND/PART`.
+    """
     with tempfile.TemporaryDirectory(prefix="compare-") as name, answering() as server:
         folder = Path(name).resolve() / "work"
         folder.mkdir()
@@ -237,7 +257,7 @@ def run_section(section: Sequence[Command], tree: Tree) -> dict[str, str]:
             str(tree.data): "<data>",
             tree.version: "<version>",
         }
-        found = {}
+        outputs = {}
         for command in section:
             before = _files(folder)
             words = shlex.split(command.line.replace("{SERVER}", server))
@@ -253,27 +273,30 @@ def run_section(section: Sequence[Command], tree: Tree) -> dict[str, str]:
                 encoding="utf-8",
                 errors="replace",
             )
-            found[f"{command.name}/exit"] = f"$ ranktilt {command.line}\nexit {done.returncode}\n"
-            found[f"{command.name}/stdout"] = normalised(done.stdout, replaced)
-            found[f"{command.name}/stderr"] = normalised(done.stderr, replaced)
-            made = [path for path, state in _files(folder).items() if before.get(path) != state]
-            found |= {
+            outputs[f"{command.name}/exit"] = f"$ ranktilt {command.line}\nexit {done.returncode}\n"
+            outputs[f"{command.name}/stdout"] = normalised(done.stdout, replaced)
+            outputs[f"{command.name}/stderr"] = normalised(done.stderr, replaced)
+            written = [path for path, state in _files(folder).items() if before.get(path) != state]
+            outputs |= {
                 f"{command.name}/{path.relative_to(folder)}": content(path, replaced)
-                for path in sorted(made)
+                for path in sorted(written)
             }
-    return found
+    return outputs
 
 
 def _files(folder: Path) -> dict[Path, tuple[int, int]]:
     """Every file below a folder, with what tells whether it was written."""
-    found = [
+    files = [
         path for path in folder.rglob("*") if path.is_file()
     ]  # links to folders are not followed
-    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in found}
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in files}
 
 
 def run(tree: Tree, chosen: Sequence[Command], jobs: int) -> dict[str, str]:
-    """Run all the commands, some sections at a time; return all that they left by `COMMAND/PART`."""
+    """Run all the commands, some sections at a time.
+
+    Return all that they left by `COMMAND/PART`.
+    """
     sections = [
         list(group) for _, group in itertools.groupby(chosen, key=lambda command: command.section)
     ]
@@ -282,7 +305,7 @@ def run(tree: Tree, chosen: Sequence[Command], jobs: int) -> dict[str, str]:
         return {name: text for part in parts for name, text in part.items()}
 
 
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # normalising
 
 
@@ -296,7 +319,10 @@ def normalised(text: str, replaced: dict[str, str]) -> str:
 
 
 def content(path: Path, replaced: dict[str, str]) -> str:
-    """Return a file as lines that can be compared: JSON laid out, pages without scripts, the rest of it as a hash."""
+    """Return a file as lines that can be compared.
+
+    JSON laid out, pages without scripts, the rest of it as a hash.
+    """
     data = path.read_bytes()
     if path.suffix == ".gz":
         data, path = gzip.decompress(data), path.with_suffix("")
@@ -316,20 +342,24 @@ def _short_hash(data: bytes) -> str:
 
 
 def laid_out(text: str) -> str:
-    """Lay JSON out, keys sorted, floats to twelve digits, fields that differ from run to run left open."""
-    held = json.loads(text)
-    if isinstance(held, dict):
-        held.pop("sha256", None)  # a result's, of all its bytes
-    return json.dumps(_plain(held), indent=1, sort_keys=True, ensure_ascii=False)
+    """Lay JSON out with keys sorted and floats to twelve digits.
+
+    Fields that differ from run to run are left open.
+    """
+    content = json.loads(text)
+    if isinstance(content, dict):
+        content.pop("sha256", None)  # a result's, of all its bytes
+    return json.dumps(_plain(content), indent=1, sort_keys=True, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: "<volatile>" if key in VOLATILE else _plain(held) for key, held in value.items()
+            key: "<volatile>" if key in VOLATILE else _plain(member)
+            for key, member in value.items()
         }
     if isinstance(value, list):
-        return [_plain(held) for held in value]
+        return [_plain(member) for member in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
@@ -344,11 +374,11 @@ class _Page(html.parser.HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note a tag with its attributes."""
         values = dict(attrs)
-        shown = "".join(
-            f" {key}={re.sub(r'base64,.*', 'base64', held or '')!r}"
-            for key, held in sorted(values.items())
+        attributes = "".join(
+            f" {key}={re.sub(r'base64,.*', 'base64', value or '')!r}"
+            for key, value in sorted(values.items())
         )
-        self.lines.append(f"<{tag}{shown}>")
+        self.lines.append(f"<{tag}{attributes}>")
         if tag in ("script", "style"):
             engine = values.get("id") == "engine"
             self.skipping = "code" if engine else values.get("type") or "code"
@@ -375,7 +405,7 @@ def page(text: str) -> str:
     return "\n".join(parser.lines)
 
 
-# ---------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # comparing
 
 
@@ -407,28 +437,29 @@ def compare(
     old: dict[str, str], new: dict[str, str], reasons: dict[str, str]
 ) -> tuple[list[str], int]:
     """Return the report's lines, and how many differences nobody expected."""
-    lines, surprises, wanted = [], 0, dict.fromkeys(reasons, 0)
+    lines, surprises, expected_differences = [], 0, dict.fromkeys(reasons, 0)
     for name in sorted(old.keys() | new.keys()):
-        found = difference(old.get(name, ""), new.get(name, ""), name)
+        change = difference(old.get(name, ""), new.get(name, ""), name)
         pattern = next((pattern for pattern in reasons if fnmatch.fnmatchcase(name, pattern)), None)
-        if found and pattern is not None:
-            wanted[pattern] += 1
-        elif found:
+        if change and pattern is not None:
+            expected_differences[pattern] += 1
+        elif change:
             surprises += 1
-            lines += [*found, ""]
+            lines += [*change, ""]
     lines += [
-        f"expected: {count} × {pattern}: {reasons[pattern]}" for pattern, count in wanted.items()
+        f"expected: {count} × {pattern}: {reasons[pattern]}"
+        for pattern, count in expected_differences.items()
     ]
     commands = len({name.partition("/")[0] for name in new})
     counted = f"{commands} commands, {len(new)} outputs: {surprises} differ unexpectedly"
-    return [*lines, f"{counted}, {sum(wanted.values())} as expected"], surprises
+    return [*lines, f"{counted}, {sum(expected_differences.values())} as expected"], surprises
 
 
-def save(found: dict[str, str], folder: Path) -> None:
+def save(outputs: dict[str, str], folder: Path) -> None:
     """Keep outputs in a folder: one JSON file a command."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, parts in itertools.groupby(sorted(found), key=lambda key: key.partition("/")[0]):
-        text = json.dumps({part: found[part] for part in parts}, indent=1, ensure_ascii=False)
+    for name, parts in itertools.groupby(sorted(outputs), key=lambda key: key.partition("/")[0]):
+        text = json.dumps({part: outputs[part] for part in parts}, indent=1, ensure_ascii=False)
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
@@ -474,11 +505,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         save(first, options.save)
     if options.against:
         names = {command.name for command in chosen}
-        kept = load(options.against)
-        recorded = names & {name.partition("/")[0] for name in kept}
+        recorded_outputs = load(options.against)
+        recorded = names & {name.partition("/")[0] for name in recorded_outputs}
         old, new = (
             {n: text for n, text in side.items() if n.partition("/")[0] in recorded}
-            for side in (kept, first)
+            for side in (recorded_outputs, first)
         )
     elif len(trees) > 1:
         old, new = first, run(trees[1], chosen, options.jobs)

@@ -66,16 +66,19 @@ class Shape:
         return self.dim // self.heads
 
     def tensors(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of what lies in the file, in its order; a name with a star has a part for each layer."""
+        """Names and shapes of what lies in the file, in its order.
+
+        A name with a star has a part for each layer.
+        """
         wide, narrow, layer = (
             (self.dim, self.dim),
             (self.kv_heads * self.head, self.dim),
             "model.layers.*.",
         )
-        found: list[tuple[str, tuple[int, ...]]] = [
+        shapes: list[tuple[str, tuple[int, ...]]] = [
             ("model.embed_tokens.weight", (self.vocabulary, self.dim))
         ]
-        each = {
+        layer_shapes = {
             "input_layernorm": (self.dim,),
             "self_attn.q_proj": wide,
             "self_attn.k_proj": narrow,
@@ -86,9 +89,11 @@ class Shape:
             "mlp.down_proj": (self.dim, self.hidden),
             "mlp.up_proj": (self.hidden, self.dim),
         }
-        found += [(f"{layer}{name}.weight", (self.layers, *shape)) for name, shape in each.items()]
-        found += [("model.norm.weight", (self.dim,)), ("", (2, self.context, self.head // 2))]
-        return found if self.shared else [*found, ("lm_head.weight", (self.vocabulary, self.dim))]
+        shapes += [
+            (f"{layer}{name}.weight", (self.layers, *shape)) for name, shape in layer_shapes.items()
+        ]
+        shapes += [("model.norm.weight", (self.dim,)), ("", (2, self.context, self.head // 2))]
+        return shapes if self.shared else [*shapes, ("lm_head.weight", (self.vocabulary, self.dim))]
 
 
 def read_model(path: Path) -> tuple[Shape, Weights]:
@@ -135,35 +140,38 @@ def _halves(name: str, values: npt.NDArray[np.float32], shape: Shape) -> npt.NDA
 
 
 def read_tokens(path: Path, count: int) -> list[tuple[str, float]]:
-    """Read the tokens and their scores; the first three are those of unknown text, beginning and end."""
-    data, start, found = path.read_bytes(), 4, list[tuple[str, float]]()
+    """Read the tokens and their scores.
+
+    The first three are those of unknown text, beginning and end.
+    """
+    data, start, tokens = path.read_bytes(), 4, list[tuple[str, float]]()
     try:
         while start < len(data):
             score, size = struct.unpack_from("<fi", data, start)
             text = data[start + 8 : start + 8 + size]
             if size < 1 or len(text) < size:
                 raise ValueError("a token is cut off")
-            found.append((text.decode(), score))
+            tokens.append((text.decode(), score))
             start += 8 + size
     except (struct.error, ValueError) as error:
         raise Unfit(f"{path}: expected the tokenizer of a llama2.c model: {error}") from error
-    if len(found) != count:
-        raise Unfit(f"{path}: expected {count} tokens, as the model has, got {len(found)}")
-    if [text for text, _ in found[3 : 3 + BYTES]] != [f"<0x{i:02X}>" for i in range(BYTES)]:
+    if len(tokens) != count:
+        raise Unfit(f"{path}: expected {count} tokens, as the model has, got {len(tokens)}")
+    if [text for text, _ in tokens[3 : 3 + BYTES]] != [f"<0x{i:02X}>" for i in range(BYTES)]:
         raise Unfit(f"{path}: expected the {BYTES} bytes behind the first three tokens")
-    return [(UNK, 0.0), (BOS, 0.0), (EOS, 0.0), *found[3:]]
+    return [(UNK, 0.0), (BOS, 0.0), (EOS, 0.0), *tokens[3:]]
 
 
 def merges(tokens: Sequence[tuple[str, float]]) -> list[tuple[str, str]]:
     """Pairs of tokens that become a token, the best score first."""
     plain = dict(tokens[3 + BYTES :])
-    found = [
+    merge_pairs = [
         (-score, text[:cut], text[cut:])
         for text, score in plain.items()
         for cut in range(1, len(text))
         if text[:cut] in plain and text[cut:] in plain
     ]
-    return [(left, right) for _, left, right in sorted(found, key=lambda pair: pair[0])]
+    return [(left, right) for _, left, right in sorted(merge_pairs, key=lambda pair: pair[0])]
 
 
 def tokenizer(tokens: Sequence[tuple[str, float]]) -> Any:
@@ -171,18 +179,20 @@ def tokenizer(tokens: Sequence[tuple[str, float]]) -> Any:
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, processors
 
     vocabulary = {text: number for number, (text, _) in enumerate(tokens)}
-    made = Tokenizer(models.BPE(vocabulary, merges(tokens), unk_token=UNK, byte_fallback=True))
-    made.normalizer = normalizers.Prepend(" ")
-    made.decoder = decoders.Sequence(
+    bpe_tokenizer = Tokenizer(
+        models.BPE(vocabulary, merges(tokens), unk_token=UNK, byte_fallback=True)
+    )
+    bpe_tokenizer.normalizer = normalizers.Prepend(" ")
+    bpe_tokenizer.decoder = decoders.Sequence(
         [decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     )
-    made.post_processor = processors.TemplateProcessing(
+    bpe_tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{BOS} $A", pair=f"{BOS} $A {BOS} $B", special_tokens=[(BOS, vocabulary[BOS])]
     )
-    made.add_special_tokens(
+    bpe_tokenizer.add_special_tokens(
         [AddedToken(text, normalized=False, special=True) for text in (UNK, BOS, EOS)]
     )
-    return made
+    return bpe_tokenizer
 
 
 def configs(shape: Shape) -> dict[str, dict[str, Any]]:
@@ -236,10 +246,10 @@ def convert(model: Path, tokens: Path, folder: Path) -> None:
     from safetensors.numpy import save
 
     shape, weights = read_model(model)
-    made = tokenizer(read_tokens(tokens, shape.vocabulary))
+    converted = tokenizer(read_tokens(tokens, shape.vocabulary))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
-    made.save(str(folder / "tokenizer.json"))
+    converted.save(str(folder / "tokenizer.json"))
     for name, content in configs(shape).items():
         (folder / name).write_text(
             json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -256,13 +266,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("tokenizer", type=Path, help="tokens and scores, such as tok512.bin")
     parser.add_argument("folder", type=Path, help="where to write")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     try:
-        convert(given.model, given.tokenizer, given.folder)
+        convert(args.model, args.tokenizer, args.folder)
     except (Unfit, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    sys.stdout.write(f"wrote {given.folder}\n")
+    sys.stdout.write(f"wrote {args.folder}\n")
     return 0
 
 

@@ -1,4 +1,6 @@
-"""Damage small real files at random and read them: each reader must give a result, or one line that says what is wrong.
+"""Damage small real files at random and read them.
+
+Each reader must give a result, or one line that says what is wrong.
 
     python scripts/fuzz.py                                # 5,000 cases over all readers, in turn
     python scripts/fuzz.py --reader sidecar --cases 300   # one of them
@@ -28,7 +30,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -179,14 +181,14 @@ Files = Mapping[str, bytes]
 
 def small() -> Collection:
     """Some pairs of the bundled collection."""
-    whole = bundled()
-    qrels = whole.qrels.filter(
-        pl.col("query_id").is_in(whole.queries_with_judgments["id"].head(5).implode())
+    collection = bundled()
+    qrels = collection.qrels.filter(
+        pl.col("query_id").is_in(collection.queries_with_judgments["id"].head(5).implode())
     )
-    queries = whole.queries.filter(pl.col("id").is_in(qrels["query_id"].implode()))
-    docs = whole.docs.filter(pl.col("id").is_in(qrels["doc_id"].implode()))
+    queries = collection.queries.filter(pl.col("id").is_in(qrels["query_id"].implode()))
+    docs = collection.docs.filter(pl.col("id").is_in(qrels["doc_id"].implode()))
     return Collection(
-        whole.docs.filter(pl.col("origin").is_in(docs["origin"].implode())), queries, qrels
+        collection.docs.filter(pl.col("origin").is_in(docs["origin"].implode())), queries, qrels
     )
 
 
@@ -198,8 +200,8 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
     trec = run.contents(folder / "sidecar" / "run")
 
     def audited(path: Path) -> object:
-        found = rt.audit(pairs, Run.load(path), "nDCG@3", card=True, resamples=100)
-        return found.to_json(), rt.table(found)
+        result = rt.audit(pairs, Run.load(path), "nDCG@3", card=True, resamples=100)
+        return result.to_json(), rt.table(result)
 
     def labels(path: Path) -> object:
         return from_labels(read_labels(path), queries=run.queries, labels_file=path)
@@ -214,14 +216,14 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         q: dict(zip(f["doc_id"], f["score"], strict=True)) for (q,), f in frame.group_by("query_id")
     }
     judged = [{"query-id": q, "corpus-id": d, "score": g} for q, d, g in pairs.qrels.iter_rows()]
-    made = {
+    options = {
         "llm": {"llm": "echo"},
         "prompt": {"name": "p"},
         "sources": {"m": 0.7},
         "of": "human",
         "titles": "keep",
     }
-    made = {**made, "collection": {"path": "toy"}, "earlier": [made], "inputs": {"a": "b"}}
+    options = {**options, "collection": {"path": "toy"}, "earlier": [options], "inputs": {"a": "b"}}
     cut = {"limit": 512, "share": {"human": 0.5, "claude": 0.25}}
     spec = {
         **run.spec,
@@ -261,8 +263,8 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
             pairs, run, ["nDCG@3", "AP@5"], card=True, resamples=100
         ).to_json(),
         "cells/cells.csv": b"table,dataset,system,measure,value\nwang-1,a,bm25,nDCG@3,0.5\n",
-        "manifest/manifest.json": manifest(made, {}),
-        "output/manifest.json": manifest(made, {"a": "0" * 64}),
+        "manifest/manifest.json": manifest(options, {}),
+        "output/manifest.json": manifest(options, {"a": "0" * 64}),
         "output/a": b"x",
         "queries/queries.tsv": pairs.queries.select("id", "text")
         .write_csv(separator="\t", quote_style="never")
@@ -362,45 +364,49 @@ ENTRIES = "entries.json"
 
 def entries(data: bytes) -> list[Entry]:
     """Read the entries that every format is to hold."""
-    return [tuple(entry) for entry in json.loads(data)]
+    return [tuple(fields) for fields in json.loads(data)]
 
 
 def other_entries(known: Sequence[Entry], chance: random.Random) -> list[Entry]:
     """Give some entries other ids and scores, in another order, that all formats can hold."""
-    made = list(known)
+    changed = list(known)
     for _ in range(chance.choice((1, 2, 5, 20))):
-        place = chance.randrange(len(made))
-        query, document, score = made[place]
+        index = chance.randrange(len(changed))
+        query, document, score = changed[index]
         match chance.randrange(6):
             case 0:
-                made[place] = (query, chance.choice(STRANGE_IDS), score)
+                changed[index] = (query, chance.choice(STRANGE_IDS), score)
             case 1:
                 name = chance.choice(STRANGE_IDS)
-                made = [(name if of == query else of, held, value) for of, held, value in made]
+                changed = [
+                    (name if of == query else of, document, value)
+                    for of, document, value in changed
+                ]
             case 2:
-                made[place] = (query, document, chance.choice(STRANGE_SCORES))
+                changed[index] = (query, document, chance.choice(STRANGE_SCORES))
             case 3:
-                made[place] = (query, document, chance.uniform(-5, 40))
+                changed[index] = (query, document, chance.uniform(-5, 40))
             case 4:
-                other = chance.randrange(len(made))
-                made[place], made[other] = made[other], made[place]
-            case 5 if len(made) > 1:
-                del made[place]
-    return made
+                other_index = chance.randrange(len(changed))
+                changed[index], changed[other_index] = changed[other_index], changed[index]
+            case 5 if len(changed) > 1:
+                del changed[index]
+    return changed
 
 
-def run_texts(made: Sequence[Entry]) -> dict[str, bytes]:
+def run_texts(entries_of_run: Sequence[Entry]) -> dict[str, bytes]:
     """Write entries in every format that is read, the first as TREC's."""
     by_query: dict[str, dict[str, float]] = {}
-    for query, document, score in made:
+    for query, document, score in entries_of_run:
         by_query.setdefault(query, {})[document] = score
     ranks: dict[str, int] = {}
     lines = list[str]()
-    for query, document, score in made:
+    for query, document, score in entries_of_run:
         ranks[query] = ranks.get(query, 0) + 1
         lines.append(f"{query} Q0 {document} {ranks[query]} {score!r} tag\n")
     records = [
-        {"query_id": query, "doc_id": document, "score": score} for query, document, score in made
+        {"query_id": query, "doc_id": document, "score": score}
+        for query, document, score in entries_of_run
     ]
     lists = {
         query: [{"id": d, "score": s} for d, s in scores.items()]
@@ -468,8 +474,13 @@ class SilentDifferenceError(Exception):
 
 
 def written_runs(folder: Path, run: Run) -> dict[str, Read]:
-    """Make a run in every format, and return how each is read, and how all are held against TREC's."""
-    made = [(query, document, score) for query, document, _, score in run.frame().iter_rows()][:60]
+    """Make a run in every format, and return how each is read.
+
+    All are compared with the run in TREC's format.
+    """
+    entries_of_run = [
+        (query, document, score) for query, document, _, score in run.frame().iter_rows()
+    ][:60]
     names = {
         "run lists": "lists.json",
         "run records": "records.json",
@@ -487,9 +498,9 @@ def written_runs(folder: Path, run: Run) -> dict[str, Read]:
         "run tsv": "run.tsv",
         "run parquet": "run.parquet",
     }
-    texts = run_texts(made)
+    texts = run_texts(entries_of_run)
     write(folder, {f"{name}/{file}": texts[file] for name, file in names.items()})
-    write(folder, {f"same run/{ENTRIES}": json.dumps(made).encode()})
+    write(folder, {f"same run/{ENTRIES}": json.dumps(entries_of_run).encode()})
 
     def loaded(file: str) -> Read:
         return lambda at: Run.load(at / file).frame().height
@@ -497,18 +508,27 @@ def written_runs(folder: Path, run: Run) -> dict[str, Read]:
     return {name: loaded(file) for name, file in names.items()} | {"same run": same_runs}
 
 
+def loaded_values(path: Path) -> object:
+    return run_values(Run.load(path))
+
+
+def label_rows(path: Path) -> list[str]:
+    return sorted(map(str, read_labels(path).rows()))
+
+
 def same_runs(folder: Path) -> None:
     """Write entries in every format, and hold what is read against what is read of TREC's."""
-    made = entries((folder / ENTRIES).read_bytes())
+    run_entries = entries((folder / ENTRIES).read_bytes())
     readings = dict[str, object]()
-    texts = run_texts(made)
+    texts = run_texts(run_entries)
     write(folder, texts)
     for file in texts:
-        readings[file] = reading(lambda file=file: run_values(Run.load(folder / file)))  # type: ignore[misc]
+        path = folder / file
+        readings[file] = reading(partial(loaded_values, path))
     by_query: dict[str, dict[str, float]] = {}
-    for query, document, score in made:
+    for query, document, score in run_entries:
         by_query.setdefault(query, {})[document] = score
-    frame = pl.DataFrame(made, schema=["query_id", "doc_id", "score"], orient="row")
+    frame = pl.DataFrame(run_entries, schema=["query_id", "doc_id", "score"], orient="row")
     readings["from_dict"] = reading(lambda: run_values(Run.from_dict(by_query)))
     readings["from_frame"] = reading(lambda: run_values(Run.from_frame(frame)))
     readings["from_pandas"] = reading(lambda: run_values(Run.from_pandas(frame.to_pandas())))
@@ -558,8 +578,8 @@ def written_labels(folder: Path, table: pl.DataFrame) -> dict[str, Read]:
 
 def same_labels(folder: Path) -> None:
     """Write labels in every format, and hold what is read against what is read of TSV."""
-    made = entries((folder / ENTRIES).read_bytes())
-    records = [{"doc_id": document, "source": source} for source, document, _ in made]
+    run_entries = entries((folder / ENTRIES).read_bytes())
+    records = [{"doc_id": document, "source": source} for source, document, _ in run_entries]
     packed = io.BytesIO()
     pl.DataFrame(records).write_parquet(packed)
     tsv = "".join(
@@ -573,10 +593,7 @@ def same_labels(folder: Path) -> None:
         "labels.parquet": packed.getvalue(),
     }
     write(folder, texts)
-    readings = {
-        file: reading(lambda file=file: sorted(map(str, read_labels(folder / file).rows())))  # type: ignore[misc]
-        for file in texts
-    }
+    readings = {file: reading(partial(label_rows, folder / file)) for file in texts}
     require_same(readings, "labels.tsv")
 
 
@@ -624,7 +641,10 @@ STATUS = {
 
 
 def server_readers(folder: Path) -> dict[str, Read]:
-    """Make what a server sends and a journal of it; what cannot be read is asked for again, and so no fault."""
+    """Make what a server sends and a journal of it.
+
+    What cannot be read is asked for again, and so no fault.
+    """
     answered = [
         batch_line(f"key{number}", {"status_code": 200, "body": RESPONSE}) for number in range(3)
     ]
@@ -708,7 +728,10 @@ def read_batch(folder: Path) -> object:
 
 
 def read_journal(folder: Path) -> object:
-    """Read a journal that was damaged, as a file of its own: SQLite keeps what it added last beside it."""
+    """Read a journal that was damaged, as a file of its own.
+
+    SQLite keeps what it added last beside it.
+    """
     with Journal(folder) as journal:
         answers = [
             stored.answer
@@ -718,7 +741,10 @@ def read_journal(folder: Path) -> object:
 
 
 def keep(folder: Path, answers: Sequence[Answer]) -> None:
-    """Write answers into a journal and a table, as all that asks a model does, and read them from both."""
+    """Write answers into a journal and a table, and read them from both.
+
+    All that asks a model writes them so.
+    """
     with Journal(folder / "kept") as journal:
         journal.append([record(answer, f"key{number}") for number, answer in enumerate(answers)])
         stored = journal.read([f"key{number}" for number in range(len(answers))])
@@ -745,7 +771,10 @@ def write(folder: Path, files: Files) -> None:
 
 
 def damaged(files: Files, chance: random.Random) -> Files:
-    """Damage one of the files: a value where it is JSON, or its bytes; now and then it is compressed too."""
+    """Damage one of the files: a value where it is JSON, or its bytes.
+
+    Now and then it is compressed too.
+    """
     name = chance.choice(sorted(files))
     data = files[name]
     if name == ENTRIES:
@@ -779,23 +808,21 @@ def other_bytes(data: bytes, chance: random.Random) -> bytes:
 def other_value(data: bytes, chance: random.Random) -> bytes:
     """Replace, remove or rename a value of a JSON document, or of one of its lines."""
     lines = data.splitlines() or [b""]
-    one = chance.randrange(len(lines)) if b"}\n{" in data else None
+    line_index = chance.randrange(len(lines)) if b"}\n{" in data else None
     try:
-        content = json.loads(data if one is None else lines[one])
+        content = json.loads(data if line_index is None else lines[line_index])
     except (RecursionError, ValueError):
         return other_bytes(data, chance)
-    spots, held = [], [content]
-    while held:
-        inside = held.pop()
-        names = (
-            inside
-            if isinstance(inside, dict)
-            else range(len(inside))
-            if isinstance(inside, list)
-            else ()
-        )
+    spots, unvisited = [], [content]
+    while unvisited:
+        inside = unvisited.pop()
+        names: Iterable[object] = ()
+        if isinstance(inside, dict):
+            names = inside
+        elif isinstance(inside, list):
+            names = range(len(inside))
         spots += [(inside, name) for name in names]
-        held += [inside[name] for name in names]
+        unvisited += [inside[name] for name in names]
     if not spots:
         return json.dumps(chance.choice(VALUES)).encode()
     inside, name = chance.choice(spots)
@@ -808,13 +835,13 @@ def other_value(data: bytes, chance: random.Random) -> bytes:
         inside[name] = chance.choice(VALUES)
     text = re.sub(
         r'"<(\d+) deep>"',
-        lambda found: "[" * int(found[1]) + "]" * int(found[1]),
+        lambda match: "[" * int(match[1]) + "]" * int(match[1]),
         json.dumps(content),
     )
     return (
         text.encode()
-        if one is None
-        else b"\n".join([*lines[:one], text.encode(), *lines[one + 1 :]])
+        if line_index is None
+        else b"\n".join([*lines[:line_index], text.encode(), *lines[line_index + 1 :]])
     )
 
 
@@ -835,7 +862,10 @@ def limited(seconds: int) -> Iterator[None]:
 
 
 def fault(read: Read, files: Files, folder: Path) -> str:
-    """Read files and return what went wrong, as its traceback; empty for a result or one line for the user."""
+    """Read files and return what went wrong, as its traceback.
+
+    Empty for a result or one line for the user.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     write(folder, files)
     try:
@@ -855,38 +885,41 @@ def faults(
     names: Sequence[str], seed: int, cases: range, begun: Callable[[int], object] = id
 ) -> dict[str, str]:
     """Run cases of some readers in turn; return the traceback of each that failed."""
-    found = {}
-    with tempfile.TemporaryDirectory() as place:
-        known = readers(Path(place) / "made")
+    failures = {}
+    with tempfile.TemporaryDirectory() as directory:
+        known = readers(Path(directory) / "made")
         for number in cases:
             begun(number)
             name = names[number % len(names)]
             read, files = known[name]
             files = damaged(files, random.Random(f"{name} {seed} {number // len(names)}"))
-            if said := fault(read, files, Path(place) / "case"):
-                found[f"--reader {name!r} --seed {seed} --case {number // len(names)}"] = said
-    return found
+            if message := fault(read, files, Path(directory) / "case"):
+                failures[f"--reader {name!r} --seed {seed} --case {number // len(names)}"] = message
+    return failures
 
 
 def apart(names: Sequence[str], seed: int, cases: range) -> dict[str, str]:
-    """Run cases in a process of its own, and what is left in the next one where something ended it."""
-    found = dict[str, str]()
+    """Run cases in a process of its own.
+
+    Where something ended it, the cases left run in the next one.
+    """
+    failures = dict[str, str]()
     while cases:
         line = [sys.executable, __file__, "--names", ",".join(names), "--seed", str(seed)]
         line += ["--range", f"{cases.start},{cases.stop}"]
         done = subprocess.run(line, capture_output=True, text=True, check=False)
-        said = done.stdout.splitlines()
-        if not said:
+        lines = done.stdout.splitlines()
+        if not lines:
             raise SystemExit(done.stderr)
         if done.returncode == 0:
-            return found | json.loads(said[-1])
-        number = int(said[-1])
+            return failures | json.loads(lines[-1])
+        number = int(lines[-1])
         case = (
             f"--reader {names[number % len(names)]!r} --seed {seed} --case {number // len(names)}"
         )
-        found[case] = f"{done.stderr}\nprocess ended with {done.returncode}"
+        failures[case] = f"{done.stderr}\nprocess ended with {done.returncode}"
         cases = range(number + 1, cases.stop)
-    return found
+    return failures
 
 
 def main() -> int:
@@ -898,22 +931,23 @@ def main() -> int:
     parser.add_argument("--case", type=int, help="this one only, of --reader")
     parser.add_argument("--names", help=argparse.SUPPRESS)
     parser.add_argument("--range", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.range:
+    args = parser.parse_args()
+    if args.range:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        cases = range(*map(int, asked.range.split(",")))
+        cases = range(*map(int, args.range.split(",")))
         print(
             json.dumps(
-                faults(asked.names.split(","), asked.seed, cases, lambda at: print(at, flush=True))
+                faults(args.names.split(","), args.seed, cases, lambda at: print(at, flush=True))
             )
         )
         return 0
-    names, began = [asked.reader] if asked.reader else NAMES, time.monotonic()
-    cases = range(asked.cases) if asked.case is None else range(asked.case, asked.case + 1)
-    failed = apart(names, asked.seed, cases)
-    for case, said in failed.items():
+    names, began = [args.reader] if args.reader else NAMES, time.monotonic()
+    cases = range(args.cases) if args.case is None else range(args.case, args.case + 1)
+    failed = apart(names, args.seed, cases)
+    for case, message in failed.items():
         print(
-            f"{case}\n  {said if asked.case is not None else said.strip().splitlines()[-1][:300]}"
+            f"{case}\n  "
+            f"{message if args.case is not None else message.strip().splitlines()[-1][:300]}"
         )
     print(f"{len(cases):,} cases in {time.monotonic() - began:.0f} s, {len(failed)} failed")
     return bool(failed)

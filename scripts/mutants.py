@@ -41,7 +41,8 @@ ROOMS = ("measures", "statistics", "auditing", "data")
 EQUIVALENT = ROOT / "scripts" / "equivalent_mutants.txt"
 KINDS = ("comparison", "boundary", "arithmetic", "constant", "return")
 SECONDS = 30.0
-SLOWED = 4  # times as long as in the unchanged copy: one that hangs is told from one that the machine delays
+# times as long as in the unchanged copy: one that hangs is told from one that the machine delays
+SLOWED = 4
 START = 40  # seconds that pytest needs before its first test, at most
 LEFT_OUT = shutil.ignore_patterns(
     ".git",
@@ -81,7 +82,10 @@ _TEXT = ast.JoinedStr | ast.List | ast.Tuple
 
 @dataclass(frozen=True)
 class Mutant:
-    """One replacement: a file of the checkout, the bytes that go, what comes instead, and where a reader finds it."""
+    """One replacement: a file of the checkout, the bytes that go, what comes instead.
+
+    Its statement and line say where a reader finds it.
+    """
 
     file: str
     kind: str
@@ -103,7 +107,7 @@ class Mutant:
         return source[: self.start] + self.new.encode() + source[self.stop :]
 
 
-# ---------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # finding mutants
 
 
@@ -115,7 +119,7 @@ class _Finder:
         lengths = [len(line) for line in source.splitlines(keepends=True)]
         self.starts = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
         self.statement = 1
-        self.found: list[Mutant] = []
+        self.found_mutants: list[Mutant] = []
 
     def span(self, node: Any) -> tuple[int, int]:
         """Return where a node starts and stops, in bytes of the file."""
@@ -128,7 +132,7 @@ class _Finder:
         old = self.source[slice(*span)].decode()
         line = self.source.count(b"\n", 0, span[0]) + 1
         new += "\n" * (old.count("\n") - new.count("\n"))
-        self.found.append(Mutant(self.file, kind, self.statement, line, *span, old, new))
+        self.found_mutants.append(Mutant(self.file, kind, self.statement, line, *span, old, new))
 
     def operator(self, kind: str, sides: tuple[ast.AST, ast.AST], change: tuple[str, str]) -> None:
         """Note the mutant of an operator between two nodes, if it stands there once."""
@@ -139,17 +143,20 @@ class _Finder:
             if change[0].isidentifier()
             else re.escape(change[0])
         )
-        places = list(
+        matches = list(
             re.finditer(
                 pattern.replace(r"\ ", r"\s+"), re.sub(r"#.*", lambda m: " " * len(m[0]), between)
             )
         )
-        if len(places) == 1:
-            start = low + len(between[: places[0].start()].encode())
-            self.add(kind, (start, start + len(places[0][0].encode())), change[1])
+        if len(matches) == 1:
+            start = low + len(between[: matches[0].start()].encode())
+            self.add(kind, (start, start + len(matches[0][0].encode())), change[1])
 
     def visit(self, node: ast.AST) -> None:
-        """Note the mutants of a node and of all below it, except for annotations, messages and decorators."""
+        """Note the mutants of a node and of all below it.
+
+        Annotations, messages and decorators have none.
+        """
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             for op, pair in zip(node.ops, itertools.pairwise(sides), strict=True):
@@ -158,7 +165,8 @@ class _Finder:
                         self.operator(kind, pair, changes[type(op)])  # type: ignore[index]
         elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
             if not any(_is_text(side) for side in (node.left, node.right)):
-                self.operator("arithmetic", (node.left, node.right), _ARITHMETIC[type(node.op)])  # type: ignore[index]
+                replacement = _ARITHMETIC[type(node.op)]  # type: ignore[index]
+                self.operator("arithmetic", (node.left, node.right), replacement)
         elif (
             isinstance(node, ast.AugAssign)
             and type(node.op) in _ARITHMETIC
@@ -226,15 +234,18 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
     for name, value in ast.iter_fields(node):
         if name not in ("annotation", "returns", "decorator_list"):
             yield from (
-                item
-                for item in (value if isinstance(value, list) else [value])
-                if isinstance(item, ast.AST)
+                child
+                for child in (value if isinstance(value, list) else [value])
+                if isinstance(child, ast.AST)
             )
 
 
 def mutants(package: Path, rooms: Sequence[str], root: Path) -> list[Mutant]:
-    """List every mutant of some rooms (folders or files of the package); those that do not exist are left out."""
-    found = []
+    """List every mutant of some rooms (folders or files of the package).
+
+    Those that do not exist are left out.
+    """
+    paths = []
     for room in rooms:
         for path in (
             [package / room] if room.endswith(".py") else sorted((package / room).rglob("*.py"))
@@ -242,11 +253,11 @@ def mutants(package: Path, rooms: Sequence[str], root: Path) -> list[Mutant]:
             source = path.read_bytes()
             finder = _Finder(path.relative_to(root).as_posix(), source)
             finder.visit(ast.parse(source))
-            for mutant in finder.found:
+            for mutant in finder.found_mutants:
                 with suppress(SyntaxError):
                     ast.parse(mutant.applied(source))
-                    found.append(mutant)
-    return found
+                    paths.append(mutant)
+    return paths
 
 
 def drawn(every: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
@@ -255,10 +266,10 @@ def drawn(every: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
     piles = {kind: [mutant for mutant in every if mutant.kind == kind] for kind in KINDS}
     for pile in piles.values():
         chance.shuffle(pile)
-    found: list[Mutant] = []
-    while len(found) < count and any(piles.values()):
-        found += [pile.pop() for pile in piles.values() if pile]
-    return found[:count]
+    mutants: list[Mutant] = []
+    while len(mutants) < count and any(piles.values()):
+        mutants += [pile.pop() for pile in piles.values() if pile]
+    return mutants[:count]
 
 
 # ------------------------------------------------------------------------------------------- which
@@ -267,13 +278,19 @@ def drawn(every: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
 
 @dataclass
 class Reached:
-    """What the tests do in the unchanged copy: seconds of each that passes, and the tests that reach each line."""
+    """What the tests do in the unchanged copy.
+
+    It holds the seconds of each that passes, and the tests that reach each line.
+    """
 
     seconds: dict[str, float] = field(default_factory=dict)
     lines: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     def tests(self, mutant: Mutant, cap: float) -> list[str]:
-        """List the tests for a mutant: of its own room first, then quick ones, within so many seconds."""
+        """List the tests for a mutant.
+
+        Those of its own room come first, then quick ones, within so many seconds.
+        """
         lines = self.lines.get(mutant.file, {})
         ran = [
             lines[str(line)]
@@ -285,12 +302,12 @@ class Reached:
         names = sorted({name for group in ran for name in group})
         room, stem = Path(mutant.file).parent.name, Path(mutant.file).stem
         near = {name: (f"test_{stem}" not in name, f"/{room}/" not in name) for name in names}
-        left, found = cap, []
+        left, chosen_tests = cap, []
         for name in sorted(names, key=lambda name: (near[name], self.seconds.get(name, cap))):
             if name in self.seconds and self.seconds[name] <= left:
                 left -= self.seconds[name]
-                found.append(name)
-        return found
+                chosen_tests.append(name)
+        return chosen_tests
 
 
 def pytest_runtest_logreport(report: Any) -> None:
@@ -374,30 +391,35 @@ def reached(copy: Copy, tests: Sequence[str], jobs: int) -> Reached:
     )
     from coverage import CoverageData
 
-    found, bad = Reached(), set()
+    outcome, bad = Reached(), set()
     for line in outcomes.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row["outcome"] != "passed":
             bad.add(row["test"])
-        found.seconds[row["test"]] = found.seconds.get(row["test"], 0.0) + row["seconds"]
-    found.seconds = {name: seconds for name, seconds in found.seconds.items() if name not in bad}
+        outcome.seconds[row["test"]] = outcome.seconds.get(row["test"], 0.0) + row["seconds"]
+    outcome.seconds = {
+        name: seconds for name, seconds in outcome.seconds.items() if name not in bad
+    }
     data = CoverageData(str(copy.root / ".coverage"))
     data.read()
     for file in data.measured_files():
         lines = data.contexts_by_lineno(file)
-        found.lines[Path(file).relative_to(copy.root).as_posix()] = {
+        outcome.lines[Path(file).relative_to(copy.root).as_posix()] = {
             str(number): sorted({name.rpartition("|")[0] for name in names if "|" in name})
             for number, names in lines.items()
         }
-    return found
+    return outcome
 
 
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # running
 
 
 def judged(copy: Copy, mutant: Mutant, tests: Sequence[str], limit: float) -> str:
-    """Run tests against a mutant: killed, survived, hung (after `limit` seconds), or unreached by any test."""
+    """Run tests against a mutant.
+
+    Killed, survived, hung (after `limit` seconds), or unreached by any test.
+    """
     if not tests:
         return "unreached"
     path = copy.root / mutant.file
@@ -417,7 +439,9 @@ def judged(copy: Copy, mutant: Mutant, tests: Sequence[str], limit: float) -> st
         )
     finally:
         _write(path, source)
-    return "hung" if code is None else "survived" if code == 0 else "killed"
+    if code is None:
+        return "hung"
+    return "survived" if code == 0 else "killed"
 
 
 def _write(path: Path, source: bytes) -> None:
@@ -436,7 +460,10 @@ def done(results: Path) -> dict[str, dict[str, Any]]:
 def run(
     chosen: Sequence[Mutant], copies: Sequence[Copy], known: Reached, options: argparse.Namespace
 ) -> None:
-    """Judge the mutants that have no result yet, one at a time in each copy, until the time is over."""
+    """Judge the mutants that have no result yet, until the time is over.
+
+    Each copy judges one at a time.
+    """
     results = options.results
     free: queue.Queue[Copy] = queue.Queue()
     for copy in copies:
@@ -464,12 +491,18 @@ def run(
 
 
 def changed_line(mutant: Mutant, source: bytes) -> str:
-    """Say what a mutant makes of its line: ``FILE: LINE``, as the list of equivalent mutants names it."""
+    """Say what a mutant makes of its line.
+
+    ``FILE: LINE``, as the list of equivalent mutants names it.
+    """
     return f"{mutant.file}: {mutant.applied(source).splitlines()[mutant.line - 1].decode().strip()}"
 
 
 def equivalent(chosen: Sequence[Mutant], checkout: Path, listed: str) -> set[str]:
-    """Name the mutants that the list (lines as of `changed_line`, comments) says to change nothing."""
+    """Name the mutants that the list says to change nothing.
+
+    Its lines are those of `changed_line`, and comments.
+    """
     known = {line for line in listed.splitlines() if line and not line.startswith("#")}
     return {
         mutant.name
@@ -479,7 +512,10 @@ def equivalent(chosen: Sequence[Mutant], checkout: Path, listed: str) -> set[str
 
 
 def report(rows: Iterable[dict[str, Any]], total: int, equals: Container[str] = ()) -> str:
-    """Say how many mutants the tests kill, by kind, and list the survivors that are not known to be equivalent."""
+    """Say how many mutants the tests kill, by kind.
+
+    The survivors that are not known to be equivalent are listed.
+    """
     rows = list(rows)
     killed = [row for row in rows if row["status"] in ("killed", "hung")]
     left = [row for row in rows if row not in killed and row["name"] not in equals]
@@ -493,22 +529,26 @@ def report(rows: Iterable[dict[str, Any]], total: int, equals: Container[str] = 
     if len(rows) > len(killed) + len(left):
         share = f"{100 * len(killed) / (len(killed) + len(left)):.0f} %"
         lines.append(
-            f"{len(rows) - len(killed) - len(left)} change nothing; of the others {share} are killed"
+            f"{len(rows) - len(killed) - len(left)} change nothing; of the others {share} are "
+            "killed"
         )
     lines += [f"{row['status']}: {row['name']} ({row['tests']} tests)" for row in left]
     return "\n".join(lines) + "\n"
 
 
 def prepared(options: argparse.Namespace, folder: Path) -> tuple[list[Copy], Reached]:
-    """Copy the checkout, once a job, and learn which test reaches what, unless the results' folder knows it."""
+    """Copy the checkout, once a job, and learn which test reaches what.
+
+    What the results' folder knows is not learned again.
+    """
     copies = [Copy(folder / str(number), options.package) for number in range(options.jobs)]
     for copy in copies:
         shutil.copytree(options.checkout, copy.root, ignore=LEFT_OUT, symlinks=True)
-    kept = options.results.with_suffix(".reached.json")
-    if kept.exists():
-        return copies, Reached(**json.loads(kept.read_text(encoding="utf-8")))
+    kept_file = options.results.with_suffix(".reached.json")
+    if kept_file.exists():
+        return copies, Reached(**json.loads(kept_file.read_text(encoding="utf-8")))
     known = reached(copies[0], options.tests.split(","), options.jobs)
-    kept.write_text(json.dumps(asdict(known)), encoding="utf-8")
+    kept_file.write_text(json.dumps(asdict(known)), encoding="utf-8")
     return copies, known
 
 

@@ -79,7 +79,7 @@ def take(file: Path, folder: Path) -> list[Path]:
     if program is None:
         raise Missing(f"needs Chromium: none of {', '.join(PROGRAMS)} is on the path")
     folder.mkdir(parents=True, exist_ok=True)
-    made = []
+    pictures = []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=program, args=["--no-sandbox", "--disable-gpu"]
@@ -90,22 +90,25 @@ def take(file: Path, folder: Path) -> list[Path]:
         page.goto(file.as_uri())
         page.locator("html[data-drawn]").wait_for(state="attached")
         for name, make in (("report", top), ("explorer", pair)):
-            made.append(folder / f"{name}.png")
-            make(page, made[-1])
+            pictures.append(folder / f"{name}.png")
+            make(page, pictures[-1])
         browser.close()
-    return made
+    return pictures
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Make the pictures; exit status 1 where one cannot be made, or is too large for a repository."""
+    """Make the pictures; exit status 1 where one fails.
+
+    A picture also fails where it is too large for a repository.
+    """
     parser = argparse.ArgumentParser(description="Make the pictures of README and docs.")
     parser.add_argument(
         "folder", nargs="?", type=Path, default=IMAGES, help="where to; docs/images by default"
     )
-    given = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory() as made:
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as directory:
         try:
-            pictures = take(report(Path(made)), given.folder)
+            pictures = take(report(Path(directory)), args.folder)
         except Missing as missing:
             print(missing, file=sys.stderr)
             return 1

@@ -1,7 +1,7 @@
-"""Run the pages of docs/ from top to bottom, and bring the output that they show up to date.
+"""Run README and the pages of docs/ from top to bottom, and bring the output that they show up to date.
 
     python scripts/refresh_docs.py                        # every page
-    python scripts/refresh_docs.py docs/measures/ap.md    # these
+    python scripts/refresh_docs.py docs/measures/ndcg.md  # these
 
 The blocks of a page run in order in one empty folder: `python` blocks as programs of their own, the
 `$` lines of `console` blocks in a shell. What they print is compared with what the page shows: the
@@ -44,9 +44,12 @@ class Mistake(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: where it starts, its language, its text, and why it is not run ("" if it is)."""
+    """One fenced block: where it starts, its language, its text.
 
-    place: str
+    A block that is not run says why; the reason of others is empty.
+    """
+
+    location: str
     language: str
     text: str
     untested: str
@@ -58,29 +61,31 @@ class Block:
 class Step:
     """Something to run, and the part of the page that shows what it printed."""
 
-    place: str
+    location: str
     argv: tuple[str, ...]
     code: int
     """Exit status that the page states."""
-    shown: slice
+    output: slice
     """Empty where the page shows nothing."""
 
 
 def blocks(text: str, file: str) -> list[Block]:
     """List the fenced blocks of a page."""
-    found = []
+    blocks_of_text = []
     for match in FENCE.finditer(text):
         before = text[: match.start()]
         reason = NO_TEST.search(before)
-        place = f"{file}:{before.count(chr(10)) + 1}"
-        found.append(Block(place, match[1], match[2], reason[1] if reason else "", match.start(2)))
-    return found
+        location = f"{file}:{before.count(chr(10)) + 1}"
+        blocks_of_text.append(
+            Block(location, match[1], match[2], reason[1] if reason else "", match.start(2))
+        )
+    return blocks_of_text
 
 
 def steps(text: str, file: str) -> Iterator[Step]:
     """List what a page runs, in order."""
-    found = blocks(text, file)
-    for block, after in zip(found, [*found, None][1:], strict=True):
+    blocks_of_text = blocks(text, file)
+    for block, after in zip(blocks_of_text, [*blocks_of_text, None][1:], strict=True):
         end = block.start + len(block.text)
         if block.untested:
             continue
@@ -92,7 +97,9 @@ def steps(text: str, file: str) -> Iterator[Step]:
                 and not text[end : after.start].replace("```text", "").strip("`\n")
             ):
                 printed = slice(after.start, after.start + len(after.text))
-            yield Step(block.place, (sys.executable, "-W", "error", "-c", block.text), 0, printed)
+            yield Step(
+                block.location, (sys.executable, "-W", "error", "-c", block.text), 0, printed
+            )
         elif block.language == "console":
             yield from _commands(block)
 
@@ -101,7 +108,7 @@ def _commands(block: Block) -> Iterator[Step]:
     lines = block.text.splitlines(keepends=True)
     starts = list(accumulate(map(len, lines), initial=block.start))
     numbers = [i for i, line in enumerate(lines) if line.startswith("$ ")]
-    first_line = int(block.place.rpartition(":")[2])
+    first_line = int(block.location.rpartition(":")[2])
     code = 0
     for number, following in zip(numbers, [*numbers[1:], len(lines)], strict=True):
         last = number
@@ -111,10 +118,10 @@ def _commands(block: Block) -> Iterator[Step]:
         if command.endswith("# planned") or (SHARED in command and not DATA.is_dir()):
             continue
         before, code = code, int(stated[1]) if (stated := EXIT.search(command)) else 0
-        place = f"{block.place.rpartition(':')[0]}:{first_line + 1 + number}"
+        location = f"{block.location.rpartition(':')[0]}:{first_line + 1 + number}"
         # A subshell first, so that `$?` is the status of the command above.
         argv = ("/bin/sh", "-c", f"(exit {before})\n{command}")
-        yield Step(place, argv, code, slice(starts[last + 1], starts[following]))
+        yield Step(location, argv, code, slice(starts[last + 1], starts[following]))
 
 
 def refreshed(text: str, file: str, folder: Path) -> str:
@@ -134,15 +141,18 @@ def refreshed(text: str, file: str, folder: Path) -> str:
         (folder / "shared" / "data").symlink_to(DATA.resolve(), target_is_directory=True)
     for step in steps(text, file):
         printed = output(step, here)
-        shown = text[step.shown]
-        if shown.strip():
-            parts += [text[done : step.shown.start], brought_up(shown, printed, step.place)]
-            done = step.shown.stop
+        page_text = text[step.output]
+        if page_text.strip():
+            parts += [text[done : step.output.start], brought_up(page_text, printed, step.location)]
+            done = step.output.stop
     return "".join([*parts, text[done:]])
 
 
 def output(step: Step, folder: Path) -> list[str]:
-    """Run one step, and return the lines that it prints; stderr only where it ends with 2, an error."""
+    """Run one step, and return the lines that it prints.
+
+    Stderr only where it ends with 2, an error.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     env = {**os.environ, "PATH": path, "PYTHONUTF8": "1", "NO_COLOR": "1", "HF_HUB_OFFLINE": "1"}
     ended = subprocess.run(
@@ -156,40 +166,43 @@ def output(step: Step, folder: Path) -> list[str]:
         timeout=SECONDS,
     )
     if ended.returncode != step.code:
-        what = f"expected exit {step.code}, got {ended.returncode}"
-        raise Mistake(f"{step.place}: {what}\n{ended.stdout}{ended.stderr}")
+        difference = f"expected exit {step.code}, got {ended.returncode}"
+        raise Mistake(f"{step.location}: {difference}\n{ended.stdout}{ended.stderr}")
     return (ended.stdout + (ended.stderr if step.code == 2 else "")).splitlines()
 
 
-def brought_up(shown: str, printed: Sequence[str], place: str) -> str:
-    """Put what was printed in place of what is shown, which may leave out lines and hold other numbers."""
+def brought_up(page_text: str, printed: Sequence[str], location: str) -> str:
+    """Put what was printed in place of what is shown.
+
+    What is shown may leave out lines and hold other numbers.
+    """
     out, at = [], 0
-    pieces = _pieces(shown.splitlines())
+    pieces = _pieces(page_text.splitlines())
     for number, piece in enumerate(pieces):
         if piece == [GAP]:
             out.append(GAP)
             continue
         anchored = number == 0, number == len(pieces) - 1
-        found = _find(piece, printed, at, anchored)
-        if found is None:
+        match = _find(piece, printed, at, anchored)
+        if match is None:
             lines = "\n".join(piece)
             everything = "\n".join(printed)
             raise Mistake(
-                f"{place}: shows lines that are not printed:\n{lines}\nprinted is:\n{everything}"
+                f"{location}: shows lines that are not printed:\n{lines}\nprinted is:\n{everything}"
             )
-        out += [line for whole in printed[found] for line in _wrapped(whole)]
-        at = found.stop
+        out += [line for printed_line in printed[match] for line in _wrapped(printed_line)]
+        at = match.stop
     return "\n".join(_trimmed(out)) + "\n"
 
 
 def _pieces(lines: Sequence[str]) -> list[list[str]]:
     """Runs of lines, and `[GAP]` between them; blank lines around all of it do not count."""
-    found: list[list[str]] = []
+    pieces: list[list[str]] = []
     for line in _trimmed(lines):
-        if line.strip() == GAP or not found or found[-1] == [GAP]:
-            found.append([])
-        found[-1].append(line.strip() if line.strip() == GAP else line)
-    return found
+        if line.strip() == GAP or not pieces or pieces[-1] == [GAP]:
+            pieces.append([])
+        pieces[-1].append(line.strip() if line.strip() == GAP else line)
+    return pieces
 
 
 def _trimmed(lines: Sequence[str]) -> list[str]:
@@ -203,7 +216,7 @@ def _find(
     """Lines that read as a piece does, with any numbers; the same numbers before others."""
     first, last = anchored
     for words in (str.split, _without_numbers):
-        wanted = words(" ".join(piece))
+        wanted_words = words(" ".join(piece))
         for start in range(at, len(printed)):
             above = printed[at:start]
             if first and any(line.strip() for line in above):
@@ -211,10 +224,12 @@ def _find(
             if not printed[start].strip():
                 continue
             for stop in range(start + 1, len(printed) + 1):
-                held = words(" ".join(printed[start:stop]))
-                if held == wanted and not (last and any(line.strip() for line in printed[stop:])):
+                printed_words = words(" ".join(printed[start:stop]))
+                if printed_words == wanted_words and not (
+                    last and any(line.strip() for line in printed[stop:])
+                ):
                     return slice(start, stop)
-                if len(held) > len(wanted):
+                if len(printed_words) > len(wanted_words):
                     break
     return _closest(piece, printed, at, anchored)
 
@@ -222,27 +237,30 @@ def _find(
 def _closest(
     piece: Sequence[str], printed: Sequence[str], at: int, anchored: tuple[bool, bool]
 ) -> slice | None:
-    """As many lines that read much like a piece, where its words have changed; all to the end that it stands at."""
+    """As many lines that read much like a piece, where its words have changed.
+
+    All to the end that it stands at.
+    """
     full = [i for i in range(at, len(printed)) if printed[i].strip()]
     starts, stops = full, [i + 1 for i in full]
     if anchored[0]:
         starts = starts[:1]
     if anchored[1]:
         stops = stops[-1:]
-    wanted = _without_numbers(" ".join(piece))
-    found = {
-        _likeness(wanted, printed[start:stop]): slice(start, stop)
+    wanted_words = _without_numbers(" ".join(piece))
+    spans = {
+        _likeness(wanted_words, printed[start:stop]): slice(start, stop)
         for start in starts
         for stop in stops
         if start < stop and (anchored != (False, False) or stop <= start + len(piece))
     }
-    best = max(found, default=0.0)
-    return found[best] if best >= ALIKE else None
+    best = max(spans, default=0.0)
+    return spans[best] if best >= ALIKE else None
 
 
-def _likeness(wanted: Sequence[str], lines: Sequence[str]) -> float:
+def _likeness(wanted_words: Sequence[str], lines: Sequence[str]) -> float:
     return difflib.SequenceMatcher(
-        None, wanted, _without_numbers(" ".join(lines)), autojunk=False
+        None, wanted_words, _without_numbers(" ".join(lines)), autojunk=False
     ).ratio()
 
 
@@ -274,17 +292,20 @@ def _wrapped(line: str) -> list[str]:
 
 
 def pages() -> list[Path]:
-    """List the pages of docs/, without those that the site makes of ``--help``."""
+    """List README and the pages of docs/, without those that the site makes of ``--help``."""
     docs = ROOT / "docs"
-    return sorted(page for page in docs.rglob("*.md") if page.parent != docs / "reference" / "cli")
+    of_docs = (page for page in docs.rglob("*.md") if page.parent != docs / "reference" / "cli")
+    return [ROOT / "README.md", *sorted(of_docs)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Refresh pages in place; exit status 1 where one cannot be."""
     parser = argparse.ArgumentParser(
-        description="Bring the output that the pages of docs/ show up to date."
+        description="Bring the output that README and the pages of docs/ show up to date."
     )
-    parser.add_argument("pages", nargs="*", type=Path, help="pages; all of docs/ by default")
+    parser.add_argument(
+        "pages", nargs="*", type=Path, help="pages; README and all of docs/ by default"
+    )
     wrong = 0
     for page in parser.parse_args(argv).pages or pages():
         text = page.read_text(encoding="utf-8")

@@ -53,11 +53,11 @@ def _is_progress(output: Any) -> bool:
 
 def texts(notebook: Any) -> list[str]:
     """Return what each output of a notebook shows as text."""
-    shown = []
+    outputs = []
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            shown.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
-    return shown
+            outputs.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
+    return outputs
 
 
 def without_numbers(text: str) -> list[str]:

@@ -1,4 +1,6 @@
-"""Fetch the drawing library of pages from npm's packages, and check it: ``python scripts/vendor_js.py [--check]``.
+"""Fetch the drawing library of pages from npm's packages, and check it.
+
+``python scripts/vendor_js.py [--check]``.
 
 Vega and Vega-Lite are BSD-3-Clause; their licence lies beside them. What is kept is what the
 packages hold.
@@ -43,7 +45,10 @@ def fetched(name: str, version: str) -> bytes:
 
 
 def main() -> int:
-    """Write the libraries, or only check those that are there; 1 if one is not what it should be."""
+    """Write the libraries, or only check those that are there.
+
+    The exit status is 1 if one is not what it should be.
+    """
     wrong = []
     for name, (version, digest) in PINNED.items():
         file = FOLDER / f"{name}.min.js"

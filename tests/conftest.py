@@ -54,7 +54,9 @@ _imported = 0
 
 
 def pytest_runtest_call() -> None:
-    """Leave what is imported out of later searches for garbage: each training makes three, half a second each."""
+    """Leave what is imported out of later searches for garbage: each training makes three, half a
+    second each.
+    """
     global _imported
     if len(sys.modules) > _imported:
         gc.collect()

@@ -10,7 +10,9 @@ from ranktilt.errors import UserError
 
 @contextmanager
 def refused(message: str, kind: type[UserError] = UserError) -> Iterator[None]:
-    """Expect an error of this kind inside the block, with this message, or what begins so where it ends in "…"."""
+    """Expect an error of this kind inside the block, with this message, or what begins so where it
+    ends in "…".
+    """
     with pytest.raises(kind) as caught:
         yield
     text = str(caught.value)

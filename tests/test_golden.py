@@ -1,4 +1,4 @@
-"""The golden numbers of lexical rankers and saved runs, and the tables of README and the tour that show them."""
+"""The golden numbers of lexical rankers and saved runs, and what the tour says of them."""
 
 import json
 import re
@@ -54,7 +54,9 @@ def card_of(audited: Audit) -> dict[str, Effect]:
 
 @pytest.fixture(scope="module")
 def dl19(shared_data: Path) -> Collection:
-    """The corpus is not kept here: a collection of the ids that judgments and runs name, without texts."""
+    """The corpus is not kept here: a collection of the ids that judgments and runs name, without
+    texts.
+    """
     folder = shared_data / "dl19"
     columns = {"query_id": pl.String, "zero": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     qrels = pl.read_csv(
@@ -186,7 +188,9 @@ class TestNFCorpus:
     def test_trec_evals_ties_follow_the_names(
         self, nfcorpus: Collection, human_id: str, expected: float
     ) -> None:
-        """Ids that sort the human side last (z) let it win every tie, ids that sort it first none."""
+        """Ids that sort the human side last (z) let it win every tie, ids that sort it
+        first none.
+        """
         end = pl.when(pl.col("source") == "human").then(pl.lit(human_id)).otherwise(pl.lit("m"))
         docs = nfcorpus.docs.with_columns(new=pl.format("{}-{}", "origin", end))
         qrels = nfcorpus.qrels.join(
@@ -216,7 +220,9 @@ class TestNFCorpus:
     def test_the_published_count_of_ties_cuts_them_in_the_files_order(
         self, nfcorpus: Collection
     ) -> None:
-        """At rank 1,000 it keeps the human side of tied twins, where RankTilt keeps both or none."""
+        """At rank 1,000 it keeps the human side of tied twins, where RankTilt keeps both
+        or none.
+        """
         deep = ranker("tfidf@8000").rank(nfcorpus)
         order = np.lexsort((deep.docs, -deep.scores, deep.entry_queries))
         rank = np.arange(len(order)) - deep.offsets[:-1][deep.entry_queries]
@@ -299,7 +305,9 @@ def converted(folder: Path, scored: Iterable[Scored]) -> tuple[Path, Path]:
 
 
 class TestPerplexityTrap:
-    """Scores that ANCE gave human and LLM versions of SCIDOCS, without a text, by the command line."""
+    """Scores that ANCE gave human and LLM versions of SCIDOCS, without a text, by the
+    command line.
+    """
 
     @pytest.mark.parametrize("judged", [False, True])
     def test_relevant_twins(self, shared_data: Path, tmp_path: Path, judged: bool) -> None:
@@ -332,9 +340,9 @@ class TestPerplexityTrap:
             pytest.approx(-0.0881, abs=5e-5),
         )
         assert (
-            f"4,739 pairs: human {int(twins.details['wins']):,}, llm {int(twins.details['losses']):,}"
-            in printed
-        )
+            f"4,739 pairs: human {int(twins.details['wins']):,}, llm "
+            f"{int(twins.details['losses']):,}"
+        ) in printed
 
     def test_pairs_of_the_mixed_ranking_that_are_retrieved_whole(
         self, shared_data: Path, tmp_path: Path
@@ -385,12 +393,28 @@ class TestSciFact:
             assert values == pytest.approx(published, abs=0.4)
 
 
-README = Path(__file__).parents[1] / "README.md"
-TOUR = README.parent / "docs" / "tour.md"
+TOUR = Path(__file__).parents[1] / "docs" / "tour.md"
+NFCORPUS = """
+ tfidf
+   all                                 43.0             39.4             35.6       323
+   human                               30.6             24.9             23.2       323
+   llama-2-7b-chat-tmp0.2              12.4             18.4             18.2       323
+   Relative Δ                         +84.6            +30.2            +24.2       323       45.8 %
+                            [+60.5, +107.7]   [+21.8, +38.3]   [+18.5, +30.0]
+
+ bm25
+   all                                 43.0             39.7             35.8       323
+   human                               18.6             20.2             19.8       323
+   llama-2-7b-chat-tmp0.2              24.5             23.4             21.8       323
+   Relative Δ                         −27.3            −14.4             −9.5       323        1.2 %
+                              [−61.7, +6.2]    [−23.8, −5.3]    [−16.2, −2.9]
+"""
 
 
 def rows(text: str, ranker: str) -> list[list[str]]:
-    """Words of each line of one ranker's block, without the marks, which depend on the whole table."""
+    """Words of each line of one ranker's block, without the marks, which depend on the
+    whole table.
+    """
     lines = text.splitlines()
     start = next(n for n, line in enumerate(lines) if line.strip() == ranker)
     block = []
@@ -404,9 +428,8 @@ def rows(text: str, ranker: str) -> list[list[str]]:
 @pytest.mark.parametrize("name", ["tfidf", "bm25"])
 def test_the_lexical_rankers_of_the_table(nfcorpus: Collection, ranked: Ranked, name: str) -> None:
     printed = table(audit(nfcorpus, ranked(name), ["nDCG@1", "nDCG@5", "nDCG@10"]))
-    documented = rows(README.read_text(encoding="utf-8"), name)
-    assert len(documented) == 5
-    assert documented == rows(printed, name)
+    assert len(rows(NFCORPUS, name)) == 5
+    assert rows(printed, name) == rows(NFCORPUS, name)
 
 
 def test_what_the_length_control_is_said_to_show(nfcorpus: Collection, ranked: Ranked) -> None:

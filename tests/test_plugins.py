@@ -1,4 +1,6 @@
-"""A ranker of another package, installed as pip would leave it, works wherever a ranker is named."""
+"""A ranker of another package, installed as pip would leave it, works wherever a ranker is
+named.
+"""
 
 import json
 import sys
@@ -37,8 +39,10 @@ class Shortest(rt.Ranker):
         queries = collection.queries_with_judgments.select(query_id="id")
         found = queries.join(lengths, how="cross")
         if run is not None:
-            found = run.frame().select("query_id", "doc_id").join(lengths, on="doc_id", maintain_order="left")
-        best = found.sort("score", descending=True).group_by("query_id", maintain_order=True).head(self.k)
+            rows = run.frame().select("query_id", "doc_id")
+            found = rows.join(lengths, on="doc_id", maintain_order="left")
+        best_first = found.sort("score", descending=True)
+        best = best_first.group_by("query_id", maintain_order=True).head(self.k)
         return rt.Run.from_frame(best, queries=queries["query_id"], spec={"ranker": repr(self)})
 
 
@@ -102,7 +106,9 @@ Install = Callable[..., None]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Leave a package of one module in `site` as pip does: the module, and a dist-info with its entry points."""
+    """Leave a package of one module in `site` as pip does: the module, and a dist-info with its
+    entry points.
+    """
     site, before = tmp_path / "site", set(sys.modules)
 
     def installed(name: str, code: str, *points: str) -> None:
@@ -206,7 +212,8 @@ def test_options_of_a_foreign_ranker(install: Install) -> None:
 def test_its_ranking_is_what_is_measured_at_once_or_from_its_file(
     ranktilt: Cli, tmp_path: Path, spec: str, delta: float
 ) -> None:
-    """By hand, from the lengths of q1's, q2's and q3's candidates: 38 and 40; 39 and 39; 38, 39 and, not relevant, 38.
+    """By hand, from the lengths of q1's, q2's and q3's candidates: 38 and 40; 39 and 39; 38, 39
+    and, not relevant, 38.
 
     Shortest first, nDCG@1 of human is 1, 1/2, 0 and of llm 0, 1/2, 1/2: 200 (1/2 - 1/3) / (1/2 +
     1/3) = 40. Longest first it is 0, 1/2, 1 and 1, 1/2, 0.

@@ -1,4 +1,6 @@
-"""One number on every machine: the same tables whatever the processor can do, and however many cores it has."""
+"""One number on every machine: the same tables whatever the processor can do, and however many
+cores it has.
+"""
 
 import os
 import platform

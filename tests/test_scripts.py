@@ -94,7 +94,9 @@ def test_lines_keep_their_numbers(tmp_path: Path) -> None:
         "x //= 2\n": "x *= 2\n",
         "if a is not b: pass\n": "if a is b: pass\n",
         "def f():\n    return g(\n        a,\n    )\n": "def f():\n    return (None\n\n)\n",
-        "zip(a[1:], b, strict=True)\nreport('read', 1, 2)\n": "zip(a[2:], b, strict=True)\nreport('read', 1, 2)\n",
+        (
+            "zip(a[1:], b, strict=True)\nreport('read', 1, 2)\n"
+        ): "zip(a[2:], b, strict=True)\nreport('read', 1, 2)\n",
     }.items():
         write(tmp_path / "io" / "a.py", text)
         changed_texts = [

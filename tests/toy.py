@@ -1,4 +1,6 @@
-"""Six documents, three queries and their judgments; writers of raw folders from Python literals; full disks."""
+"""Six documents, three queries and their judgments; writers of raw folders from Python literals;
+full disks.
+"""
 
 import contextlib
 import gzip
@@ -67,7 +69,9 @@ def toy() -> Collection:
 
 
 def versions(texts: Mapping[str, Iterable[str]], prefix: str = "") -> list[dict[str, Any]]:
-    """Documents by source: the first texts of all sources are twins, 0-human and 0-llm, and so on."""
+    """Documents by source: the first texts of all sources are twins, 0-human and 0-llm,
+    and so on.
+    """
     return [
         {
             "id": f"{prefix}{n}-{source}",
@@ -81,7 +85,8 @@ def versions(texts: Mapping[str, Iterable[str]], prefix: str = "") -> list[dict[
 
 
 def collection_of(docs: Sequence[Row], queries: Mapping[str, str], qrels: Table) -> Collection:
-    """Make a collection from literals: documents as rows, queries as id -> text, grades by query and document.
+    """Make a collection from literals: documents as rows, queries as id -> text, grades by query
+    and document.
 
     Queries of one text get their id added, because queries that repeat each other count as one.
     """
@@ -105,7 +110,9 @@ def collection_of(docs: Sequence[Row], queries: Mapping[str, str], qrels: Table)
 
 
 def run_of(collection: Collection, scores: Table, **spec: Any) -> Run:
-    """Make a run that shares the collection's ids; entries are sorted by falling score, ties as given."""
+    """Make a run that shares the collection's ids; entries are sorted by falling score, ties as
+    given.
+    """
     row = {name: i for i, name in enumerate(collection.ids)}
     by_query = [sorted(hits.items(), key=lambda hit: -hit[1]) for hits in scores.values()]
     flat = list(chain.from_iterable(by_query))
@@ -157,7 +164,9 @@ def write_beir(folder: Path, *, docs: Iterable[Row] | None = None, **rest: Any) 
 def write_cocktail(
     folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, **rest: Any
 ) -> Path:
-    """Write a Cocktail folder, a corpus a source; what is left out is the toy's. Loads equal to `toy()`."""
+    """Write a Cocktail folder, a corpus a source; what is left out is the toy's. Loads equal to
+    `toy()`.
+    """
     for source, rows in (corpora or {source: raw_docs(source) for source in TEXTS}).items():
         write(folder / "corpus" / f"{source}.jsonl", jsonl(rows))
     return _write_rest(folder, **rest)
@@ -166,7 +175,9 @@ def write_cocktail(
 def write_paper(
     folder: Path, *, corpora: Mapping[str, Iterable[Row]] | None = None, **rest: Any
 ) -> Path:
-    """Write the first paper's layout; corpora by path, such as "0.2/corpus-llama". Default: the toy at 0.2."""
+    """Write the first paper's layout; corpora by path, such as "0.2/corpus-llama". Default: the toy
+    at 0.2.
+    """
     default = {"corpus-human": raw_docs("human"), "0.2/corpus-llm": raw_docs("llm")}
     for name, rows in (corpora or default).items():
         write(folder / f"{name}.jsonl", jsonl(rows))
@@ -200,7 +211,9 @@ full_device = pytest.mark.skipif(
 
 @contextlib.contextmanager
 def no_room(after: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes: the write that does fails midway, as on a full disk."""
+    """Let no file grow beyond so many bytes: the write that does fails midway, as on a
+    full disk.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (after, hard))
     try:

@@ -1,4 +1,4 @@
-"""An index in Milvus; its primary key is the collection's document id, and `embedding` holds normalized vectors.
+"""An index in Milvus: its primary key is the document id, `embedding` holds normalized vectors.
 
     pip install pymilvus sentence-transformers
     export MILVUS_URL=http://localhost:19530 MILVUS_COLLECTION=docs

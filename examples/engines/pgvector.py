@@ -10,7 +10,8 @@ Run it in the folder of this file, or copy the file to yours.
 import functools
 import os
 
-NEAREST = "SELECT id, 1 - (embedding <=> %(v)s::vector) FROM docs ORDER BY embedding <=> %(v)s::vector LIMIT %(k)s"
+DISTANCE = "embedding <=> %(v)s::vector"
+NEAREST = f"SELECT id, 1 - ({DISTANCE}) FROM docs ORDER BY {DISTANCE} LIMIT %(k)s"
 
 
 @functools.cache
@@ -18,9 +19,8 @@ def model_and_pool():
     from psycopg_pool import ConnectionPool
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer("all-MiniLM-L6-v2"), ConnectionPool(
-        os.environ["DATABASE_URL"], max_size=4, open=True
-    )
+    pool = ConnectionPool(os.environ["DATABASE_URL"], max_size=4, open=True)
+    return SentenceTransformer("all-MiniLM-L6-v2"), pool
 
 
 def search(query: str, k: int) -> list[tuple[str, float]]:

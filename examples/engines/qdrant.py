@@ -1,4 +1,4 @@
-"""A collection in Qdrant, on a server or in a folder; the payload `doc_id` is the collection's document id.
+"""A collection in Qdrant, on a server or in a folder; the payload `doc_id` is the document's id.
 
     pip install qdrant-client sentence-transformers
     export QDRANT=http://localhost:6333 QDRANT_COLLECTION=docs  # or a folder
@@ -16,13 +16,13 @@ def model_and_client():
     from qdrant_client import QdrantClient
     from sentence_transformers import SentenceTransformer
 
-    place = os.environ["QDRANT"]
-    client = QdrantClient(url=place) if "://" in place else QdrantClient(path=place)
+    address = os.environ["QDRANT"]
+    client = QdrantClient(url=address) if "://" in address else QdrantClient(path=address)
     return SentenceTransformer(os.environ.get("MODEL", "all-MiniLM-L6-v2")), client
 
 
 def search(query: str, k: int) -> list[tuple[str, float]]:
     model, client = model_and_client()
     vector = model.encode(query, show_progress_bar=False).tolist()
-    found = client.query_points(os.environ["QDRANT_COLLECTION"], query=vector, limit=k)
-    return [(point.payload["doc_id"], point.score) for point in found.points]
+    response = client.query_points(os.environ["QDRANT_COLLECTION"], query=vector, limit=k)
+    return [(point.payload["doc_id"], point.score) for point in response.points]

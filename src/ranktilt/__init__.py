@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from ranktilt.adapters.ir_measures import as_ir_measures as as_ir_measures
     from ranktilt.adapters.mteb import as_mteb as as_mteb
     from ranktilt.adapters.pyterrier import as_pyterrier as as_pyterrier
-    from ranktilt.auditing.answer.gate import Gate as Gate
-    from ranktilt.auditing.answer.gate import gate as gate
     from ranktilt.auditing.audit import audit as audit
-    from ranktilt.auditing.comparison.compare import Comparison as Comparison
     from ranktilt.auditing.comparison.compare import compare as compare
+    from ranktilt.auditing.comparison.result import Comparison as Comparison
     from ranktilt.auditing.controls import controls as controls
-    from ranktilt.auditing.pairwise.choices import pairwise as pairwise
+    from ranktilt.auditing.gate.gate import gate as gate
+    from ranktilt.auditing.gate.result import Gate as Gate
+    from ranktilt.auditing.pairwise.audit import pairwise as pairwise
     from ranktilt.auditing.pairwise.result import PairwiseAudit as PairwiseAudit
-    from ranktilt.auditing.replay_log import ReplayedLog as ReplayedLog
-    from ranktilt.auditing.replay_log import log_runs as log_runs
-    from ranktilt.auditing.replay_log import replay_log as replay_log
+    from ranktilt.auditing.replay_log.replay_log import replay_log as replay_log
+    from ranktilt.auditing.replay_log.result import ReplayedLog as ReplayedLog
+    from ranktilt.auditing.replay_log.runs import log_runs as log_runs
     from ranktilt.auditing.result import Audit as Audit
     from ranktilt.auditing.sequential import SequentialAudit as SequentialAudit
     from ranktilt.auditing.sequential import sequential_audit as sequential_audit
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from ranktilt.errors import UserError as UserError
     from ranktilt.explaining.base import Probe as Probe
     from ranktilt.explaining.base import TextProbe as TextProbe
-    from ranktilt.explaining.check import CheckResult as CheckResult
     from ranktilt.explaining.check import check as check
-    from ranktilt.explaining.explain import Explanation as Explanation
+    from ranktilt.explaining.check_result import CheckResult as CheckResult
     from ranktilt.explaining.explain import explain as explain
+    from ranktilt.explaining.explanation import Explanation as Explanation
     from ranktilt.explaining.factors.effects import factor_effects as factor_effects
     from ranktilt.explaining.factors.result import FactorEffects as FactorEffects
     from ranktilt.explaining.properties.gaps import explain_gaps as explain_gaps
@@ -113,16 +113,16 @@ _NAMES = {
     "Audit": "auditing.result",
     "Bench": "mitigation.bench_result",
     "Candidate": "mitigation.bench_result",
-    "CheckResult": "explaining.check",
+    "CheckResult": "explaining.check_result",
     "Collection": "data.collection",
-    "Comparison": "auditing.comparison.compare",
+    "Comparison": "auditing.comparison.result",
     "Crossing": "generation.versions.options",
     "DataError": "errors",
     "Estimand": "measures.base",
     "ExplainedGaps": "explaining.properties.result",
-    "Explanation": "explaining.explain",
+    "Explanation": "explaining.explanation",
     "FactorEffects": "explaining.factors.result",
-    "Gate": "auditing.answer.gate",
+    "Gate": "auditing.gate.result",
     "Grading": "judging.grading_settings",
     "GroupEstimand": "measures.base",
     "JudgeAudit": "judging.result",
@@ -136,7 +136,7 @@ _NAMES = {
     "R": "measures.recall",
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
-    "ReplayedLog": "auditing.replay_log",
+    "ReplayedLog": "auditing.replay_log.result",
     "Rewriting": "generation.settings",
     "Run": "data.run",
     "SequentialAudit": "auditing.sequential",
@@ -161,21 +161,21 @@ _NAMES = {
     "explain": "explaining.explain",
     "explain_gaps": "explaining.properties.gaps",
     "factor_effects": "explaining.factors.effects",
-    "gate": "auditing.answer.gate",
+    "gate": "auditing.gate.gate",
     "grade": "judging.grading",
     "grade_versions": "judging.changed_facts",
     "judge": "judging.judge",
     "labelled": "data.labels",
     "load": "data.load",
-    "log_runs": "auditing.replay_log",
+    "log_runs": "auditing.replay_log.runs",
     "measure": "measures.base",
     "mitigate": "mitigation.mitigate",
     "mix": "data.mix",
     "nDCG": "measures.ndcg",
-    "pairwise": "auditing.pairwise.choices",
+    "pairwise": "auditing.pairwise.audit",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
-    "replay_log": "auditing.replay_log",
+    "replay_log": "auditing.replay_log.replay_log",
     "report": "reporting.report",
     "rewrite": "generation.rewrite.rewrite",
     "run_on": "parallel.run_on",

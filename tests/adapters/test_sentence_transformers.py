@@ -125,7 +125,8 @@ def test_activation_of_the_object_counts(tmp_path: Path) -> None:
     assert 1 / (1 + np.exp(-run.scores)) == pytest.approx(probability.scores)
     model.activation_fn = torch.nn.ReLU()
     with refused(
-        "CrossEncoder:org/tiny: its activation ReLU is not supported (valid: Sigmoid, Identity, Tanh)"
+        "CrossEncoder:org/tiny: its activation ReLU is not supported (valid: Sigmoid, Identity, "
+        "Tanh)"
     ):
         (rt.ranker("bm25") >> rt.ranker(model)).rank(toy())
 

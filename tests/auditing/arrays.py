@@ -1,4 +1,6 @@
-"""Audits from arrays, effects made by hand; collections with rewrites at several temperatures, and their ranker."""
+"""Audits from arrays, effects made by hand; collections with rewrites at several temperatures, and
+their ranker.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +35,8 @@ def audit_of(
     resamples: int = 1000,
     **spec: Any,
 ) -> Audit:
-    """Make an audit from values of shape (runs, measures, 1 + groups, queries), the first group being ``all``.
+    """Make an audit from values of shape (runs, measures, 1 + groups, queries), the first group
+    being ``all``.
 
     `null` holds Relative Δ under random labels; with it the groups are no twins. The first measure
     is the primary one.
@@ -52,9 +55,11 @@ def audit_of(
         if null is None
         else [side.among(np.asarray(null, dtype=np.float64)) for side in sides]
     )
-    how = InferenceOptions(resamples, 0, "permutation", "holm", str(spec.get("rounding", "none")))
+    options = InferenceOptions(
+        resamples, 0, "permutation", "holm", str(spec.get("rounding", "none"))
+    )
     primary = {"primary": measures[0]} if measures else {}
-    found = effects(sides, how, primary=measure(measures[0]) if measures else None)
+    tilts = effects(sides, options, primary=measure(measures[0]) if measures else None)
     base = _base()
     plain = {"by": "source", "ties": "expected", "rounding": "none", "inputs": []}
     settings = {**plain, "resamples": resamples, **primary, **spec}
@@ -66,7 +71,7 @@ def audit_of(
         groups=("all", *groups),
         queries=names,
         values=table,
-        tilts=found,
+        tilts=tilts,
         notes=(),
         pair_counts=pl.DataFrame(schema=PAIR_COUNTS),
         confounds=(),
@@ -80,20 +85,24 @@ def _base() -> Audit:
     return small(resamples=100)
 
 
-def one(
+def two_group_audit(
     a: npt.ArrayLike, b: npt.ArrayLike, *, overall: npt.ArrayLike | None = None, **options: Any
 ) -> Audit:
-    """Make an audit of one run and measure from the values of two groups; `overall` is the row without grouping."""
+    """Make an audit of one run and measure from the values of two groups; `overall` is the row
+    without grouping.
+    """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     everything = (first + second) / 2 if overall is None else np.asarray(overall, dtype=np.float64)
     return audit_of([[[everything, first, second]]], **options)
 
 
 def noisy(rng: np.random.Generator, queries: int = 100, lift: float = 0.0) -> Audit:
-    """Draw per-query values around difficulties that are the same each time; `lift` raises the second group's."""
+    """Draw per-query values around difficulties that are the same each time; `lift` raises the
+    second group's.
+    """
     hard = np.random.default_rng(0).uniform(0.1, 0.6, queries)
     sides = [np.clip(hard + rng.normal(0, 0.15, queries) + more, 0, 1) for more in (0.0, lift)]
-    return one(*sides, resamples=400)
+    return two_group_audit(*sides, resamples=400)
 
 
 QUERIES = 40
@@ -109,7 +118,8 @@ def studied(
     count: int = QUERIES,
     without: Mapping[str, int] | None = None,
 ) -> Collection:
-    """One query a document h0, h1, …, of which all versions are relevant; `without` drops a source's last rewrites.
+    """One query a document h0, h1, …, of which all versions are relevant; `without` drops a
+    source's last rewrites.
 
     `sources` gives further columns of each source.
     """
@@ -144,14 +154,14 @@ class Decided(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         self.seen.append(collection.sources)
         wins = dict(part.split("=") for part in self.wins.split())
-        (other,) = (name for name in collection.sources if name != "human")
+        (rival,) = (name for name in collection.sources if name != "human")
         scores: dict[str, dict[str, float]] = {
             query: {} for query in collection.queries_with_judgments["id"]
         }
         for name, source, origin in collection.docs.select("id", "source", "origin").iter_rows():
             if f"q{origin[1:]}" in scores:
-                first = int(origin[1:]) < int(wins[other])
-                scores[f"q{origin[1:]}"][name] = 2.0 if source != "human" else 3.0 if first else 1.0
+                human_score = 3.0 if int(origin[1:]) < int(wins[rival]) else 1.0
+                scores[f"q{origin[1:]}"][name] = human_score if source == "human" else 2.0
         return run_of(collection, scores, ranker=repr(self))
 
 
@@ -174,7 +184,7 @@ ASKED = {
 
 def tilt(low: float = 10.0, high: float = 30.0, p: float = 0.001, **fields: Any) -> Effect:
     """A Relative Δ with this interval and corrected p; of twins unless a band is given."""
-    made: dict[str, Any] = {
+    fields_of_change: dict[str, Any] = {
         "run": "bm25",
         "estimand": RelativeDelta(of=measure(fields.pop("measure", "nDCG@3"))),
         "a": "human",
@@ -189,12 +199,14 @@ def tilt(low: float = 10.0, high: float = 30.0, p: float = 0.001, **fields: Any)
         "twins": "null_low" not in fields,
         "details": {"mean_a": fields.pop("mean_a", 0.3), "mean_b": fields.pop("mean_b", 0.25)},
     }
-    return Effect(**{**made, **_level(fields), **fields})
+    return Effect(**{**fields_of_change, **_level(fields), **fields})
 
 
 def answer(low: float, high: float, kind: str = "page", **fields: Any) -> Effect:
-    """An answer of the card with its value in the middle of its interval; of twins unless a band is given."""
-    given: dict[str, Any] = {
+    """An answer of the card with its value in the middle of its interval; of twins unless a band is
+    given.
+    """
+    fields_of_effect: dict[str, Any] = {
         "run": "r",
         "estimand": estimand(ASKED[kind]),
         "a": "human",
@@ -210,7 +222,7 @@ def answer(low: float, high: float, kind: str = "page", **fields: Any) -> Effect
         **_level(fields),
         **fields,
     }
-    return Effect(**given)
+    return Effect(**fields_of_effect)
 
 
 def _level(fields: dict[str, Any]) -> dict[str, Any]:

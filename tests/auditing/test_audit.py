@@ -1,4 +1,6 @@
-"""The one call: every number of a small collection by hand, what counts where, what counts once, what is refused."""
+"""The one call: every number of a small collection by hand, what counts where, what counts once,
+what is refused.
+"""
 
 import hashlib
 import math
@@ -37,13 +39,13 @@ def toy_audit(
     return audit(collection, run_of(collection, scores, ranker="hand"), measures, **options)
 
 
-def per_query(found: Audit, measure: str, group: str) -> list[float]:
-    rows = found.table.filter((pl.col("measure") == measure) & (pl.col("group") == group))
+def per_query(audit: Audit, measure: str, group: str) -> list[float]:
+    rows = audit.table.filter((pl.col("measure") == measure) & (pl.col("group") == group))
     return rows["value"].to_list()
 
 
-def mean(found: Audit, measure: str, group: str) -> float:
-    means = found.by_group().filter((pl.col("measure") == measure) & (pl.col("group") == group))
+def mean(audit: Audit, measure: str, group: str) -> float:
+    means = audit.by_group().filter((pl.col("measure") == measure) & (pl.col("group") == group))
     return float(means["mean"].item())
 
 
@@ -72,19 +74,19 @@ class TestByHand:
         ],
     )
     def test_every_measure_per_group(self, measure: str, group: str, expected: list[float]) -> None:
-        found = toy_audit()
-        assert per_query(found, measure, group) == pytest.approx(expected, abs=1e-15)
-        assert mean(found, measure, group) == pytest.approx(sum(expected) / 3, abs=1e-15)
+        result = toy_audit()
+        assert per_query(result, measure, group) == pytest.approx(expected, abs=1e-15)
+        assert mean(result, measure, group) == pytest.approx(sum(expected) / 3, abs=1e-15)
 
     def test_trec_evals_ties_go_to_the_greater_id(self) -> None:
-        found = toy_audit(ties="trec_eval")
+        result = toy_audit(ties="trec_eval")
         # d3-llm stands before d3-human in query 3, and before d1-llm in query 1.
-        assert per_query(found, "nDCG@1", "human") == pytest.approx([1, 0, 0])
-        assert per_query(found, "RR", "llm") == pytest.approx([1 / 2, 1 / 2, 1])
-        assert per_query(found, "nDCG@3", "llm") == pytest.approx(
+        assert per_query(result, "nDCG@1", "human") == pytest.approx([1, 0, 0])
+        assert per_query(result, "RR", "llm") == pytest.approx([1 / 2, 1 / 2, 1])
+        assert per_query(result, "nDCG@3", "llm") == pytest.approx(
             [(THIRD + 1) / (2 + THIRD), THIRD, 1]
         )
-        assert per_query(found, "AP", "human") == pytest.approx([(1 + 2 / 4) / 2, 1 / 3, 1 / 2])
+        assert per_query(result, "AP", "human") == pytest.approx([(1 + 2 / 4) / 2, 1 / 3, 1 / 2])
 
     def test_pairs_of_twins_are_counted_relevant_and_other_ones_apart(self) -> None:
         counts = toy_audit().pair_counts.sort("relevant", "query", descending=[True, False])
@@ -105,26 +107,26 @@ class TestByHand:
 
 
 class TestTheCall:
-    def test_a_run_with_its_own_id_table_is_joined_by_id_and_the_seed_moves_intervals_alone(
+    def test_own_id_table_is_joined_by_id_and_seed_moves_intervals(
         self,
     ) -> None:
         collection = toy()
         shared = run_of(collection, SCORES, ranker="r")
         frame = shared.frame().sample(fraction=1.0, shuffle=True, seed=3)
-        own = Run.from_frame(frame, spec={"ranker": "r"})
-        assert audit(collection, own, MEASURES, keep_top=0) == audit(
+        private = Run.from_frame(frame, spec={"ranker": "r"})
+        assert audit(collection, private, MEASURES, keep_top=0) == audit(
             collection, shared, MEASURES, keep_top=0
         )
         mixed = rt.bundled()
         bm25 = rt.ranker("bm25").rank(mixed)
         options = {"confounds": False, "resamples": 200}
-        first, same, other = (
+        first, same, reseeded = (
             audit(mixed, bm25, MEASURES, seed=seed, **options) for seed in (1, 1, 2)
         )
         assert first == same
-        assert np.array_equal(first.values, other.values)
-        assert [t.value for t in first.tilts] == [t.value for t in other.tilts]
-        assert [t.low for t in first.tilts] != [t.low for t in other.tilts]
+        assert np.array_equal(first.values, reseeded.values)
+        assert [t.value for t in first.tilts] == [t.value for t in reseeded.tilts]
+        assert [t.low for t in first.tilts] != [t.low for t in reseeded.tilts]
 
     def test_the_spec_says_how_it_was_made_and_of_which_files(self, tmp_path: Path) -> None:
         options = {
@@ -151,8 +153,11 @@ class TestTheCall:
             "test.tsv",
             "hand.trec",
         }
-        for given in spec["inputs"]:
-            assert given["sha256"] == hashlib.sha256(Path(given["path"]).read_bytes()).hexdigest()
+        for entry_of_file in spec["inputs"]:
+            assert (
+                entry_of_file["sha256"]
+                == hashlib.sha256(Path(entry_of_file["path"]).read_bytes()).hexdigest()
+            )
 
     @pytest.mark.parametrize(
         ("measures", "primary", "expected"),
@@ -168,34 +173,34 @@ class TestTheCall:
     def test_the_primary_question(
         self, measures: Any, primary: str | None, expected: str, tmp_path: Path
     ) -> None:
-        found = toy_audit(measures=measures, primary=primary)
-        assert repr(found.primary) == found.verdict("hand").primary == expected
-        assert Audit.load(found.save(tmp_path / "a.json")).primary == found.primary
+        result = toy_audit(measures=measures, primary=primary)
+        assert repr(result.primary) == result.verdict("hand").primary == expected
+        assert Audit.load(result.save(tmp_path / "a.json")).primary == result.primary
 
 
 class TestGroups:
     def test_three_groups_make_three_pairs(self) -> None:
         collection = twins(4, ("human", "llm", "claude"))
-        found = audit(
+        result = audit(
             collection, ordered(collection, [("llm", "human", "claude")] * 4, "r"), ["RR"]
         )
-        assert found.groups == ("all", "human", "claude", "llm")
-        assert found.pairs == (("human", "claude"), ("human", "llm"), ("claude", "llm"))
-        assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 1 / 3, 1])
-        deltas = [t.value for t in found.tilts]
+        assert result.groups == ("all", "human", "claude", "llm")
+        assert result.pairs == (("human", "claude"), ("human", "llm"), ("claude", "llm"))
+        assert [mean(result, "RR", g) for g in result.groups] == pytest.approx([1, 1 / 2, 1 / 3, 1])
+        deltas = [t.value for t in result.tilts]
         assert deltas == pytest.approx(
             [200 * (1 / 6) / (5 / 6), 200 * (-1 / 2) / (3 / 2), 200 * (-2 / 3) / (4 / 3)]
         )
-        named = audit(
+        renamed_result = audit(
             collection,
             ordered(collection, [("llm", "human")] * 4, "r"),
             ["RR"],
             pairs=[("llm", "human")],
         )
-        assert (named.groups, named.pairs) == (found.groups, (("llm", "human"),))
-        assert named.tilts[0].value == pytest.approx(200 * (1 - 1 / 2) / (3 / 2))
+        assert (renamed_result.groups, renamed_result.pairs) == (result.groups, (("llm", "human"),))
+        assert renamed_result.tilts[0].value == pytest.approx(200 * (1 - 1 / 2) / (3 / 2))
 
-    def test_documents_without_a_label_count_in_the_row_all_and_groups_without_relevant_ones_not(
+    def test_unlabelled_documents_count_in_row_all_only(
         self,
     ) -> None:
         docs = [
@@ -203,16 +208,16 @@ class TestGroups:
             for i, g in enumerate(["f", "m", None, None])
         ]
         collection = collection_of(docs, {"q": "x"}, {"q": {"d0": 1, "d1": 1, "d2": 1}})
-        found = audit(
+        result = audit(
             collection,
             run_of(collection, {"q": {"d2": 4.0, "d0": 3.0}}),
             ["R@2", "RR"],
             by="gender",
         )
-        assert [mean(found, "R@2", g) for g in found.groups] == pytest.approx([2 / 3, 1, 0])
-        assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 0])
-        assert not found.tilts[0].twins
-        assert "2 documents without gender, in no group" in note_sentences(found.notes)
+        assert [mean(result, "R@2", g) for g in result.groups] == pytest.approx([2 / 3, 1, 0])
+        assert [mean(result, "RR", g) for g in result.groups] == pytest.approx([1, 1 / 2, 0])
+        assert not result.tilts[0].twins
+        assert "2 documents without gender, in no group" in note_sentences(result.notes)
         collection = twins(3)
         extra = pl.DataFrame({"id": ["x"], "text": ["x"], "source": ["claude"], "origin": ["x"]})
         wider = Collection(
@@ -220,28 +225,28 @@ class TestGroups:
             collection.queries,
             collection.qrels,
         )
-        found = audit(wider, ordered(wider, [("human", "llm")] * 3, "r"), ["RR"])
-        assert found.pairs == (("human", "llm"),)
-        assert np.isnan(mean(found, "RR", "claude"))
+        result = audit(wider, ordered(wider, [("human", "llm")] * 3, "r"), ["RR"])
+        assert result.pairs == (("human", "llm"),)
+        assert np.isnan(mean(result, "RR", "claude"))
         assert (
             "human and claude have no Relative Δ: one of them has no relevant document"
-            in note_sentences(found.notes)
+            in note_sentences(result.notes)
         )
 
-    def test_queries_with_relevant_documents_in_one_group_only_are_excluded_and_counted(
+    def test_queries_relevant_in_one_group_only_are_excluded(
         self,
     ) -> None:
         collection = twins(5)
         judged = collection.qrels.filter(~pl.col("doc_id").is_in(["0-llm", "1-llm", "2-human"]))
         uneven = Collection(collection.docs, collection.queries, judged)
-        found = audit(uneven, ordered(uneven, [("human", "llm")] * 5, "r"), ["RR"])
-        means = found.by_group()
+        result = audit(uneven, ordered(uneven, [("human", "llm")] * 5, "r"), ["RR"])
+        means = result.by_group()
         assert means.select("group", "queries", "excluded").rows() == [
             ("all", 5, 0),
             ("human", 4, 1),
             ("llm", 3, 2),
         ]
-        (tilt,) = found.tilts
+        (tilt,) = result.tilts
         assert (tilt.queries, tilt.excluded, tilt.twins) == (2, 3, False)
         assert (tilt.mean_a, tilt.mean_b) == (1.0, 0.5)
 
@@ -250,18 +255,18 @@ class TestWhatTheRunLacks:
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
     def test_a_judged_query_that_is_missing_or_without_results_counts_0(self, ties: str) -> None:
         for scores in ({q: SCORES[q] for q in ("q3", "q1")}, {**SCORES, "q2": {}}):
-            found = toy_audit(scores, ties=ties)
-            assert [per_query(found, "nDCG@3", group)[1] for group in ("all", "human", "llm")] == [
+            result = toy_audit(scores, ties=ties)
+            assert [per_query(result, "nDCG@3", group)[1] for group in ("all", "human", "llm")] == [
                 0,
                 0,
                 0,
             ]
-            assert mean(found, "P@3", "human") == pytest.approx((1 / 3 + 1 / 3) / 3)
+            assert mean(result, "P@3", "human") == pytest.approx((1 / 3 + 1 / 3) / 3)
             assert (
-                "hand: 1 judged query not in the run, counted as 0" in note_sentences(found.notes)
+                "hand: 1 judged query not in the run, counted as 0" in note_sentences(result.notes)
             ) is ("q2" not in scores)
 
-    def test_queries_without_judgments_count_nowhere_and_without_relevant_documents_they_are_undefined(
+    def test_queries_without_judgments_do_not_count_without_relevant_undefined(
         self,
     ) -> None:
         collection = toy()
@@ -272,24 +277,26 @@ class TestWhatTheRunLacks:
         wider = Collection(
             collection.docs, queries, pl.concat([collection.qrels, extra.cast({"grade": pl.Int32})])
         )
-        found = audit(wider, run_of(wider, {"q0": {"d1-human": 1.0}, **SCORES}), MEASURES)
-        assert found.queries == ("q1", "q2", "q3")
-        assert np.array_equal(found.values, toy_audit().values)
+        result = audit(wider, run_of(wider, {"q0": {"d1-human": 1.0}, **SCORES}), MEASURES)
+        assert result.queries == ("q1", "q2", "q3")
+        assert np.array_equal(result.values, toy_audit().values)
         collection = toy()
         grade = pl.when(pl.col("query_id") == "q2").then(0).otherwise("grade")
         qrels = collection.qrels.with_columns(grade=grade)
-        found = audit(
+        result = audit(
             Collection(collection.docs, collection.queries, qrels),
             run_of(collection, SCORES),
             ["RR"],
         )
-        assert np.isnan(per_query(found, "RR", "all")[1])
-        assert mean(found, "RR", "all") == pytest.approx((1 + 1) / 2)
-        assert found.by_group()["excluded"].to_list() == [1, 1, 1]
+        assert np.isnan(per_query(result, "RR", "all")[1])
+        assert mean(result, "RR", "all") == pytest.approx((1 + 1) / 2)
+        assert result.by_group()["excluded"].to_list() == [1, 1, 1]
 
 
 class TestUnknown:
-    """Documents and queries that the collection does not hold: in the judgments, in the run, or in both."""
+    """Documents and queries that the collection does not hold: in the judgments, in the run, or in
+    both.
+    """
 
     @pytest.fixture
     def collection(self) -> Collection:
@@ -307,8 +314,8 @@ class TestUnknown:
     def run(scores: Mapping[str, Mapping[str, float]]) -> Run:
         rows = [
             {"query_id": q, "doc_id": d, "score": s}
-            for q, found in scores.items()
-            for d, s in found.items()
+            for q, query_scores in scores.items()
+            for d, s in query_scores.items()
         ]
         return Run.from_frame(pl.DataFrame(rows), spec={"ranker": "r"})
 
@@ -321,19 +328,19 @@ class TestUnknown:
             "q2": {"ghost": 9.0, **SCORES["q2"]},
             "q9": {"d3-llm": 2.0, "d1-human": 1.0},
         }
-        found = audit(collection, self.run(scores), ["nDCG@1", "R@2", "RR"], ties=ties)
-        assert found.queries == ("q1", "q2", "q3", "q9")
-        assert per_query(found, "nDCG@1", "all") == [1, 1, 1, 0]
-        assert per_query(found, "R@2", "all")[1] == pytest.approx(1 / 3)
-        assert per_query(found, "RR", "all")[3] == 1 / 2
-        sides = [per_query(found, "RR", group) for group in ("human", "llm")]
+        result = audit(collection, self.run(scores), ["nDCG@1", "R@2", "RR"], ties=ties)
+        assert result.queries == ("q1", "q2", "q3", "q9")
+        assert per_query(result, "nDCG@1", "all") == [1, 1, 1, 0]
+        assert per_query(result, "R@2", "all")[1] == pytest.approx(1 / 3)
+        assert per_query(result, "RR", "all")[3] == 1 / 2
+        sides = [per_query(result, "RR", group) for group in ("human", "llm")]
         assert [side[1] for side in sides] == [1 / 4, 1 / 3]  # unknown documents keep their ranks
         assert np.isnan([side[3] for side in sides]).all()
-        assert found.tilts[0].queries == 3
-        counts = found.pair_counts.filter(pl.col("query") != "q9").drop("run")
+        assert result.tilts[0].queries == 3
+        counts = result.pair_counts.filter(pl.col("query") != "q9").drop("run")
         assert counts.equals(toy_audit(measures=["RR"]).pair_counts.drop("run"))
 
-    def test_notes_count_them_and_an_unknown_query_that_the_run_lacks_counts_0(
+    def test_notes_count_them_and_lacking_unknown_query_counts_0(
         self, collection: Collection
     ) -> None:
         scores = {
@@ -342,12 +349,12 @@ class TestUnknown:
             "q2": {"ghost": 9.0, **SCORES["q2"], "nobody": 0.1},
             "q3": SCORES["q3"],
         }
-        found = audit(collection, self.run(scores), ["RR"])
-        assert per_query(found, "RR", "all")[3] == 0
-        assert note_sentences(found.notes)[0].startswith(
+        result = audit(collection, self.run(scores), ["RR"])
+        assert per_query(result, "RR", "all")[3] == 0
+        assert note_sentences(result.notes)[0].startswith(
             "r: 3 entries of 2 documents not in the collection (first: 'nobody'); "
         )
-        assert note_sentences(found.notes)[1].startswith(
+        assert note_sentences(result.notes)[1].startswith(
             "1 judgment of unknown documents and 2 judgments of unknown queries count in "
         )
 
@@ -374,18 +381,16 @@ class TestUnknown:
 @pytest.mark.parametrize(
     ("measure", "same_as"), [("nDCG@3", "nDCG@3"), ("P@3", "P(rel=2)@3"), ("AP", "AP(rel=2)")]
 )
-def test_fractions_are_gains_as_they_are_and_relevant_to_other_measures_from_1_on(
-    measure: str, same_as: str
-) -> None:
+def test_fractional_grades_are_gains_and_relevant_from_1_on(measure: str, same_as: str) -> None:
     halved = Collection(
         toy().docs, toy().queries, toy().qrels.with_columns(grade=pl.col("grade") / 2)
     )
-    found, whole = audit(halved, run_of(halved, SCORES), [measure]), toy_audit(measures=[same_as])
-    np.testing.assert_array_equal(found.values, whole.values)
+    half, result = audit(halved, run_of(halved, SCORES), [measure]), toy_audit(measures=[same_as])
+    np.testing.assert_array_equal(half.values, result.values)
     fractions = int((halved.qrels["grade"] % 1 == 0.5).sum())
     assert any(
         note.startswith(f"{fractions} grade") and "(first: 0.5)" in note
-        for note in note_sentences(found.notes)
+        for note in note_sentences(half.notes)
     )
 
 
@@ -433,9 +438,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("options", "message"), REFUSED)
 def test_mistakes_are_one_sentence(options: dict[str, Any], message: str) -> None:
-    given = {"collection": toy(), "runs": run_of(toy(), SCORES), "measures": "RR", **options}
+    arguments = {"collection": toy(), "runs": run_of(toy(), SCORES), "measures": "RR", **options}
     with refused(f"{message}…"):
-        audit(given.pop("collection"), given.pop("runs"), given.pop("measures"), **given)
+        audit(
+            arguments.pop("collection"),
+            arguments.pop("runs"),
+            arguments.pop("measures"),
+            **arguments,
+        )
 
 
 def test_excluded_queries_and_dropped_resamples_are_said() -> None:
@@ -446,15 +456,15 @@ def test_excluded_queries_and_dropped_resamples_are_said() -> None:
     qrels = {"p": {"a": 1, "b": 1}, "q": {"a": 1, "b": 1}, "s": {"a": 1, "b": 1}, "r": {"a": 1}}
     collection = collection_of(docs, {name: f"x {name}" for name in qrels}, qrels)
     run = run_of(collection, {"p": {"a": 2.0, "b": 1.0}, "q": {}, "s": {}, "r": {"a": 1.0}})
-    found = audit(collection, run, "nDCG@3")
+    result = audit(collection, run, "nDCG@3")
     assert "1 of 4 queries excluded: no relevant document of both human and llm" in note_sentences(
-        found.notes
+        result.notes
     )
-    dropped = found.tilts[0].dropped
+    dropped = result.tilts[0].dropped
     assert 2_700 < dropped < 3_300  # a resample lacks p (2/3)³ = 8/27 of the time
     assert (
         f"up to {dropped:,} of 10,000 resamples dropped for human and llm: both sides were 0"
-        in note_sentences(found.notes)
+        in note_sentences(result.notes)
     )
 
 
@@ -477,10 +487,12 @@ def repeating(times: int, texts: list[str], queries: int = 25) -> Collection:
     return Collection(plain.docs, plain.queries.with_columns(text=pl.Series(text)), plain.qrels)
 
 
-def tossed(given: Collection, seed: int = 0, *, shuffled: bool = False) -> Run:
-    """Which twin is above is tossed for each origin; `shuffled`: other documents differ from copy to copy."""
+def tossed(collection: Collection, seed: int = 0, *, shuffled: bool = False) -> Run:
+    """Which twin is above is tossed for each origin; `shuffled`: other documents differ from copy
+    to copy.
+    """
     rng = np.random.default_rng(seed)
-    queries = given.queries["id"].to_list()
+    queries = collection.queries["id"].to_list()
     first = rng.integers(0, 2, len(queries))
     scores = {}
     for number, name in enumerate(queries):
@@ -488,14 +500,14 @@ def tossed(given: Collection, seed: int = 0, *, shuffled: bool = False) -> Run:
         scores[name] = {f"{n}-{SIDES[first[n]]}": 3.0, f"{n}-{SIDES[1 - first[n]]}": 2.0}
         if shuffled:
             scores[name][f"{(n + 1 + number % 7) % 25}-human"] = 1.0
-    return run_of(given, scores, ranker="r")
+    return run_of(collection, scores, ranker="r")
 
 
 def audited(times: int, texts: list[str], **options: Any) -> Audit:
-    given = repeating(times, texts)
+    collection = repeating(times, texts)
     return audit(
-        given,
-        tossed(given, shuffled=options.pop("shuffled", False)),
+        collection,
+        tossed(collection, shuffled=options.pop("shuffled", False)),
         ["nDCG@1"],
         card=True,
         **options,
@@ -510,7 +522,7 @@ ALIKE = [f"text {n}" for n in range(25) for _ in range(4)]
 
 
 class TestWhatRepeats:
-    def test_the_same_text_or_the_same_ranking_and_judgments_but_nothing_less(self) -> None:
+    def test_repetition_needs_same_text_or_same_ranking_and_judgments(self) -> None:
         repeated = audited(4, ALIKE, shuffled=True).repeated
         assert (set(repeated), len(repeated["r"]), repeated["r"]["q3-2"]) == ({"r"}, 75, "q3-0")
         assert [len(audited(4, texts).repeated["r"]) for texts in (distinct_texts(4), [""])] == [
@@ -518,20 +530,22 @@ class TestWhatRepeats:
             75,
         ]
         assert audited(4, distinct_texts(4), shuffled=True).repeated == {}
-        given = repeating(2, distinct_texts(2))
+        collection = repeating(2, distinct_texts(2))
         graded = (
             pl.when(pl.col("query_id").str.ends_with("-1"))
             .then(2)
             .otherwise("grade")
             .cast(pl.Int32)
         )
-        other = Collection(given.docs, given.queries, given.qrels.with_columns(grade=graded))
-        assert audit(other, tossed(other), ["nDCG@1"]).repeated == {}
+        regraded = Collection(
+            collection.docs, collection.queries, collection.qrels.with_columns(grade=graded)
+        )
+        assert audit(regraded, tossed(regraded), ["nDCG@1"]).repeated == {}
 
-    def test_ties_have_no_order_what_found_nothing_is_not_alike_and_text_and_ranking_join_in_a_chain(
+    def test_ties_and_empty_lists_repeat_nothing_and_repetitions_chain(
         self,
     ) -> None:
-        given = repeating(2, distinct_texts(2), queries=3)
+        collection = repeating(2, distinct_texts(2), queries=3)
         tied = {"q0-0": {"0-human": 1.0, "0-llm": 1.0}, "q0-1": {"0-llm": 1.0, "0-human": 1.0}}
         tied |= {
             "q1-0": {"1-human": 2.0, "1-llm": 1.0},
@@ -539,12 +553,12 @@ class TestWhatRepeats:
             "q2-0": {},
             "q2-1": {},
         }
-        made = audit(given, run_of(given, tied, ranker="r"), ["nDCG@1"])
-        assert made.repeated == {"r": {"q0-1": "q0-0"}}
-        given = repeating(3, ["same", "same", "other"], queries=1)
+        result = audit(collection, run_of(collection, tied, ranker="r"), ["nDCG@1"])
+        assert result.repeated == {"r": {"q0-1": "q0-0"}}
+        collection = repeating(3, ["same", "same", "other"], queries=1)
         scores = {"q0-0": {"0-llm": 1.0}, "q0-1": {"0-human": 1.0}, "q0-2": {"0-human": 1.0}}
-        made = audit(given, run_of(given, scores, ranker="r"), ["nDCG@1"])
-        assert made.repeated == {"r": {"q0-1": "q0-0", "q0-2": "q0-0"}}
+        result = audit(collection, run_of(collection, scores, ranker="r"), ["nDCG@1"])
+        assert result.repeated == {"r": {"q0-1": "q0-0", "q0-2": "q0-0"}}
 
 
 class TestOneQueryAgain:
@@ -560,11 +574,13 @@ class TestOneQueryAgain:
             assert [x.low, x.high, x.error] == pytest.approx([y.low, y.high, y.error], nan_ok=True)
 
     def test_it_is_said_once_for_runs_with_the_same_ones(self) -> None:
-        given = repeating(2, ["text"] * 2 + distinct_texts(2)[2:])
-        runs = [replace(tossed(given, shuffled=True), spec={"ranker": name}) for name in ("r", "s")]
+        collection = repeating(2, ["text"] * 2 + distinct_texts(2)[2:])
+        runs = [
+            replace(tossed(collection, shuffled=True), spec={"ranker": name}) for name in ("r", "s")
+        ]
         [note] = [
             note
-            for note in note_sentences(audit(given, runs, ["nDCG@1"]).notes)
+            for note in note_sentences(audit(collection, runs, ["nDCG@1"]).notes)
             if "repeat" in note
         ]
         assert note.startswith(
@@ -573,8 +589,8 @@ class TestOneQueryAgain:
 
     def test_compare_and_gate_resample_them_together_too(self) -> None:
         ones, fours = (
-            [audit(given, tossed(given, seed), ["nDCG@1"]) for seed in (1, 2)]
-            for given in (repeating(1, distinct_texts(1)), repeating(4, ALIKE))
+            [audit(collection, tossed(collection, seed), ["nDCG@1"]) for seed in (1, 2)]
+            for collection in (repeating(1, distinct_texts(1)), repeating(4, ALIKE))
         )
         single, four = compare(*ones), compare(*fours)
         for x, y in (
@@ -589,7 +605,7 @@ class TestOneQueryAgain:
         assert (checks[0].low, checks[0].high) == pytest.approx((checks[1].low, checks[1].high))
 
 
-def test_groups_that_are_not_twins_share_the_labels_of_queries_that_repeat_each_other() -> None:
+def test_groups_without_twins_share_labels_of_repeated_queries() -> None:
     rng = np.random.default_rng(7)
     docs = [{"id": f"d{n}", "text": "x", "side": "ab"[n % 2]} for n in range(60)]
     relevant = [{f"d{d}": 1 for d in rng.permutation(60)[:6]} for _ in range(20)]
@@ -604,9 +620,9 @@ def test_groups_that_are_not_twins_share_the_labels_of_queries_that_repeat_each_
             docs, dict.fromkeys(numbers, "x"), {name: relevant[q] for name, q in numbers.items()}
         )
         text = pl.Series([str(q) for q in numbers.values()])
-        given = Collection(plain.docs, plain.queries.with_columns(text=text), plain.qrels)
-        run = run_of(given, {name: lists[q] for name, q in numbers.items()}, ranker="r")
-        return audit(given, run, ["nDCG@10"], by="side", resamples=200).tilts[0]
+        retitled = Collection(plain.docs, plain.queries.with_columns(text=text), plain.qrels)
+        run = run_of(retitled, {name: lists[q] for name, q in numbers.items()}, ranker="r")
+        return audit(retitled, run, ["nDCG@10"], by="side", resamples=200).tilts[0]
 
     single, four = repeated(1), repeated(4)
     width = single.null_high - single.null_low

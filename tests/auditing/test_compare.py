@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.comparison.match import RunPair, match
+from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.sentences.comparison import change_sentence
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.correction import detectable_effect
-from tests.auditing.arrays import audit_of, noisy, one
+from tests.auditing.arrays import audit_of, noisy, two_group_audit
 from tests.refusals import refused
 
 NAN = np.nan
@@ -41,7 +42,7 @@ class TestByHand:
     OLD = ([0, 1, 0, 0], [0, 0, 1, 1])
 
     def test_relative_delta(self) -> None:
-        (change,) = compared(one(*self.NEW), one(*self.OLD)).tilts
+        (change,) = compared(two_group_audit(*self.NEW), two_group_audit(*self.OLD)).tilts
         before = (100 * 0.25 / 0.375, -100 * 0.25 / 0.375, 400 / 3)
         assert (change.new, change.old, change.value) == pytest.approx(before)
         assert (change.queries, change.excluded, change.growth) == (
@@ -52,7 +53,7 @@ class TestByHand:
         assert change.p > 0.05
         assert change.low < 0 < change.high
         (change,) = compared(
-            one([3, 3, 3], [2, 2, 2]), one([1, 1, 1], [3, 3, 3])
+            two_group_audit([3, 3, 3], [2, 2, 2]), two_group_audit([1, 1, 1], [3, 3, 3])
         ).tilts  # it changes sides and shrinks
         assert (change.new, change.old, change.value, change.growth) == pytest.approx(
             (40, -100, 140, -60)
@@ -60,7 +61,9 @@ class TestByHand:
 
     def test_effectiveness(self) -> None:
         overall = ([1.0, 0.5, 0.5, 0.25], [0.75, 0.25, 0.25, 0.0])
-        new, old = (one([0, 0, 0, 0], [1, 1, 1, 1], overall=values) for values in overall)
+        new, old = (
+            two_group_audit([0, 0, 0, 0], [1, 1, 1, 1], overall=values) for values in overall
+        )
         (change,) = compared(new, old).effectiveness
         assert (change.new, change.old, change.value) == (56.25, 31.25, 25.0)
         assert (change.low, change.high, change.error) == (25.0, 25.0, 0.0)
@@ -68,73 +71,81 @@ class TestByHand:
         assert np.isnan(change.p_corrected)  # of four queries no p can be below .05
 
     def test_what_is_undefined_on_either_side_is_excluded(self) -> None:
-        new = one([1, 0.5, NAN, 1], [0.5, 0.5, 0.5, 0.25], overall=[1, 1, 1, 1])
-        old = one([0.5, NAN, 1, 1], [0.5, 0.5, 0.5, 1.0], overall=[0.5, 1, 1, NAN])
-        found = compared(new, old)
-        (change,), (mean,) = found.tilts, found.effectiveness
+        new = two_group_audit([1, 0.5, NAN, 1], [0.5, 0.5, 0.5, 0.25], overall=[1, 1, 1, 1])
+        old = two_group_audit([0.5, NAN, 1, 1], [0.5, 0.5, 0.5, 1.0], overall=[0.5, 1, 1, NAN])
+        comparison = compared(new, old)
+        (change,), (mean,) = comparison.tilts, comparison.effectiveness
         assert change.new == pytest.approx(delta([1, 1], [0.5, 0.25]))
         assert change.old == pytest.approx(delta([0.5, 1], [0.5, 1]))
         assert (change.queries, change.excluded) == (2, 2)
         assert (mean.queries, mean.excluded, mean.value) == (3, 1, pytest.approx(50 / 3))
         assert (
             "2 of 4 queries excluded: not both human and llm are defined under both runs"
-            in note_sentences(found.notes)
+            in note_sentences(comparison.notes)
         )
 
     def test_a_group_without_any_value_leaves_the_tilt_undefined(self) -> None:
-        found = compared(one([0, 0, 0], [0, 0, 0]), one([1, 1, 1], [0.5, 1, 1]))
-        (change,) = found.tilts
+        comparison = compared(
+            two_group_audit([0, 0, 0], [0, 0, 0]), two_group_audit([1, 1, 1], [0.5, 1, 1])
+        )
+        (change,) = comparison.tilts
         assert np.isnan(
             [change.value, change.low, change.growth, change.p, change.p_corrected]
         ).all()
         assert change.dropped == QUICK
-        assert found.spec["family_size"] == 1
-        assert found.verdicts()[0].sentence.endswith(
+        assert comparison.spec["family_size"] == 1
+        assert comparison.verdicts()[0].sentence.endswith(
             ": tilt on nDCG@5 is undefined under one of both"
         )
 
 
 class TestOtherQueries:
-    """The four queries of above in both audits, and one query more in each, which tilts the other way."""
+    """The four queries of above in both audits, and one query more in each, which tilts the other
+    way.
+    """
 
-    NEW = one(
+    NEW = two_group_audit(
         [*TestByHand.NEW[0], 0], [*TestByHand.NEW[1], 1], queries=["q0", "q1", "q2", "q3", "q8"]
     )
-    OLD = one(
+    OLD = two_group_audit(
         [1, *TestByHand.OLD[0][::-1]],
         [0, *TestByHand.OLD[1][::-1]],
         queries=["q9", "q3", "q2", "q1", "q0"],
     )
 
     def test_values_are_of_the_common_queries(self) -> None:
-        found = compared(self.NEW, self.OLD, max_left_out=34)
-        (change,), (mean,) = found.tilts, found.effectiveness
+        comparison = compared(self.NEW, self.OLD, max_left_out=34)
+        (change,), (mean,) = comparison.tilts, comparison.effectiveness
         assert (change.new, change.old) == pytest.approx((100 * 0.25 / 0.375, -100 * 0.25 / 0.375))
         assert (change.queries, change.excluded) == (4, 0)
         assert (mean.new, mean.old, mean.queries) == (37.5, 37.5, 4)
-        assert note_sentences(found.notes)[0] == (
+        assert note_sentences(comparison.notes)[0] == (
             "left out: 2 of 6 queries (33.3 %): 1 query only in the new audit ('q8'), "
             "1 query only in the old audit ('q9')"
         )
-        assert found.verdicts()[0].sentence.endswith(
+        assert comparison.verdicts()[0].sentence.endswith(
             " points [−145.1, +400.0], on 4 common queries"
         )
         assert is_turned(change, compared(self.OLD, self.NEW, max_left_out=34).tilts[0])
 
     def test_they_are_refused_beyond_the_limit(self) -> None:
         with refused(
-            "the audits are over different queries: 1 query only in the new one ('q8'), 1 query only in …"
+            "the audits are over different queries: 1 query only in the new one ('q8'), 1 query "
+            "only in …"
         ):
             compared(self.NEW, self.OLD, max_left_out=33)
         with refused("--max-left-out: expected a percentage from 0 to 100, got 101"):
             compared(self.NEW, self.OLD, max_left_out=101)
         even = np.full(20, 0.5)
-        lone = one(even[:18], even[:18])
-        assert compared(one(even, even), lone).tilts[0].queries == 18  # 2 of 20 is 10 %, no more
+        lone = two_group_audit(even[:18], even[:18])
+        assert (
+            compared(two_group_audit(even, even), lone).tilts[0].queries == 18
+        )  # 2 of 20 is 10 %, no more
         with refused(
-            "the audits are over different queries: 1 query only in the new one ('q18'); that is 1 of 19 (…"
+            "the audits are over different queries: 1 query only in the new one ('q18'); that is 1 "
+            "of 19 (…"
         ):
-            compared(one(even[:19], even[:19]), lone, max_left_out=5)
+            compared(two_group_audit(even[:19], even[:19]), lone, max_left_out=5)
 
     def test_it_is_as_if_neither_audit_held_them(self) -> None:
         rng = np.random.default_rng(4)
@@ -144,24 +155,27 @@ class TestOtherQueries:
             for audit in (new, old)
         ]
         for pair in ((new, fewer[1]), (fewer[0], old)):
-            found, alone = compared(*pair), compared(*fewer)
-            assert (found.tilts, found.effectiveness) == (alone.tilts, alone.effectiveness)
-            assert [v.sentence.replace(", on 38 common queries", "") for v in found.verdicts()] == [
-                v.sentence for v in alone.verdicts()
-            ]
+            comparison, alone = compared(*pair), compared(*fewer)
+            assert (comparison.tilts, comparison.effectiveness) == (
+                alone.tilts,
+                alone.effectiveness,
+            )
+            assert [
+                v.sentence.replace(", on 38 common queries", "") for v in comparison.verdicts()
+            ] == [v.sentence for v in alone.verdicts()]
 
     def test_random_labels_and_identical_runs_say_so(self, tmp_path: Path) -> None:
         even = np.full(20, 0.5)
-        new, old = (one(even[:n], even[:n], null=np.zeros(9)) for n in (20, 19))
-        found = compared(new, old)
-        assert note_sentences(found.notes)[0].endswith(
+        new, old = (two_group_audit(even[:n], even[:n], null=np.zeros(9)) for n in (20, 19))
+        comparison = compared(new, old)
+        assert note_sentences(comparison.notes)[0].endswith(
             "('q19'); medians of random labels are those of all queries"
         )
-        (verdict,) = found.verdicts()
+        (verdict,) = comparison.verdicts()
         assert (
             verdict.sentence == "run: the two audits are identical on nDCG@5, on 19 common queries"
         )
-        assert Comparison.load(found.save(tmp_path / "found.json")).verdicts() == [verdict]
+        assert Comparison.load(comparison.save(tmp_path / "found.json")).verdicts() == [verdict]
 
 
 class TestPairing:
@@ -186,7 +200,7 @@ class TestPairing:
         shuffled = replace(
             old, queries=tuple(old.queries[i] for i in order), values=old.values[..., order]
         )
-        straight, mixed = (compared(new, other).tilts[0] for other in (old, shuffled))
+        straight, mixed = (compared(new, baseline).tilts[0] for baseline in (old, shuffled))
         assert mixed.value == pytest.approx(straight.value)
         assert mixed.error == pytest.approx(straight.error, rel=0.2)
         (back,) = compared(shuffled, new).tilts
@@ -244,13 +258,13 @@ class TestOtherGroups:
 
     def test_each_run_has_its_own_level_seen_from_either_side(self) -> None:
         new, old = (
-            one([2, 2], [1, 1], null=np.full(500, level)) for level in (70.0, 40.0)
+            two_group_audit([2, 2], [1, 1], null=np.full(500, level)) for level in (70.0, 40.0)
         )  # of both +66.7
-        found = compared(new, old)
+        comparison = compared(new, old)
         assert "human and llm are not twins: a tilt is the distance from the median of " in "".join(
-            note_sentences(found.notes)
+            note_sentences(comparison.notes)
         )
-        (change,) = found.tilts
+        (change,) = comparison.tilts
         assert not change.twins
         assert (change.value, change.growth) == (0, pytest.approx(70 - 200 / 3 - (200 / 3 - 40)))
         turned = change.swapped()
@@ -264,20 +278,22 @@ class TestOtherGroups:
         assert turned.swapped() == change
 
 
-def test_rows_come_run_by_run_and_pair_by_pair_and_every_p_is_in_one_family() -> None:
+def test_rows_are_by_run_and_pair_and_p_in_one_family() -> None:
     rng, groups = np.random.default_rng(5), ("a", "b", "c")
     new, old = (
         audit_of(rng.random((2, 2, 4, 50)), runs="xy", measures=("RR", "P@1"), groups=groups)
         for _ in "no"
     )
-    found = compared(new, old, correction="bonferroni")
+    comparison = compared(new, old, correction="bonferroni")
     every = product("xy", [("a", "b"), ("a", "c"), ("b", "c")], ["RR", "P@1"])
-    assert [(t.run, (t.a, t.b), t.measure) for t in found.tilts] == list(every)
-    assert [(m.run, m.measure) for m in found.effectiveness] == list(product("xy", ["RR", "P@1"]))
-    assert found.spec["family_size"] == 16
-    for change in (*found.tilts, *found.effectiveness):
+    assert [(t.run, (t.a, t.b), t.measure) for t in comparison.tilts] == list(every)
+    assert [(m.run, m.measure) for m in comparison.effectiveness] == list(
+        product("xy", ["RR", "P@1"])
+    )
+    assert comparison.spec["family_size"] == 16
+    for change in (*comparison.tilts, *comparison.effectiveness):
         assert change.p_corrected == pytest.approx(min(16 * change.p, 1))
-    fronts = [v.sentence.split(": ")[0] for v in found.verdicts()]
+    fronts = [v.sentence.split(": ")[0] for v in comparison.verdicts()]
     assert fronts == ["a | b", "a | c", "b | c", "x", "a | b", "a | c", "b | c", "y"]
     assert compared(old, old).verdicts()[0].sentence == "x: the two audits are identical on RR"
 
@@ -286,33 +302,33 @@ class TestMatching:
     def test_runs_by_name_and_common_measures_in_the_new_audits_order(self) -> None:
         new = audit_of(np.ones((3, 3, 3, 2)), runs="abc", measures=("RR", "nDCG@5", "P@1"))
         old = audit_of(np.ones((3, 2, 3, 2)), runs="cda", measures=("nDCG@5", "RR"))
-        found = match(new, old)
-        assert found.runs == (("a", "a"), ("c", "c"))
-        assert found.measures == ("RR", "nDCG@5")
+        matched = match(new, old)
+        assert matched.runs == (("a", "a"), ("c", "c"))
+        assert matched.measures == ("RR", "nDCG@5")
         assert compared(new, old).spec["primary"] == "RR"
         assert (
             compared(replace(new, spec={**new.spec, "primary": "P@1"}), old).spec["primary"]
             == "nDCG@5"
         )
-        assert note_sentences(found.left_out) == (
+        assert note_sentences(matched.left_out) == (
             "left out: 1 run only in the new audit ('b')",
             "left out: 1 run only in the old audit ('d')",
             "left out: 1 measure only in the new audit ('P@1')",
         )
         lone = match(
-            one([1], [1], runs=["dense"]), one([1], [1], runs=["bm25"])
+            two_group_audit([1], [1], runs=["dense"]), two_group_audit([1], [1], runs=["bm25"])
         )  # whatever they are called
         assert (lone.runs, lone.left_out) == ((RunPair("dense", "bm25"),), ())
 
-    def test_values_are_those_of_the_same_measure_group_and_pair_which_may_stand_the_other_way_round(
+    def test_values_match_measure_group_and_pair_either_way_round(
         self,
     ) -> None:
         values = np.random.default_rng(8).random((1, 2, 3, 9))
         new = audit_of(values, measures=("RR", "P@1"))
         old = audit_of(values[:, ::-1, [0, 2, 1]], measures=("P@1", "RR"), groups=("llm", "human"))
-        found = compared(new, old)
-        assert all(t.value == 0 and t.p == 1 for t in found.tilts)
-        assert [(t.a, t.b) for t in found.tilts] == [("human", "llm")] * 2
+        comparison = compared(new, old)
+        assert all(t.value == 0 and t.p == 1 for t in comparison.tilts)
+        assert [(t.a, t.b) for t in comparison.tilts] == [("human", "llm")] * 2
         rng = np.random.default_rng(9)
         new, old = noisy(rng, 20), noisy(rng, 20)
         turned = replace(old, tilts=tuple(t.swapped() for t in old.tilts))
@@ -321,14 +337,14 @@ class TestMatching:
 
     def test_without_groups_effectiveness_alone_and_without_judgments_nothing(self) -> None:
         new, old = (audit_of(np.full((1, 1, 1, 40), v), groups=(), by=None) for v in (0.5, 0.25))
-        found = compared(new, old)
-        assert (found.tilts, found.effectiveness[0].value) == ((), 25)
-        (verdict,) = found.verdicts()
+        comparison = compared(new, old)
+        assert (comparison.tilts, comparison.effectiveness[0].value) == ((), 25)
+        (verdict,) = comparison.verdicts()
         assert verdict.sentence.startswith("run is more effective than its old run on nDCG@5: ")
         with refused(
             "an audit has no measure: without judgments there is no Relative Δ to compare"
         ):
-            compared(one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=()))
+            compared(two_group_audit([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=()))
 
 
 OTHER = "make both with the same"
@@ -341,14 +357,16 @@ OTHER = "make both with the same"
             {"queries": ["q1", "q2", "q3"]},
             {"queries": ["q3", "q4", "q1"]},
             "the audits are over different queries: 1 "
-            f"query only in the new one ('q2'), 1 query only in the old one ('q4'); that is 2 of 4 (50.0 %), more than "
+            "query only in the new one ('q2'), 1 query only in the old one ('q4'); that is 2 of 4 "
+            "(50.0 %), more than "
             f"--max-left-out 10; {OTHER} judgments",
         ),
         (
             {"queries": ["q1", "q2", "q3"]},
             {"queries": ["a", "b", "c"]},
             "the audits have no query in common: 3 queries "
-            f"only in the new one ('q1', 'q2', 'q3'), 3 queries only in the old one ('a', 'b', 'c'); {OTHER} judgments",
+            "only in the new one ('q1', 'q2', 'q3'), 3 queries only in the old one ('a', 'b', "
+            f"'c'); {OTHER} judgments",
         ),
         ({}, {"by": None}, f"the audits differ in by: 'source' (new) and 'none' (old); {OTHER}"),
         (
@@ -369,39 +387,50 @@ OTHER = "make both with the same"
         (
             {"groups": ["human", "llama"]},
             {"groups": ["human", "gpt"]},
-            "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt",
+            (
+                "the audits have no pair of groups in common: the new one has human,llama; the old "
+                "one "
+                "has human,gpt"
+            ),
         ),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
     new: dict[str, Any], old: dict[str, Any], message: str
 ) -> None:
-    audits = [one([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
+    audits = [two_group_audit([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
     with refused(message):
         compared(*audits)
 
 
 def test_notes() -> None:
     even = np.full(30, 0.4)
-    assert note_sentences(compared(one(even, even), one(even, even)).notes) == ()
-    assert note_sentences(compared(*[one(np.ones(29), np.ones(29))] * 2).notes) == (
-        "warning: only 29 queries are compared; intervals from fewer than 30 are too narrow to rely on",
+    assert (
+        note_sentences(compared(two_group_audit(even, even), two_group_audit(even, even)).notes)
+        == ()
+    )
+    assert note_sentences(compared(*[two_group_audit(np.ones(29), np.ones(29))] * 2).notes) == (
+        (
+            "warning: only 29 queries are compared; intervals from fewer than 30 are too narrow to "
+            "rely on"
+        ),
     )
     for rounding, who in (("none", "the new audit rounds"), ("paper", "both audits round")):
         new, old = (
-            one(np.full(30, 0.4004), np.full(30, 0.3996), rounding=r) for r in ("paper", rounding)
+            two_group_audit(np.full(30, 0.4004), np.full(30, 0.3996), rounding=r)
+            for r in ("paper", rounding)
         )
-        found = compared(new, old)
-        assert note_sentences(found.notes) == (
+        comparison = compared(new, old)
+        assert note_sentences(comparison.notes) == (
             f"{who} means before Relative Δ; here it is computed from unrounded means",
         )
-        assert found.tilts[0].new == pytest.approx(0.2)
+        assert comparison.tilts[0].new == pytest.approx(0.2)
     lone = np.arange(40) == 0
-    found = compared(one(lone, lone), one(np.ones(40), np.ones(40)))
-    assert found.tilts[0].dropped / QUICK == pytest.approx((39 / 40) ** 40, abs=0.08)
+    comparison = compared(two_group_audit(lone, lone), two_group_audit(np.ones(40), np.ones(40)))
+    assert comparison.tilts[0].dropped / QUICK == pytest.approx((39 / 40) ** 40, abs=0.08)
     assert (
         "resamples dropped: both groups were 0 under one of the runs"
-        in note_sentences(found.notes)[-1]
+        in note_sentences(comparison.notes)[-1]
     )
 
 
@@ -411,7 +440,7 @@ class TestVerdicts:
     def sentence(self, new: tuple[float, float], old: tuple[float, float], **options: Any) -> str:
         noise = np.tile([0.01, -0.01, 0.02, -0.02], 15)
         audits = [
-            one(self.HUMAN * a + noise, self.HUMAN * b + noise[::-1], **options)
+            two_group_audit(self.HUMAN * a + noise, self.HUMAN * b + noise[::-1], **options)
             for a, b in (new, old)
         ]
         return compared(*audits).verdicts()[0].sentence
@@ -443,40 +472,40 @@ class TestVerdicts:
 
     def test_the_other_run_is_named_where_it_has_another_name(self) -> None:
         new, old = (
-            one(self.HUMAN * a, self.HUMAN, runs=[name])
+            two_group_audit(self.HUMAN * a, self.HUMAN, runs=[name])
             for a, name in ((0.5, "dense"), (0.9, "bm25"))
         )
-        found = compared(new, old).verdicts()
-        assert found[0].sentence.startswith(
+        verdicts = compared(new, old).verdicts()
+        assert verdicts[0].sentence.startswith(
             "dense lies further toward llm than bm25 on nDCG@5: difference −56.1 poi"
         )
-        assert found[1].sentence.startswith(
+        assert verdicts[1].sentence.startswith(
             "dense is less effective than bm25 on nDCG@5: difference "
         )
-        assert all((v.run, v.old_run, v.kind) == ("dense", "bm25", "differs") for v in found)
-        assert [v.side for v in found] == ["llm", None]
+        assert all((v.run, v.old_run, v.kind) == ("dense", "bm25", "differs") for v in verdicts)
+        assert [v.side for v in verdicts] == ["llm", None]
 
 
 def test_a_difference_is_shown_where_p_and_interval_say_so() -> None:
-    found = compared(one([1, 0.5], [0.5, 1]), one([1, 1], [1, 1]))
-    shown = [
+    comparison = compared(two_group_audit([1, 0.5], [0.5, 1]), two_group_audit([1, 1], [1, 1]))
+    cases = [
         (0.1, 2, 0.049, True),
         (-2, -0.1, 0.049, True),
         (0, 2, 0.001, False),
         (-2, 0, 0.001, False),
     ]
     for change, (low, high, p, expected) in product(
-        (*found.tilts, *found.effectiveness), [*shown, (0.1, 2, 0.05, False)]
+        (*comparison.tilts, *comparison.effectiveness), [*cases, (0.1, 2, 0.05, False)]
     ):
-        given = replace(change, low=low, high=high, p_corrected=p, effective_n=50, family_size=1)
-        assert given.is_shown is expected, (low, high, p)
+        changed = replace(change, low=low, high=high, p_corrected=p, effective_n=50, family_size=1)
+        assert changed.is_shown is expected, (low, high, p)
 
 
 @pytest.mark.parametrize(("points", "says"), [(0.99, False), (1.01, True)])
 def test_what_no_difference_could_reach_is_not_given_as_a_number(points: float, says: bool) -> None:
     rng = np.random.default_rng(10)
-    found = compared(noisy(rng, 40), noisy(rng, 40))
-    for change, most in ((found.tilts[0], 400), (found.effectiveness[0], 100)):
+    comparison = compared(noisy(rng, 40), noisy(rng, 40))
+    for change, most in ((comparison.tilts[0], 400), (comparison.effectiveness[0], 100)):
         error = change.error * points * most / change.detectable
         assert change.detectable == pytest.approx(detectable_effect(change.error, 2, change.sample))
         text = change_sentence(replace(change, error=error, p_corrected=0.5))

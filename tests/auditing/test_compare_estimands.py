@@ -1,4 +1,6 @@
-"""Paired differences of estimands about groups, between runs of one audit too; and of two models' choices."""
+"""Paired differences of estimands about groups, between runs of one audit too; and of two models'
+choices.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -20,7 +22,7 @@ from ranktilt.reporting.layouts.figures import paper_figures
 from ranktilt.reporting.layouts.results import cells_of, tables_of
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.views.compare import choices_of, ratios
-from tests.auditing.arrays import noisy, one
+from tests.auditing.arrays import noisy, two_group_audit
 from tests.refusals import refused
 from tests.toy import collection_of, run_of
 
@@ -35,7 +37,9 @@ QUICK: dict[str, Any] = {
 
 
 def people(lists: list[str]) -> Collection:
-    """A document for each letter of each list, f or m; all of a query are candidates, the first two relevant."""
+    """A document for each letter of each list, f or m; all of a query are candidates, the first two
+    relevant.
+    """
     docs = [
         {"id": f"{q}-{n}", "text": "", "source": "s", "origin": f"{q}-{n}", "gender": letter}
         for q, letters in enumerate(lists)
@@ -61,7 +65,9 @@ def shuffled(lists: list[str], seed: int, lift: float = 0.0) -> list[list[int]]:
         {n: rng.random() + lift * (letter == "f") for n, letter in enumerate(letters)}
         for letters in lists
     ]
-    return [sorted(one, key=lambda n: -one[n]) for one in scores]
+    return [
+        sorted(scores_of_query, key=lambda n: -scores_of_query[n]) for scores_of_query in scores
+    ]
 
 
 def lists_of(queries: int, seed: int = 0) -> list[str]:
@@ -80,18 +86,20 @@ RUNS = [ranked(PEOPLE, orders, name) for name, orders in ORDERS.items()]
 AUDIT = audit(PEOPLE, RUNS, ["P@3", *SIDED, *WHOLE], **QUICK)
 
 
-def without_documents(whole: Audit) -> Audit:
+def without_documents(audit: Audit) -> Audit:
     """The audit as if queries alone made its differences uncertain."""
-    return replace(whole, contributions=None)
+    return replace(audit, contributions=None)
 
 
-def found(comparison: Comparison, run: str, measure: str) -> Change:
+def change_of(comparison: Comparison, run: str, measure: str) -> Change:
     (change,) = (c for c in comparison.estimates if (c.run, c.measure) == (run, measure))
     return change
 
 
 class TestByHand:
-    """One f and two m a query; under the new run the f leads two of six lists that it ended before."""
+    """One f and two m a query; under the new run the f leads two of six lists that it
+    ended before.
+    """
 
     LISTS: ClassVar = ["fmm"] * 6
     OLD: ClassVar = [[1, 2, 0]] * 6
@@ -108,7 +116,7 @@ class TestByHand:
         return compare(audited, baseline_run="old", resamples=2000)
 
     def test_exposure_ratio(self) -> None:
-        change = found(self.both("ExposureRatio"), "new", "ExposureRatio")
+        change = change_of(self.both("ExposureRatio"), "new", "ExposureRatio")
         assert change.old == pytest.approx(self.LAST)
         assert change.new == pytest.approx((2 * self.FIRST + 4 * self.LAST) / 6)
         assert change.value == pytest.approx((self.FIRST - self.LAST) / 3)
@@ -123,19 +131,17 @@ class TestByHand:
         assert change.p > 0.05
 
     @pytest.mark.parametrize("measure", ["ExposureRatio", "AWRF@1"])
-    def test_a_difference_is_said_with_its_side_where_p_and_interval_show_it(
-        self, measure: str
-    ) -> None:
+    def test_difference_is_said_with_side_where_p_and_interval_show_it(self, measure: str) -> None:
         comparison = self.both(measure)
-        change = found(comparison, "new", measure)
+        change = change_of(comparison, "new", measure)
         sides = []
         for sign in (1, -1):
             low, high = sorted((sign * 0.1, sign * 0.9))
-            shown = replace(
+            uncertain = replace(
                 change, p_corrected=0.01, value=sign * 0.5, low=low, high=high, effective_n=20
             )
-            assert not replace(shown, low=-0.1, high=0.1).is_shown
-            (verdict,) = replace(comparison, estimates=(shown,)).verdicts()
+            assert not replace(uncertain, low=-0.1, high=0.1).is_shown
+            (verdict,) = replace(comparison, estimates=(uncertain,)).verdicts()
             assert verdict.is_shown
             sides.append(verdict.sentence.split(":")[0].removeprefix("new "))
         toward = [f"lies further toward {side} than old in ExposureRatio" for side in "fm"]
@@ -163,16 +169,16 @@ def naive(name: str, measure: str, keep: npt.NDArray[np.int64]) -> float:
         exposures(ORDERS[name][q], LISTS[q], 4 if measure.endswith("@4") else 99) for q in keep
     ]
     if measure == "ExposureRatio@4":
-        return float(np.mean([one / two for one, two in pairs]))
+        return float(np.mean([value_a / value_b for value_a, value_b in pairs]))
     if measure == "Share@2":
         return float(np.mean([share(ORDERS[name][q], LISTS[q], 2) for q in keep]))
-    one, two = np.mean(pairs, axis=0)
-    return float(one / two)
+    mean_a, mean_b = np.mean(pairs, axis=0)
+    return float(mean_a / mean_b)
 
 
 @pytest.mark.parametrize("measure", SIDED[:3])
 def test_it_is_what_a_naive_computation_gives(measure: str) -> None:
-    change = found(
+    change = change_of(
         compare(without_documents(AUDIT), baseline_run="neutral", resamples=4000), "female", measure
     )
     every = np.arange(len(LISTS))
@@ -215,17 +221,21 @@ class TestOneAudit:
             [c for c in compare(AUDIT, baseline_run=old, resamples=300).estimates if c.run == new]
             for new, old in (("female", "neutral"), ("neutral", "female"))
         )
-        for change, other in zip(there, back, strict=True):
-            assert (other.new, other.old, other.value) == (change.old, change.new, -change.value)
-            assert (other.low, other.high, other.error, other.p) == (
+        for change, mirrored in zip(there, back, strict=True):
+            assert (mirrored.new, mirrored.old, mirrored.value) == (
+                change.old,
+                change.new,
+                -change.value,
+            )
+            assert (mirrored.low, mirrored.high, mirrored.error, mirrored.p) == (
                 -change.high,
                 -change.low,
                 change.error,
                 change.p,
             )
-            assert (other.growth, other.growth_low) == (-change.growth, -change.growth_high)
+            assert (mirrored.growth, mirrored.growth_low) == (-change.growth, -change.growth_high)
 
-    def test_what_it_rests_on_comes_back_from_the_file_and_runs_alike_are_identical(
+    def test_ingredients_return_from_file_and_equal_runs_are_identical(
         self, tmp_path: Path
     ) -> None:
         back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
@@ -251,21 +261,21 @@ class TestOneAudit:
         either = (
             "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
         )
-        for given in ({}, {"old": AUDIT, "baseline_run": "neutral"}):
+        for options in ({}, {"old": AUDIT, "baseline_run": "neutral"}):
             with refused(either):
-                compare(AUDIT, **given)
+                compare(AUDIT, **options)
         alone = audit(PEOPLE, RUNS[0], ["AWRF@3"], **QUICK)
         with refused("nothing to compare: the audit has no run other than 'neutral'"):
             compare(alone, baseline_run="neutral")
 
 
-def without_first_query(whole: Audit) -> Audit:
+def without_first_query(audit: Audit) -> Audit:
     answers = tuple(
         replace(q, numerator=q.numerator[1:], denominator=q.denominator[1:])
-        for q in whole.query_answers
+        for q in audit.query_answers
     )
     return replace(
-        whole, queries=whole.queries[1:], values=whole.values[..., 1:], query_answers=answers
+        audit, queries=audit.queries[1:], values=audit.values[..., 1:], query_answers=answers
     )
 
 
@@ -273,10 +283,10 @@ class TestTwoAudits:
     def test_pairs_may_stand_the_other_way_round_but_for_ratios(self) -> None:
         new, old = (audit(PEOPLE, run, ["P@3", *SIDED], **QUICK) for run in RUNS[:2])
         turned = audit(PEOPLE, RUNS[1], ["P@3", *SIDED], **{**QUICK, "pairs": [("m", "f")]})
-        straight, other = (compare(new, base, resamples=300) for base in (old, turned))
-        assert [c.measure for c in other.estimates] == list(SIDED[2:])
-        for change in other.estimates:
-            twin = found(straight, "neutral", change.measure)
+        straight, turned_round = (compare(new, base, resamples=300) for base in (old, turned))
+        assert [c.measure for c in turned_round.estimates] == list(SIDED[2:])
+        for change in turned_round.estimates:
+            twin = change_of(straight, "neutral", change.measure)
             assert (change.a, change.value, change.low, change.p) == (
                 "f",
                 twin.value,
@@ -285,7 +295,7 @@ class TestTwoAudits:
             )
         assert any(
             "left out: 2 questions only in the new audit ('ExposureRatio@4 f,m', " in n
-            for n in note_sentences(other.notes)
+            for n in note_sentences(turned_round.notes)
         )
 
     def test_queries_may_stand_in_another_order(self) -> None:
@@ -300,23 +310,25 @@ class TestTwoAudits:
                 for q in old.query_answers
             ),
         )
-        straight, other = (compare(new, base, resamples=300) for base in (old, turned))
-        assert [c.value for c in other.estimates] == pytest.approx(
+        straight, turned_round = (compare(new, base, resamples=300) for base in (old, turned))
+        assert [c.value for c in turned_round.estimates] == pytest.approx(
             [c.value for c in straight.estimates]
         )
-        assert [c.p for c in other.estimates] == pytest.approx(
+        assert [c.p for c in turned_round.estimates] == pytest.approx(
             [c.p for c in straight.estimates], abs=0.05
         )
 
     def test_questions_about_groups_are_compared_on_common_queries(self) -> None:
         new, old = (audit(PEOPLE, run, [*SIDED, *WHOLE], **QUICK) for run in RUNS[:2])
-        fewer_new, fewer_old = (without_first_query(one) for one in (new, old))
-        found, alone = (
+        fewer_new, fewer_old = (without_first_query(whole_audit) for whole_audit in (new, old))
+        comparison, alone = (
             compare(new, fewer_old, resamples=300),
             compare(fewer_new, fewer_old, resamples=300),
         )
-        assert found.estimates == alone.estimates
-        assert {change.queries + change.excluded for change in found.estimates} == {len(LISTS) - 1}
+        assert comparison.estimates == alone.estimates
+        assert {change.queries + change.excluded for change in comparison.estimates} == {
+            len(LISTS) - 1
+        }
 
     def test_repeated_queries_count_as_one(self) -> None:
         lists = [*LISTS[:6], *LISTS[:6]]
@@ -327,11 +339,11 @@ class TestTwoAudits:
         twice = Collection(collection.docs, queries, collection.qrels)
         once = people(LISTS[:6])
         changes = []
-        for held, count in ((once, 6), (twice, 12)):
+        for chosen_queries, count in ((once, 6), (twice, 12)):
             orders = [(shuffled(LISTS[:6], seed) * 2)[:count] for seed in (1, 2)]
-            runs = [ranked(held, order, f"r{n}") for n, order in enumerate(orders)]
+            runs = [ranked(chosen_queries, order, f"r{n}") for n, order in enumerate(orders)]
             audited = without_documents(
-                audit(held, runs, "ExposureRatio", **QUICK)
+                audit(chosen_queries, runs, "ExposureRatio", **QUICK)
             )  # the copies have their own
             changes += compare(audited, baseline_run="r0", resamples=500).estimates
         once, repeated = (
@@ -355,10 +367,28 @@ def result(
 ) -> PairwiseAudit:
     """What was chosen of women and men in each query."""
     rows = [
-        QueryChoices(kind, query, 4, 8, women, men, 0, 8 - women - men, women + men, 0)
+        QueryChoices(
+            kind=kind,
+            query=query,
+            pairs=4,
+            units=8,
+            protected=women,
+            unprotected=men,
+            inconsistent=0,
+            unparsed=8 - women - men,
+            readable=women + men,
+            first=0,
+        )
         for query, (women, men) in won.items()
     ]
-    return PairwiseAudit({**SPEC, **spec}, model, "female", "male", (), by_query=tuple(rows))
+    return PairwiseAudit(
+        spec={**SPEC, **spec},
+        model=model,
+        protected="female",
+        unprotected="male",
+        outcomes=(),
+        by_query=tuple(rows),
+    )
 
 
 NEW = {"q0": (3, 1), "q1": (2, 2), "q2": (1, 3), "q3": (4, 0)}
@@ -367,8 +397,8 @@ OLD = {"q3": (2, 2), "q0": (1, 3), "q2": (1, 3), "q1": (2, 2)}
 
 def test_by_hand() -> None:
     """10 of 16 choices against 6 of 16: +12.5 points against −12.5; only q0 and q3 differ."""
-    found = compare(result(NEW, "after"), result(OLD, "before"), resamples=500)
-    (change,) = found.estimates
+    comparison = compare(result(NEW, "after"), result(OLD, "before"), resamples=500)
+    (change,) = comparison.estimates
     assert (change.new, change.old, change.value, change.growth) == (0.125, -0.125, 0.25, 0)
     # Four queries differ by 8, 0, 0 and 8 of 16: V is 4/16² · 4/3, t has three degrees of freedom.
     assert change.p > 0.05
@@ -387,41 +417,47 @@ def test_by_hand() -> None:
     )
 
 
-def test_kinds_are_one_family_and_undecided_queries_and_other_pairs_are_noted() -> None:
+def test_kinds_are_one_family_and_undecided_queries_are_noted() -> None:
     rows = [
         result(chosen, kind=kind).by_query
         for chosen in (NEW, OLD)
         for kind in ("relevant", "irrelevant")
     ]
     new, old = (replace(result(NEW), by_query=a + b) for a, b in (rows[:2], rows[2:]))
-    found = compare(new, old, resamples=500)
-    assert list(choices_of(found)) == ["relevant", "irrelevant"]
-    assert all(np.isnan(change.p_corrected) for change in found.estimates)  # of four queries
-    assert not any("other pairs" in note for note in note_sentences(found.notes))
-    found = compare(result({**NEW, "q4": (0, 0)}), result({**OLD, "q4": (4, 0)}), resamples=500)
-    assert (found.estimates[0].value, found.estimates[0].excluded) == (0.25, 1)
+    comparison = compare(new, old, resamples=500)
+    assert list(choices_of(comparison)) == ["relevant", "irrelevant"]
+    assert all(np.isnan(change.p_corrected) for change in comparison.estimates)  # of four queries
+    assert not any("other pairs" in note for note in note_sentences(comparison.notes))
+    comparison = compare(
+        result({**NEW, "q4": (0, 0)}), result({**OLD, "q4": (4, 0)}), resamples=500
+    )
+    assert (comparison.estimates[0].value, comparison.estimates[0].excluded) == (0.25, 1)
     assert (
         "1 of 5 queries excluded: preference on relevant pairs is not defined under both runs"
-        in note_sentences(found.notes)
+        in note_sentences(comparison.notes)
     )
-    found = compare(result(NEW), result(OLD, asked="y"), resamples=500)
-    assert note_sentences(found.notes)[0].startswith(
+    comparison = compare(result(NEW), result(OLD, asked="y"), resamples=500)
+    assert note_sentences(comparison.notes)[0].startswith(
         "the models chose between other pairs of the same queries; "
     )
 
 
 def test_choices_are_compared_on_the_queries_that_both_audits_hold() -> None:
-    """The four queries of above; of a fifth, in which men alone are chosen, only the new model was asked."""
+    """The four queries of above; of a fifth, in which men alone are chosen, only the new model was
+    asked.
+    """
     new, old = result({**NEW, "q7": (0, 4)}, "after"), result(OLD, "before")
-    found = compare(new, old, resamples=500, max_left_out=20)
-    (change,) = found.estimates
+    comparison = compare(new, old, resamples=500, max_left_out=20)
+    (change,) = comparison.estimates
     assert (change.new, change.old, change.queries) == (0.125, -0.125, 4)
-    assert note_sentences(found.notes)[0] == (
-        "relevant pairs: left out: 1 of 5 queries (20.0 %): 1 query only in the new pairwise audit ('q7')"
+    assert note_sentences(comparison.notes)[0] == (
+        "relevant pairs: left out: 1 of 5 queries (20.0 %): 1 query only in the new pairwise audit "
+        "('q7')"
     )
-    assert found.verdicts()[0].sentence.endswith(", on 4 common queries")
+    assert comparison.verdicts()[0].sentence.endswith(", on 4 common queries")
     with refused(
-        "the pairwise audits are over different queries: 1 query only in the new one ('q7'); that is 1 of …"
+        "the pairwise audits are over different queries: 1 query only in the new one ('q7'); that "
+        "is 1 of …"
     ):
         compare(new, old, resamples=500, max_left_out=19)
 
@@ -430,10 +466,10 @@ def test_a_kind_of_pairs_that_one_audit_lacks_is_left_out() -> None:
     both = replace(
         result(NEW), by_query=result(NEW).by_query + result(NEW, kind="irrelevant").by_query
     )
-    found = compare(both, result(OLD), resamples=500)
-    assert list(choices_of(found)) == ["relevant"]
+    comparison = compare(both, result(OLD), resamples=500)
+    assert list(choices_of(comparison)) == ["relevant"]
     assert (
-        note_sentences(found.notes)[0]
+        note_sentences(comparison.notes)[0]
         == "left out: irrelevant pairs, only in the new pairwise audit"
     )
 
@@ -451,18 +487,18 @@ def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
 
 
 def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
-    found = compare(result(NEW, "after", path="lists"), result(OLD, "before"), resamples=500)
-    assert Comparison.load(found.save(tmp_path / "found.json")) == found
-    assert tables_of(found) == ["wang-fig4"]
+    comparison = compare(result(NEW, "after", path="lists"), result(OLD, "before"), resamples=500)
+    assert Comparison.load(comparison.save(tmp_path / "found.json")) == comparison
+    assert tables_of(comparison) == ["wang-fig4"]
     cells = {
         cell.target: (cell.dataset, cell.system, cell.value)
-        for cell in cells_of(found, "wang-fig4")
+        for cell in cells_of(comparison, "wang-fig4")
     }
     assert cells == {
         "before": ("lists", "before", 6 / 10),
         "after": ("lists", "before", pytest.approx(10 / 6)),
     }
-    assert b"before: before" in paper_figures([found], layout="wang-fig4")["wang-figure-4.svg"]
+    assert b"before: before" in paper_figures([comparison], layout="wang-fig4")["wang-figure-4.svg"]
     with refused("nothing to draw: Comparison has no figures"):
         paper_figures([compare(*map(noisy, map(np.random.default_rng, (0, 1))), resamples=100)])
 
@@ -485,15 +521,20 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
         (
             result({"q0": (1, 1), "q9": (1, 1)}),
             "the pairwise audits are over different queries: 3 queries only in the "
-            "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); that is 4 of 5 (80.0 %), more than "
+            "new one ('q1', 'q2', 'q3'), 1 query only in the old one ('q9'); that is 4 of 5 (80.0 "
+            "%), more than "
             "--max-left-out 10; ask both about the same (--queries)",
         ),
         (
             result(OLD, kind="irrelevant"),
             "the pairwise audits have no kind of pairs in common: left out: relevant pairs, "
-            "only in the new pairwise audit; left out: irrelevant pairs, only in the old pairwise audit",
+            "only in the new pairwise audit; left out: irrelevant pairs, only in the old pairwise "
+            "audit",
         ),
-        (one([1], [0]), "expected two audits, or two pairwise audits: NEW.json OLD.json"),
+        (
+            two_group_audit([1], [0]),
+            "expected two audits, or two pairwise audits: NEW.json OLD.json",
+        ),
     ],
 )
 def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> None:

@@ -1,4 +1,6 @@
-"""What else differs between two sources, and controls: what each takes from the texts, and how far Relative Δ moves."""
+"""What else differs between two sources, and controls: what each takes from the texts, and how far
+Relative Δ moves.
+"""
 
 import math
 import re
@@ -76,8 +78,8 @@ def controlled(
     return controls(collection, [ranker], [run], raw, which=names or CONTROLS, near=near)
 
 
-def rows(found: Audit) -> dict[str, Controlled]:
-    return {row.control: row for row in found.controls}
+def rows(audit: Audit) -> dict[str, Controlled]:
+    return {row.control: row for row in audit.controls}
 
 
 def seen(source: str, column: str = "text") -> list[str]:
@@ -106,23 +108,25 @@ class TestLength:
 
     def test_a_tilt_that_was_length_is_gone(self) -> None:
         human, llm = [("", "w " * (n + 8)) for n in range(8)], [("", "w " * 4) for _ in range(8)]
-        found = rows(controlled(twins(human, llm), Longest(), "length", measures=["RR", "nDCG@1"]))
-        raw, after = found[RAW].tilts[0], found["length"].tilts[0]
+        controls_by_name = rows(
+            controlled(twins(human, llm), Longest(), "length", measures=["RR", "nDCG@1"])
+        )
+        raw, after = controls_by_name[RAW].tilts[0], controls_by_name["length"].tilts[0]
         # Raw: human documents hold ranks 1 to 8, by length; then eight LLM documents tie at ranks 9
         # to 16.
         mean_rr = np.mean([1 / r for r in range(1, 9)])
         tied = np.mean([1 / r for r in range(9, 17)])
         assert raw.value == pytest.approx(200 * (mean_rr - tied) / (mean_rr + tied))
         assert after.value == 0
-        move = found["length"].moves[0]
+        move = controls_by_name["length"].moves[0]
         assert move.value == pytest.approx(-raw.value)
         assert move.is_shown
-        assert (move.queries, control_change(found["length"].control_change)) == (
+        assert (move.queries, control_change(controls_by_name["length"].control_change)) == (
             8,
             "8 of 16 documents changed",
         )
 
-    def test_the_shortest_of_three_versions_counts_and_groups_by_length_are_those_of_the_raw_texts(
+    def test_shortest_version_counts_and_length_groups_are_of_raw_texts(
         self,
     ) -> None:
         lengths = (("human", 5), ("a", 4), ("b", 2))
@@ -133,9 +137,9 @@ class TestLength:
         assert [len(text.split()) for text in SEEN[-1].docs["text"]] == [2, 2, 2, 9]
         human, llm = ([("", "w " * (n + more)) for n in range(6)] for more in (20, 2))
         collection = twins(human, llm)
-        found = controlled(collection, Longest(), "length", by="length:2", measures="RR")
-        assert found.pairs == (("2 to 7 words", "20 to 25 words"),)
-        raw, after = rows(found)[RAW].tilts[0], rows(found)["length"].tilts[0]
+        result = controlled(collection, Longest(), "length", by="length:2", measures="RR")
+        assert result.pairs == (("2 to 7 words", "20 to 25 words"),)
+        raw, after = rows(result)[RAW].tilts[0], rows(result)["length"].tilts[0]
         assert (raw.value < 0, after.value) == (True, 0)
         assert (after.a, after.b) == ("2 to 7 words", "20 to 25 words")
 
@@ -143,34 +147,34 @@ class TestLength:
 class TestBoilerplate:
     def test_openings_are_gone_and_all_else_stays(self) -> None:
         llm = [("", "Sure! Here is the rewritten text:\n\nA b c."), ("", "Here we show  that.")]
-        found = controlled(twins([("", "A b c."), ("", "x " * 6)], llm), Longest(), "boilerplate")
+        result = controlled(twins([("", "A b c."), ("", "x " * 6)], llm), Longest(), "boilerplate")
         assert seen("llm") == ["A b c.", "Here we show  that."]
         assert (
-            control_change(rows(found)["boilerplate"].control_change) == "1 of 4 documents changed"
+            control_change(rows(result)["boilerplate"].control_change) == "1 of 4 documents changed"
         )
         # The nine words of the first LLM text stood above the six of the second human one.
-        assert (rows(found)[RAW].tilts[0].value, rows(found)["boilerplate"].tilts[0].value) == (
+        assert (rows(result)[RAW].tilts[0].value, rows(result)["boilerplate"].tilts[0].value) == (
             -200,
             200,
         )
 
 
 class TestTitles:
-    def test_titles_that_all_versions_share_are_removed_for_rankers_that_read_them(self) -> None:
+    def test_shared_titles_are_removed_for_rankers_that_read_them(self) -> None:
         human = [("Both", "x"), ("One", "y"), ("", "z")]
         llm = [("Both", "x"), ("Other", "y"), ("", "z")]
-        found = controlled(twins(human, llm), Longest(), "titles")
+        result = controlled(twins(human, llm), Longest(), "titles")
         assert seen("human", "title") == ["", "One", ""]
         assert seen("llm", "title") == ["", "Other", ""]
-        assert control_change(rows(found)["titles"].control_change) == "2 of 6 documents changed"
-        found = controlled(twins([("T", "x y")], [("T", "z")]), Longest(text="text"), "titles")
+        assert control_change(rows(result)["titles"].control_change) == "2 of 6 documents changed"
+        result = controlled(twins([("T", "x y")], [("T", "z")]), Longest(text="text"), "titles")
         assert SEEN == []
         assert (
-            control_change(rows(found)["titles"].control_change)
+            control_change(rows(result)["titles"].control_change)
             == "nothing to change; raw values stand (2 of 2 documents changed)"
         )
-        assert rows(found)["titles"].tilts[0].value == rows(found)[RAW].tilts[0].value == 200
-        (move,) = rows(found)["titles"].moves
+        assert rows(result)["titles"].tilts[0].value == rows(result)[RAW].tilts[0].value == 200
+        (move,) = rows(result)["titles"].moves
         assert (move.value, move.low, move.high, move.is_shown) == (0, 0, 0, False)
 
 
@@ -178,16 +182,16 @@ class TestNearIdentical:
     HUMAN: ClassVar[Side] = [("", "a b c d"), ("", "same text"), ("", "w w w w w w"), ("", "k l m")]
     LLM: ClassVar[Side] = [("", "a b c e"), ("", "same text"), ("", "v"), ("", "K, l, m.")]
 
-    def test_pairs_are_left_out_and_the_others_move_up_without_ranking_again(self) -> None:
+    def test_left_out_pairs_move_others_up_without_ranking_again(self) -> None:
         collection = twins(self.HUMAN, self.LLM)
-        found = controlled(collection, Longest(), "near-identical", measures=["RR"])
+        result = controlled(collection, Longest(), "near-identical", measures=["RR"])
         assert SEEN == []
         assert (
-            control_change(rows(found)["near-identical"].control_change) == "2 of 4 pairs left out"
+            control_change(rows(result)["near-identical"].control_change) == "2 of 4 pairs left out"
         )
         # Left are the human document of six words, two of four words in a tie, and the LLM document
         # of one word.
-        after = rows(found)["near-identical"].tilts[0]
+        after = rows(result)["near-identical"].tilts[0]
         assert (after.queries, after.mean_a, after.mean_b) == (
             2,
             pytest.approx((1 + (1 / 2 + 1 / 3) / 2) / 2),
@@ -204,19 +208,21 @@ class TestNearIdentical:
         )
         assert "Jaccard ≥ 0.6" in control_meaning(rows(wider)["near-identical"])
 
-    def test_where_every_pair_is_alike_or_none_is_a_pair_nothing_is_left_to_compare(self) -> None:
+    def test_nothing_is_left_where_all_pairs_or_none_are_alike(self) -> None:
         side = [("", "a b"), ("", "c")]
-        found = rows(controlled(twins(side, side), Longest()))
-        alike = found["near-identical"]
+        controls_by_name = rows(controlled(twins(side, side), Longest()))
+        alike = controls_by_name["near-identical"]
         assert (alike.tilts, alike.moves) == ((), ())
         assert (
             control_change(alike.control_change)
             == "2 of 2 pairs left out; nothing is left to compare"
         )
-        assert found["length"].tilts[0].value == 0
-        found = rows(controlled(LONE, Longest()))
+        assert controls_by_name["length"].tilts[0].value == 0
+        controls_by_name = rows(controlled(LONE, Longest()))
         assert [
-            control_change(row.control_change) for name, row in found.items() if name != RAW
+            control_change(row.control_change)
+            for name, row in controls_by_name.items()
+            if name != RAW
         ] == ["no document has a twin"] * 5
 
 
@@ -224,15 +230,15 @@ class TestWhenARunIsRankedAgain:
     def test_a_saved_run_loses_near_copies_and_cannot_be_ranked_again(self, tmp_path: Path) -> None:
         collection = twins(TestNearIdentical.HUMAN, TestNearIdentical.LLM)
         ranker = Replay(str(Longest().rank(collection).save(tmp_path / "run.trec")))
-        made = controlled(collection, ranker, measures=["RR"])
-        assert [row.control for row in made.controls] == ["raw", "near-identical"]
+        result = controlled(collection, ranker, measures=["RR"])
+        assert [row.control for row in result.controls] == ["raw", "near-identical"]
         assert (
             "run: a saved run cannot be ranked again; only near-identical applies to it"
-            in note_sentences(made.notes)
+            in note_sentences(result.notes)
         )
         ranked = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
         assert (
-            rows(made)["near-identical"].tilts[0].value == ranked["near-identical"].tilts[0].value
+            rows(result)["near-identical"].tilts[0].value == ranked["near-identical"].tilts[0].value
         )
 
 
@@ -250,9 +256,9 @@ def many_twins() -> Collection:
 class TestStatistics:
     def test_all_ps_of_the_table_are_corrected_together(self) -> None:
         collection = many_twins()
-        how = {"measures": ["R@60", "nDCG@3"], "correction": "bonferroni"}
-        found = controlled(collection, Longest(), "length", "titles", **how)
-        tilts = [t for row in found.controls for t in row.tilts]
+        options = {"measures": ["R@60", "nDCG@3"], "correction": "bonferroni"}
+        result = controlled(collection, Longest(), "length", "titles", **options)
+        tilts = [t for row in result.controls for t in row.tilts]
         assert len(tilts) == 6
         for measure in ("nDCG@3", "R@60"):  # the primary one, and the others
             # Titles changed nothing: its value is the raw one once more, and no further test.
@@ -261,14 +267,14 @@ class TestStatistics:
             expected[[not t.testable for t in family]] = math.nan
             assert [t.p_corrected for t in family] == pytest.approx(expected.tolist(), nan_ok=True)
             assert measure == "nDCG@3" or all(t.testable for t in family)
-        assert tilts[:2] != list(found.tilts)  # the table of the audit itself keeps its own family
-        assert [t.p for t in tilts[:2]] == [t.p for t in found.tilts]
+        assert tilts[:2] != list(result.tilts)  # the table of the audit itself keeps its own family
+        assert [t.p for t in tilts[:2]] == [t.p for t in result.tilts]
 
     def test_how_far_it_moved_and_the_interval_over_paired_resamples(self) -> None:
         collection = twins(HUMAN[:3], LLM[:3])
         run = Longest().rank(collection)
         raw = audit(collection, run, "RR", resamples=2000)
-        found = rows(controls(collection, [Longest()], [run], raw, which=["length"]))["length"]
+        control = rows(controls(collection, [Longest()], [run], raw, which=["length"]))["length"]
         # Lengths 3, 6, 9 and 4, 2, 5 give the ranks 5, 2, 1 and 4, 6, 3; cut to 3, 2, 5 each:
         # blocks 5 5 | 3 3 | 2 2.
         before = np.array([[1 / 5, 1 / 2, 1], [1 / 4, 1 / 6, 1 / 3]])
@@ -280,7 +286,7 @@ class TestStatistics:
             return float(200 * (a - b) / (a + b))
 
         moves = [delta(after, d) - delta(before, d) for d in draws]
-        (move,) = found.moves
+        (move,) = control.moves
         assert move.value == pytest.approx(delta(after, [0, 1, 2]) - delta(before, [0, 1, 2]))
         assert np.isnan([move.low, move.high]).all()  # of three queries
         assert (move.queries, len(moves)) == (3, 27)
@@ -309,10 +315,10 @@ class TestStatistics:
             "seed": 5,
             "resamples": 300,
         }
-        found = controlled(collection, Longest(), "length", measures="RR", **options)
+        result = controlled(collection, Longest(), "length", measures="RR", **options)
         cut = SEEN[-1]
         expected = audit(cut, Longest().rank(cut), "RR", **options).tilts[0]
-        tilt = rows(found)["length"].tilts[0]
+        tilt = rows(result)["length"].tilts[0]
         assert tilt.family_size == 2  # raw and shortened
         assert replace(tilt, p_corrected=expected.p_corrected, family_size=1) == expected
 
@@ -324,9 +330,13 @@ class TestStatistics:
         run = Longest().rank(short)
         for missing, queries in (("zero", 4), ("exclude", 3)):
             raw = audit(collection, run, "RR", resamples=200, missing=missing)
-            found = rows(controls(collection, [Longest()], [run], raw, which=["titles"]))
-            assert control_change(found["titles"].control_change) == "nothing to change"
-            assert found["titles"].tilts[0].queries == found["titles"].moves[0].queries == queries
+            controls_by_name = rows(controls(collection, [Longest()], [run], raw, which=["titles"]))
+            assert control_change(controls_by_name["titles"].control_change) == "nothing to change"
+            assert (
+                controls_by_name["titles"].tilts[0].queries
+                == controls_by_name["titles"].moves[0].queries
+                == queries
+            )
 
 
 @pytest.mark.parametrize(
@@ -368,18 +378,16 @@ class TestTokens:
     ) -> tuple[Controlled, list[str]]:
         collection = twins(human, llm)
         ranker = Recorded(str(tiny), precision="float32", device="cpu", **options)
-        found = rows(controlled(collection, ranker, "tokens"))["tokens"]
-        return found, SEEN[-1].docs["text"].to_list() if SEEN else []
+        control = rows(controlled(collection, ranker, "tokens"))["tokens"]
+        return control, SEEN[-1].docs["text"].to_list() if SEEN else []
 
-    def test_twins_are_cut_to_the_tokens_that_the_model_reads_of_the_shortest(
-        self, tiny: Path
-    ) -> None:
-        found, texts = self.changed(tiny, self.HUMAN, self.LLM)
+    def test_twins_are_cut_to_model_tokens_of_the_shortest(self, tiny: Path) -> None:
+        control, texts = self.changed(tiny, self.HUMAN, self.LLM)
         # Tokens are letters, two more a text, cut at 24: 5 of 10; 5 of 12, the title's letter among
         # them; 22 letters.
         assert texts == ["abc", "ab", "x" * 22, "abc", "ab", "z" * 5 + " " + "y" * 17]
-        assert control_change(found.control_change) == "4 of 6 documents changed"
-        assert len(found.tilts) == 1
+        assert control_change(control.control_change) == "4 of 6 documents changed"
+        assert len(control.tilts) == 1
         _, texts = self.changed(tiny, self.HUMAN, self.LLM, max_tokens=6)  # the user's own limit
         assert texts == ["abc", "ab", "xxxx", "abc", "ab", "zzzz"]
         human, llm = [("Title", "x" * 30)], [("Title", "y" * 40)]
@@ -387,8 +395,8 @@ class TestTokens:
         SEEN.clear()
         assert self.changed(tiny, human, llm)[1] == ["x" * 17, "y" * 17]
         SEEN.clear()
-        found, texts = self.changed(tiny, human, llm, text="title")
-        assert (control_change(found.control_change), found.tilts, texts) == (
+        control, texts = self.changed(tiny, human, llm, text="title")
+        assert (control_change(control.control_change), control.tilts, texts) == (
             "it reads titles only",
             (),
             [],
@@ -501,7 +509,7 @@ def test_likeness_of_two_texts(first: str, second: str, near: float, expected: i
     assert twin_likeness(collection, pairs, near).tolist() == [expected, 0]
 
 
-def test_a_check_an_audit_and_a_control_call_the_same_pairs_identical() -> None:
+def test_check_audit_and_control_agree_on_identical_pairs() -> None:
     texts = [
         ("a b c.", "a b c."),
         ("a b d", "a b d "),
@@ -512,12 +520,15 @@ def test_a_check_an_audit_and_a_control_call_the_same_pairs_identical() -> None:
     ]
     collection = twins([("", human) for human, _ in texts], [("", llm) for _, llm in texts])
     checked = {row.name: row.count for row in check(collection).faults}
-    told = confounds_of(collection)
+    confounds = confounds_of(collection)
     pairs = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
     likeness = twin_likeness(collection, pairs).tolist()
-    assert checked["identical pairs"] == told["identical"].number == likeness.count(2) == 1
+    assert checked["identical pairs"] == confounds["identical"].number == likeness.count(2) == 1
     assert (
-        checked["near-identical pairs"] == told["near-identical"].number == likeness.count(1) == 2
+        checked["near-identical pairs"]
+        == confounds["near-identical"].number
+        == likeness.count(1)
+        == 2
     )
 
 
@@ -525,12 +536,12 @@ def test_of_many_pairs_a_sample_is_compared_word_by_word(monkeypatch: pytest.Mon
     words = " ".join(f"w{n}" for n in range(40))
     human = [("", f"{words} x{n}") for n in range(30)]
     llm = [("", f"{words} {'y' if n % 3 else 'x'}{n}") for n in range(30)]
-    whole = confounds_of(twins(human, llm))
-    assert [whole[name].number for name in ("identical", "near-identical")] == [10, 20]
+    all_confounds = confounds_of(twins(human, llm))
+    assert [all_confounds[name].number for name in ("identical", "near-identical")] == [10, 20]
     monkeypatch.setattr(confounds, "SAMPLE", 10)
     part = confounds_of(twins(human, llm))
     assert (
-        part["identical"] == whole["identical"]
+        part["identical"] == all_confounds["identical"]
     )  # equal texts are cheap to find: all are looked at
     # Of 30 pairs, every third one is identical; the ten evenly spaced ones are 0, 3, 6, 9, 12, 16,
     # 19, 22, 25 and 29.

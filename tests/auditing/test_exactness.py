@@ -1,4 +1,6 @@
-"""Null, antisymmetry and known tilt of every answer, to the last bit; and twins, whose few documents are few votes."""
+"""Null, antisymmetry and known tilt of every answer, to the last bit; and twins, whose few
+documents are few votes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +43,9 @@ class World:
     scores: list[list[tuple[float, float]]]
     """Per query and origin the scores of both sides."""
     one_sided: frozenset[int] = frozenset()
-    """Origins whose second document is judged not relevant: with one of them the groups are no twins."""
+    """Origins whose second document is judged not relevant: with one of them the groups are no
+    twins.
+    """
 
     def collection(
         self, ids: tuple[str, str] = IDS["cocktail"], sources: Sequence[str] = SIDES
@@ -67,15 +71,17 @@ class World:
         return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
 
     def run(self, collection: Collection, *, cut: int | None = None, tilt: float = 0.0) -> Run:
-        """Rank everything, or the best `cut`; `tilt` is added to the first side's whole score vector before."""
-        keys, found = collection.tie_keys(), {}
+        """Rank everything, or the best `cut`; `tilt` is added to the first side's whole score
+        vector before.
+        """
+        keys, scores_of_query = collection.tie_keys(), {}
         for q, scores in enumerate(self.scores):
             flat = np.array(
                 [s + (tilt if side == 0 else 0.0) for pair in scores for side, s in enumerate(pair)]
             )
             best = top_k(flat, keys, cut or len(flat))
-            found[f"q{q}"] = {collection.ids[int(i)]: float(flat[i]) for i in best}
-        return run_of(collection, found, ranker="r")
+            scores_of_query[f"q{q}"] = {collection.ids[int(i)]: float(flat[i]) for i in best}
+        return run_of(collection, scores_of_query, ranker="r")
 
 
 def unjudged(collection: Collection) -> Collection:
@@ -84,7 +90,9 @@ def unjudged(collection: Collection) -> Collection:
 
 @st.composite
 def worlds(draw: st.DrawFn, *, same: bool = False, tied: bool = True, twins: bool = True) -> World:
-    """Random worlds; `same` gives both sides one score, `tied` few distinct scores, so that most of them tie."""
+    """Random worlds; `same` gives both sides one score, `tied` few distinct scores, so that most of
+    them tie.
+    """
     queries, origins = draw(st.sampled_from([1, 2, 3, 7, 20])), draw(st.integers(2, 7))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     grades = rng.choice([0, 0, 1, 2, 3], (queries, origins))
@@ -104,12 +112,13 @@ def worlds(draw: st.DrawFn, *, same: bool = False, tied: bool = True, twins: boo
 
 
 def audited(collection: Collection, run: Run, *, page: int = 3, **options: object) -> Audit:
-    return audit(collection, run, MEASURES, card=True, depth=page, resamples=200, **options)  # type: ignore[arg-type]
+    fixed: dict[str, Any] = {"card": True, "depth": page, "resamples": 200}
+    return audit(collection, run, MEASURES, **fixed, **options)
 
 
-def answers(found: Audit) -> list[Effect]:
+def answers(audit: Audit) -> list[Effect]:
     """Relative Δ of every measure, and the other questions of the card."""
-    return [*found.tilts, *(e for e in found.card if e.estimand.key != "relative delta")]
+    return [*audit.tilts, *(e for e in audit.card if e.estimand.key != "relative delta")]
 
 
 def is_null(effect: Effect) -> bool:
@@ -151,9 +160,9 @@ class TestNull:
         assert [e.estimand.key for e in answers(judged)[len(MEASURES) :]] == CARD
         bare = audit(unjudged(collection), run, card=True, resamples=200)
         assert [e.estimand.key for e in bare.card] == BARE
-        for found in (judged, bare):
-            assert [e.name for e in answers(found) if not is_null(e)] == []
-            assert found.verdict("r").side is None
+        for result in (judged, bare):
+            assert [e.name for e in answers(result) if not is_null(e)] == []
+            assert result.verdict("r").side is None
 
 
 def numbers(e: Effect) -> list[float]:
@@ -201,16 +210,18 @@ class TestAntisymmetry:
         world = data.draw(worlds(twins=twins))
         collection = world.collection()
         run = world.run(collection, cut=cut)
-        one = audited(collection, run, page=page, test=test)
-        assert {t.twins for t in one.tilts} == {twins}
-        turned = [e.swapped() for e in answers(one)]
+        result = audited(collection, run, page=page, test=test)
+        assert {t.twins for t in result.tilts} == {twins}
+        turned = [e.swapped() for e in answers(result)]
         assert (
             differing(turned, answers(audited(relabelled(collection), run, page=page, test=test)))
             == []
         )
-        other = answers(audited(collection, run, page=page, test=test, pairs=[SIDES[::-1]]))
-        assert {(e.a, e.b) for e in other} == {SIDES[::-1]}
-        assert differing(turned, other) == []
+        turned_answers = answers(
+            audited(collection, run, page=page, test=test, pairs=[SIDES[::-1]])
+        )
+        assert {(e.a, e.b) for e in turned_answers} == {SIDES[::-1]}
+        assert differing(turned, turned_answers) == []
 
     @pytest.mark.parametrize("seed", range(8))
     def test_what_documents_add_turns_in_large_audits_too(self, seed: int) -> None:
@@ -227,11 +238,11 @@ class TestAntisymmetry:
             (collection, ["nDCG@3", "Share@3"]),
             (unjudged(collection), ["Share@3"]),
         ):
-            one, other = (
+            judged_card, relabelled_card = (
                 audit(c, run, measures, card=True, resamples=200).card
                 for c in (judged, relabelled(judged))
             )
-            assert differing([e.swapped() for e in one], other) == []
+            assert differing([e.swapped() for e in judged_card], relabelled_card) == []
 
     @given(
         worlds(),
@@ -244,9 +255,9 @@ class TestAntisymmetry:
         self, world: World, ids: tuple[str, str], cut: int, random: object
     ) -> None:
         plain, renamed = world.collection(), world.collection(ids)
-        one, two = (audited(c, world.run(c)) for c in (plain, renamed))
-        assert np.array_equal(one.values, two.values, equal_nan=True)
-        assert set(differing(answers(one), answers(two))) <= {
+        plain_result, renamed_result = (audited(c, world.run(c)) for c in (plain, renamed))
+        assert np.array_equal(plain_result.values, renamed_result.values, equal_nan=True)
+        assert set(differing(answers(plain_result), answers(renamed_result))) <= {
             "score gap"
         }  # which sums pairs in their order
         order = list(range(plain.docs.height))
@@ -255,27 +266,29 @@ class TestAntisymmetry:
             Collection(plain.docs[order], plain.queries, plain.qrels),
             world.run(plain, cut=cut),
         )
-        one, two = (answers(audited(c, run)) for c in (plain, shuffled))
-        assert set(differing(one, two)) <= {"score gap"}
+        plain_result, renamed_result = (answers(audited(c, run)) for c in (plain, shuffled))
+        assert set(differing(plain_result, renamed_result)) <= {"score gap"}
 
 
 STEPS = (-3.0, -1.0, -0.1, 0.0, 0.4, 1.0, 9.0)
 
 
 def falling(world: World, cut: int | None = None, page: int = 3, *, half: bool = False) -> set[str]:
-    """Name the questions whose answers fall anywhere as the tilt grows; `half`: most pairs are judged on one side."""
+    """Name the questions whose answers fall anywhere as the tilt grows; `half`: most pairs are
+    judged on one side.
+    """
     collection = world.collection()
     if half:
         judged = pl.col("doc_id").str.ends_with("human") | pl.col("doc_id").str.starts_with("0-")
         collection = Collection(
             collection.docs, collection.queries, collection.qrels.filter(judged)
         )
-    found = [
+    answers_by_step = [
         answers(audited(collection, world.run(collection, cut=cut, tilt=step), page=page))
         for step in STEPS
     ]
     names = set()
-    for column in zip(*found, strict=True):
+    for column in zip(*answers_by_step, strict=True):
         values = [e.value for e in column if not np.isnan(e.value)]
         if any(b < a - 1e-9 for a, b in pairwise(values)):
             names.add(column[0].name)
@@ -312,8 +325,8 @@ class TestKnownTilt:
         assert [t.value for t in far[0].tilts if t.mean_b] == [-200.0] * len(MEASURES)
         assert [t.value for t in far[1].tilts if t.mean_a] == [200.0] * len(MEASURES)
         assert [f.verdict("r").side for f in far] == ["llm", "human"]
-        for found, side in zip(far, (-1, 1), strict=True):
-            tested = [t for t in found.tilts if t.sample >= FEWEST_ROWS]
+        for result, side in zip(far, (-1, 1), strict=True):
+            tested = [t for t in result.tilts if t.sample >= FEWEST_ROWS]
             # All votes are on one side: a share of .025^(1/G) gives this in 2.5 % of cases, a half
             # in .5^G.
             inner = [side * (2 * 0.025 ** (1 / t.effective_n) - 1) * 200 for t in tested]
@@ -343,7 +356,9 @@ UNJUDGED = ("twins", "rank gap", "score gap")
 
 
 def paired(origins: int, queries: int, *, judged: int = 0, extra: int = 0) -> Collection:
-    """One document in German and one in English an origin; of the first `extra` origins a second German one."""
+    """One document in German and one in English an origin; of the first `extra` origins a second
+    German one.
+    """
     docs = [
         {
             "id": f"{n}-{lang}",
@@ -363,20 +378,20 @@ def paired(origins: int, queries: int, *, judged: int = 0, extra: int = 0) -> Co
 
 
 def card(collection: Collection, scores: Table, **options: Any) -> dict[str, Effect]:
-    given = {
+    arguments = {
         "measures": "nDCG@3" if collection.qrels.height else None,
         "by": "lang",
         "resamples": 200,
         **options,
     }
-    found = audit(collection, run_of(collection, scores, ranker="r"), card=True, **given)
-    return {e.estimand.key: e for e in found.card}
+    result = audit(collection, run_of(collection, scores, ranker="r"), card=True, **arguments)
+    return {e.estimand.key: e for e in result.card}
 
 
 def exchanged(collection: Collection, flips: tuple[bool, ...]) -> Collection:
     mine = pl.Series([flips[int(o)] for o in collection.docs["origin"]])
-    other = pl.col("lang").replace({"de": "en", "en": "de"})
-    docs = collection.docs.with_columns(lang=pl.when(mine).then(other).otherwise("lang"))
+    swapped_language = pl.col("lang").replace({"de": "en", "en": "de"})
+    docs = collection.docs.with_columns(lang=pl.when(mine).then(swapped_language).otherwise("lang"))
     return Collection(docs, collection.queries, collection.qrels)
 
 
@@ -392,15 +407,17 @@ def drawn(
 
 
 def ahead(queries: int, german: list[int], english: list[int]) -> dict[str, dict[str, float]]:
-    """Scores of the same pairs in every query, in another order: German on top in these origins, English in those."""
+    """Scores of the same pairs in every query, in another order: German on top in these origins,
+    English in those.
+    """
     rng = np.random.default_rng(0)
     sides = [(n, "de", "en") for n in german] + [(n, "en", "de") for n in english]
     scores = {}
     for q in range(queries):
         order = rng.permutation(len(sides))
         scores[f"q{q}"] = {
-            f"{n}-{name}": place + high
-            for place, (n, *names) in zip(order, sides, strict=True)
+            f"{n}-{name}": position + high
+            for position, (n, *names) in zip(order, sides, strict=True)
             for name, high in zip(names, (0.5, 0.0), strict=True)
         }
     return scores
@@ -412,55 +429,63 @@ def exchange_p(effect: Effect) -> float:
 
 
 class TestTheSamePairsInEveryQuery:
-    """Forty queries bring back the same few pairs: there are as many votes as pairs, not as queries."""
+    """Forty queries bring back the same few pairs: there are as many votes as pairs, not as
+    queries.
+    """
 
     @pytest.mark.parametrize("judged", [0, 5])
     def test_one_pair_is_one_vote_however_many_queries(self, judged: int) -> None:
-        found = card(paired(5, 40, judged=judged), ahead(40, [0], []))
-        twins = found["relevant twins" if judged else "twins"]
+        effects_by_kind = card(paired(5, 40, judged=judged), ahead(40, [0], []))
+        twins = effects_by_kind["relevant twins" if judged else "twins"]
         assert (twins.value, twins.queries, twins.effective_n) == (1, 40, 1)
-        assert {exchange_p(e) for e in (twins, found["score gap"], found["rank gap"])} == {1}
+        assert {
+            exchange_p(e)
+            for e in (twins, effects_by_kind["score gap"], effects_by_kind["rank gap"])
+        } == {1}
         assert np.isnan([twins.low, twins.high, twins.p, twins.p_corrected]).all()
         assert (twins.null_low, twins.null_high, twins.leans, twins.favours) == (-1, 1, "", "")
 
     def test_by_source_too_and_no_band_is_shown(self) -> None:
         plain = paired(5, 40, judged=5)
         collection = Collection(plain.docs.with_columns(source="lang"), plain.queries, plain.qrels)
-        found = card(collection, ahead(40, [0, 1, 2], []), by="source")
+        effects_by_kind = card(collection, ahead(40, [0, 1, 2], []), by="source")
         # Three pairs, the same way up in 40 queries: a coin for each says so in one of four.
-        twins = found["relevant twins"]
+        twins = effects_by_kind["relevant twins"]
         assert exchange_p(twins) == pytest.approx(1 / 4, abs=0.06)
         assert (twins.effective_n, twins.p) == (3, pytest.approx(2 * 0.5**3))
         assert (twins.low, twins.high) == pytest.approx((2 * 0.025 ** (1 / 3) - 1, 1))
-        assert exchange_p(found["relative delta"]) > 0.05
-        assert not any(found[kind].banded for kind in KINDS)
-        assert not any(e.favours for e in found.values())
+        assert exchange_p(effects_by_kind["relative delta"]) > 0.05
+        assert not any(effects_by_kind[kind].banded for kind in KINDS)
+        assert not any(e.favours for e in effects_by_kind.values())
 
     @pytest.mark.parametrize(("german", "english"), [(6, 0), (5, 1), (4, 2), (7, 1), (3, 3)])
-    def test_p_is_that_of_t_over_pairs_beside_that_of_a_coin_for_each(
-        self, german: int, english: int
-    ) -> None:
-        """All queries say the same, so the scatter of the pairs alone is left, with n − 1 degrees of freedom."""
+    def test_p_is_that_of_t_over_pairs_or_coins(self, german: int, english: int) -> None:
+        """All queries say the same, so the scatter of the pairs alone is left, with n − 1 degrees
+        of freedom.
+        """
         n, mean = german + english, (german - english) / (german + english)
-        found = card(paired(n, 20), ahead(20, [*range(german)], [*range(german, n)]))["twins"]
+        twins = card(paired(n, 20), ahead(20, [*range(german)], [*range(german, n)]))["twins"]
         margins = [abs(sum(signs)) for signs in product((1, -1), repeat=n)]
         exact = np.mean([m >= abs(german - english) for m in margins])
-        assert exchange_p(found) == pytest.approx(exact, abs=4 * np.sqrt(exact / 200))
-        assert found.value == pytest.approx(mean)
+        assert exchange_p(twins) == pytest.approx(exact, abs=4 * np.sqrt(exact / 200))
+        assert twins.value == pytest.approx(mean)
         t = mean / np.sqrt((1 - mean**2) / (n - 1)) if mean < 1 else np.inf
-        assert found.p == pytest.approx(2 * stats.t.sf(t, n - 1) if mean < 1 else 2 * 0.5**n)
-        assert np.isnan(found.p_corrected)
-        assert found.null_low == -found.null_high
+        assert twins.p == pytest.approx(2 * stats.t.sf(t, n - 1) if mean < 1 else 2 * 0.5**n)
+        assert np.isnan(twins.p_corrected)
+        assert twins.null_low == -twins.null_high
 
     def test_enough_pairs_on_one_side_are_favoured(self) -> None:
-        found = card(paired(30, 20), ahead(20, [*range(30)], []))
-        assert {found[kind].side(found[kind].favours) for kind in ("twins", "rank gap")} == {"de"}
-        assert (found["twins"].leans, found["twins"].effective_n) == ("a", 20)
-        assert found["twins"].p == pytest.approx(2 * 0.5**20)
+        effects_by_kind = card(paired(30, 20), ahead(20, [*range(30)], []))
+        assert {
+            effects_by_kind[kind].side(effects_by_kind[kind].favours)
+            for kind in ("twins", "rank gap")
+        } == {"de"}
+        assert (effects_by_kind["twins"].leans, effects_by_kind["twins"].effective_n) == ("a", 20)
+        assert effects_by_kind["twins"].p == pytest.approx(2 * 0.5**20)
         # 200 exchanges and their mirror images, none as far out.
-        assert [exchange_p(found[kind]) for kind in ("twins", "score gap")] == pytest.approx(
-            [2 / 401] * 2
-        )
+        assert [
+            exchange_p(effects_by_kind[kind]) for kind in ("twins", "score gap")
+        ] == pytest.approx([2 / 401] * 2)
 
 
 class TestRelativeDelta:
@@ -469,15 +494,17 @@ class TestRelativeDelta:
         measures = ["nDCG@3", "AP", "P@2", "R@4", "RR"]
         collection = paired(5, 5, judged=5)
         run = run_of(collection, drawn(collection, 5, depth=9, levels=4), ranker="r")
-        how = {"by": "lang", "ties": ties, "resamples": 200}
+        options = {"by": "lang", "ties": ties, "resamples": 200}
         every = [
-            audit(exchanged(collection, flips), run, measures, **how).tilts
+            audit(exchanged(collection, flips), run, measures, **options).tilts
             for flips in product((False, True), repeat=5)
         ]
         gaps = np.abs([[t.mean_a - t.mean_b for t in tilts] for tilts in every])
         exact = (gaps >= gaps[0] - 1e-9).mean(axis=0)
-        found = audit(collection, run, measures, by="lang", ties=ties, resamples=2000).tilts
-        assert [exchange_p(t) for t in found] == pytest.approx(exact.tolist(), abs=0.04)
+        observed_tilts = audit(
+            collection, run, measures, by="lang", ties=ties, resamples=2000
+        ).tilts
+        assert [exchange_p(t) for t in observed_tilts] == pytest.approx(exact.tolist(), abs=0.04)
         assert len({round(e, 3) for e in exact}) > 2
 
     def test_few_documents_are_few_votes_however_clear_over_queries(self) -> None:
@@ -488,19 +515,21 @@ class TestRelativeDelta:
         for q in range(39):  # what stands below makes each ranking another
             below = {f"{n}-{side}": rng.random() for n in range(3, 12) for side in ("de", "en")}
             scores[f"q{q}"] = {f"{q % 3}-de": 2.0, **below}
-        [one] = audit(
+        [tilt] = audit(
             collection, run_of(collection, scores, ranker="r"), ["nDCG@1"], by="lang"
         ).tilts
-        assert one.checks["sign flips"] < 1e-3
-        assert exchange_p(one) == pytest.approx(1 / 4, abs=0.02)
-        assert (one.effective_n, one.p) == (3, pytest.approx(2 * 0.5**3))
-        assert one.verdict() == "inconclusive"
+        assert tilt.checks["sign flips"] < 1e-3
+        assert exchange_p(tilt) == pytest.approx(1 / 4, abs=0.02)
+        assert (tilt.effective_n, tilt.p) == (3, pytest.approx(2 * 0.5**3))
+        assert tilt.verdict() == "inconclusive"
 
 
 class TestTheBand:
     @pytest.mark.parametrize("judged", [0, 3])
     def test_it_is_what_exchanged_labels_give(self, judged: int) -> None:
-        """Every answer of the card, asked anew under each of the 2^5 ways to exchange the labels of five origins."""
+        """Every answer of the card, asked anew under each of the 2^5 ways to exchange the labels of
+        five origins.
+        """
         collection = paired(5, 5, judged=judged, extra=2)
         scores = drawn(collection, 3, depth=11)
         mine = card(collection, scores)
@@ -508,39 +537,41 @@ class TestTheBand:
             card(exchanged(collection, flips), scores) for flips in product((False, True), repeat=5)
         ]
         for kind in KINDS if judged else UNJUDGED:
-            outer = np.sort(np.abs([found[kind].value for found in anew]))
+            outer = np.sort(np.abs([effects_of_flip[kind].value for effects_of_flip in anew]))
             exact = np.mean(outer >= abs(mine[kind].value) - 1e-9)
             assert exchange_p(mine[kind]) == pytest.approx(exact, abs=0.1)
             assert outer[-5] - 1e-9 <= mine[kind].null_high <= outer[-1] + 1e-9
             assert mine[kind].null_low == -mine[kind].null_high
             assert mine[kind].neutral == 0
 
-    def test_versions_of_one_origin_are_exchanged_together_and_a_page_of_twins_is_judged_so_too(
+    def test_versions_of_one_origin_are_exchanged_together(
         self,
     ) -> None:
         collection = paired(1, 10, extra=1)
-        found = card(
+        twins = card(
             collection, {f"q{q}": {"0-de": 3.0, "0-de2": 2.0, "0-en": 1.0} for q in range(10)}
         )["twins"]
-        assert (found.details["pairs"], found.value, exchange_p(found)) == (20, 1, 1)
-        assert (found.null_low, found.null_high) == (-1, 1)
-        found = card(paired(4, 40), ahead(40, [0, 1, 2, 3], []))["page"]
-        assert (found.leans, found.favours) == ("a", "")
-        assert exchange_p(found) == pytest.approx(2 / 2**4, abs=0.05)
-        assert found.null_low == -found.null_high < 0
+        assert (twins.details["pairs"], twins.value, exchange_p(twins)) == (20, 1, 1)
+        assert (twins.null_low, twins.null_high) == (-1, 1)
+        twins = card(paired(4, 40), ahead(40, [0, 1, 2, 3], []))["page"]
+        assert (twins.leans, twins.favours) == ("a", "")
+        assert exchange_p(twins) == pytest.approx(2 / 2**4, abs=0.05)
+        assert twins.null_low == -twins.null_high < 0
 
 
 class TestWhatRestsOnLittle:
-    """Many queries over a few documents, or a few queries that say anything, are not evidence enough."""
+    """Many queries over a few documents, or a few queries that say anything, are not evidence
+    enough.
+    """
 
     @pytest.mark.parametrize("origins", [1, 5])
     def test_few_documents_under_many_queries(self, origins: int) -> None:
         collection = paired(12, 40, judged=origins)
         scores = ahead(40, [*range(12)], [])
-        found = audit(
+        result = audit(
             collection, run_of(collection, scores, ranker="r"), ["nDCG@10"], by="lang", card=True
         )
-        [one] = found.tilts
+        [tilt] = result.tilts
         gains = np.zeros(
             origins
         )  # what both texts of an origin hold of the first ten ranks, in all queries
@@ -551,25 +582,28 @@ class TestWhatRestsOnLittle:
                 if (number := int(name.split("-")[0])) < origins:
                     gains[number] += 1 / np.log2(1 + rank)
         votes = gains.sum() ** 2 / (gains**2).sum()
-        assert (one.queries, one.testable, one.verdict()) == (40, False, "inconclusive")
-        assert one.effective_n == pytest.approx(votes)
-        assert gate(found, max_tilt=1).outcome == "inconclusive"
-        twins = next(e for e in found.card if e.estimand.key == "relevant twins")
+        assert (tilt.queries, tilt.testable, tilt.verdict()) == (40, False, "inconclusive")
+        assert tilt.effective_n == pytest.approx(votes)
+        assert gate(result, max_tilt=1).outcome == "inconclusive"
+        twins = next(e for e in result.card if e.estimand.key == "relevant twins")
         assert (twins.effective_n, twins.favours) == (origins, "")
         ones = "one" if origins == 1 else "ones"
-        words = f"count as {votes:.3g} independent {ones}, too few for a verdict; it takes 10; nDCG@10 is"
-        assert words in found.verdict("r").sentence
+        words = (
+            f"count as {votes:.3g} independent {ones}, too few for a verdict; it takes 10; "
+            "nDCG@10 is"
+        )
+        assert words in result.verdict("r").sentence
 
     def test_one_query_that_found_anything(self) -> None:
         collection = paired(12, 40, judged=12)
         run = run_of(collection, {"q0": {"0-de": 1.0, "0-en": 1.0}}, ranker="r")
-        found = audit(collection, run, ["P@2"], by="lang")
-        [one] = found.tilts
-        assert (one.queries, one.effective_n, one.value) == (40, 1, 0)
-        assert np.isnan([one.low, one.high, one.p]).all()
-        assert (one.verdict(), gate(found).outcome) == ("inconclusive", "inconclusive")
+        result = audit(collection, run, ["P@2"], by="lang")
+        [tilt] = result.tilts
+        assert (tilt.queries, tilt.effective_n, tilt.value) == (40, 1, 0)
+        assert np.isnan([tilt.low, tilt.high, tilt.p]).all()
+        assert (tilt.verdict(), gate(result).outcome) == ("inconclusive", "inconclusive")
 
-    def test_who_fills_the_page_is_a_share_and_its_interval_is_not_widened_by_the_tilt_itself(
+    def test_page_share_interval_is_not_widened_by_the_tilt(
         self,
     ) -> None:
         collection = paired(60, 60)

@@ -9,10 +9,10 @@ import numpy as np
 import orjson
 import pytest
 
-from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.gate.gate import gate
 from ranktilt.auditing.pairwise.result import PairOutcome, PairwiseAudit, Share
 from ranktilt.auditing.result import Audit
 from ranktilt.measures.base import estimand
@@ -20,7 +20,7 @@ from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.effects import effect_words
 from ranktilt.reporting.sentences.gate import limit_reason
 from ranktilt.reporting.views.audit_tables import table_legend
-from tests.auditing.arrays import one, tilt
+from tests.auditing.arrays import tilt, two_group_audit
 from tests.toy import collection_of, run_of
 
 HUMAN, LLM = [0.5, 0.4, 0.6, 0.5, 0.4, 0.7], [0.3, 0.2, 0.5, 0.1, 0.3, 0.2]
@@ -33,7 +33,7 @@ TOO_FEW = (
 
 def audit_of_first(queries: int) -> Audit:
     """An audit of the first so many of the six queries, which come again and again."""
-    return one((3 * HUMAN)[:queries], (3 * LLM)[:queries], resamples=200)
+    return two_group_audit((3 * HUMAN)[:queries], (3 * LLM)[:queries], resamples=200)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,8 @@ def test_two_informative_queries_of_forty_make_no_interval() -> None:
 def test_sentence_of_two_queries_has_neither_interval_nor_p() -> None:
     # Means .45 and .25: 200 · .2 / .7 = 57.1.
     assert audit_of_first(2).verdict("run").sentence == (
-        f"run: inconclusive: {TOO_FEW}; nDCG@5 is 45.0 % for human text and 25.0 % for llm text (Relative Δ +57.1 %)"
+        f"run: inconclusive: {TOO_FEW}; nDCG@5 is 45.0 % for human text and 25.0 % for llm text "
+        "(Relative Δ +57.1 %)"
     )
 
 
@@ -89,11 +90,12 @@ def test_table_and_legend_of_two_queries_speak_of_no_interval() -> None:
 
 
 def test_comparison_and_gate_of_two_queries_say_why() -> None:
-    new, old = audit_of_first(2), one(LLM[:2], HUMAN[:2], resamples=200)
+    new, old = audit_of_first(2), two_group_audit(LLM[:2], HUMAN[:2], resamples=200)
     sentences = [verdict.sentence for verdict in compare(new, old, resamples=200).verdicts()]
     # +57.1 − (−57.1) points.
     assert sentences[0] == (
-        f"run: no difference in tilt on nDCG@5 from its old run can be shown: {TOO_FEW}; difference +114.3 points"
+        f"run: no difference in tilt on nDCG@5 from its old run can be shown: {TOO_FEW}; "
+        "difference +114.3 points"
     )
     [row] = gate(new, baseline=old, max_tilt=5.0).rows
     assert [limit_reason(check) for check in row.checks] == [
@@ -141,23 +143,24 @@ def share_effect(even: float, value: float, *, neutral: float) -> Effect:
 def test_shares_of_sentence_differ_by_its_answer(
     even: float, value: float, shares: Sequence[str]
 ) -> None:
-    held, listed, answer = shares
+    standing, listed, answer = shares
     text = effect_words(share_effect(even, value, neutral=-1 / 60), "text")
     assert text.startswith(
-        f"human text fills {held} % of the first 10 ranks and makes up {listed} % of the candidates ({answer} points"
+        f"human text fills {standing} % of the first 10 ranks and makes up {listed} % of the "
+        f"candidates ({answer} points"
     )
     assert text.endswith("where −1.7 points is level)")
-    assert round(float(held) - float(listed), 1) == float(answer.replace("−", "-"))
+    assert round(float(standing) - float(listed), 1) == float(answer.replace("−", "-"))
 
 
 def test_means_say_their_queries_where_the_table_has_others() -> None:
     # The third query has no relevant llm text: human .5, .3, .9 in the table, and .4 beside llm's
     # .2.
-    found = one([0.5, 0.3, 0.9], [0.3, 0.1, np.nan], resamples=200)
-    assert found.by_group().filter(group="human")["mean"].to_list() == [pytest.approx(1.7 / 3)]
+    result = two_group_audit([0.5, 0.3, 0.9], [0.3, 0.1, np.nan], resamples=200)
+    assert result.by_group().filter(group="human")["mean"].to_list() == [pytest.approx(1.7 / 3)]
     assert (
         "nDCG@5 is 40.0 % for human text and 20.0 % for llm text over the 2 queries with both"
-        in (found.verdict("run").sentence)
+        in (result.verdict("run").sentence)
     )
 
 
@@ -168,8 +171,11 @@ def test_small_means_have_digits_enough_for_their_tilt() -> None:
 
 
 def outcome(**fields: object) -> PairOutcome:
-    nothing, none = Share(np.nan, np.nan, np.nan), Share(0.0, 0.0, 0.0)
-    given = {
+    nothing, none = (
+        Share(value=np.nan, low=np.nan, high=np.nan),
+        Share(value=0.0, low=0.0, high=0.0),
+    )
+    arguments = {
         "kind": "relevant",
         "queries": 6,
         "pairs": 24,
@@ -185,26 +191,39 @@ def outcome(**fields: object) -> PairOutcome:
         "p": np.nan,
         **fields,
     }
-    return PairOutcome(**given)  # type: ignore[arg-type]
+    return PairOutcome(**arguments)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"unparsed": Share(1.0, 1.0, 1.0)}, "no answer could be read: 24 of 24 pairs unparsed"),
-        ({"inconsistent": Share(1.0, 1.0, 1.0)}, "both orders disagree on 24 of 24 pairs"),
         (
-            {"inconsistent": Share(0.75, 0.5, 1.0), "unparsed": Share(0.25, 0.0, 0.5)},
+            {"unparsed": Share(value=1.0, low=1.0, high=1.0)},
+            "no answer could be read: 24 of 24 pairs unparsed",
+        ),
+        (
+            {"inconsistent": Share(value=1.0, low=1.0, high=1.0)},
+            "both orders disagree on 24 of 24 pairs",
+        ),
+        (
+            {
+                "inconsistent": Share(value=0.75, low=0.5, high=1.0),
+                "unparsed": Share(value=0.25, low=0.0, high=0.5),
+            },
             "of the pairs 25.0 % are unparsed, and both orders disagree on 75.0 %",
         ),
     ],
 )
 def test_pairwise_says_why_nothing_was_decided(fields: dict[str, object], reason: str) -> None:
-    found = outcome(**fields)
+    pair_outcome = outcome(**fields)
     audited = PairwiseAudit(
-        {"margin": 5.0, "by": "source", "count_rule": "both-agree"}, "m", "human", "llm", (found,)
+        spec={"margin": 5.0, "by": "source", "count_rule": "both-agree"},
+        model="m",
+        protected="human",
+        unprotected="llm",
+        outcomes=(pair_outcome,),
     )
-    assert audited.verdict(found).sentence == f"m: inconclusive on relevant pairs: {reason}"
+    assert audited.verdict(pair_outcome).sentence == f"m: inconclusive on relevant pairs: {reason}"
 
 
 def test_share_of_lists_has_no_interval_of_one_query() -> None:
@@ -212,8 +231,8 @@ def test_share_of_lists_has_no_interval_of_one_query() -> None:
         {"id": f"d{n}", "text": f"t {n}", "source": "human" if n < 6 else "llm"} for n in range(12)
     ]
     collection = collection_of(docs, {"q": "t"}, {})
-    found = audit(
+    result = audit(
         collection, run_of(collection, {"q": {f"d{n}": 12.0 - n for n in range(12)}}), "Share@10"
     )
-    [effect] = found.card
+    [effect] = result.card
     assert (round(effect.value, 3), isnan(effect.low), isnan(effect.p)) == (0.1, True, True)

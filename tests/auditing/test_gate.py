@@ -1,4 +1,6 @@
-"""What is decided: by the gate, level, within, tilted or inconclusive; and query by query, once a tilt is shown."""
+"""What is decided: by the gate, level, within, tilted or inconclusive; and query by query, once a
+tilt is shown.
+"""
 
 import math
 import re
@@ -13,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import Audit, Collection, Run, measure
-from ranktilt.auditing.answer.gate import GateRow, check_growth, check_loss, check_tilt, gate, worst
-from ranktilt.auditing.audit import audit as made
+from ranktilt.auditing.audit import audit as run_audit
 from ranktilt.auditing.effects import Change
+from ranktilt.auditing.gate.gate import gate
+from ranktilt.auditing.gate.limit_checks import check_growth, check_loss, check_tilt
+from ranktilt.auditing.gate.result import GateRow, worst
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, sequential_audit
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
@@ -23,7 +27,7 @@ from ranktilt.reporting.sentences.gate import limit_reason, row_reason
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.sequential import decision_sentence, query_count_sentence
 from ranktilt.statistics.variation import Variation
-from tests.auditing.arrays import audit_of, noisy, one, tilt
+from tests.auditing.arrays import audit_of, noisy, tilt, two_group_audit
 from tests.refusals import refused
 from tests.reporting.audits import clear, ordered, twins
 
@@ -31,8 +35,8 @@ NAN = np.nan
 
 
 def outcome(audit: Audit, **options: Any) -> tuple[str, int]:
-    found = gate(audit, **{"resamples": 400, **options})
-    return found.outcome, found.exit_code
+    gate_result = gate(audit, **{"resamples": 400, **options})
+    return gate_result.outcome, gate_result.exit_code
 
 
 class TestTilt:
@@ -53,10 +57,10 @@ class TestTilt:
     def test_the_interval_decides(
         self, low: float, high: float, limit: float, expected: str, reason: str
     ) -> None:
-        found = check_tilt(tilt(low, high, p=1.0 if low <= 0 <= high else 0.01), limit)
-        assert found.outcome == expected
-        assert reason in limit_reason(found)
-        assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -limit, limit)
+        check = check_tilt(tilt(low, high, p=1.0 if low <= 0 <= high else 0.01), limit)
+        assert check.outcome == expected
+        assert reason in limit_reason(check)
+        assert (check.low, check.high, check.floor, check.ceiling) == (low, high, -limit, limit)
 
     @pytest.mark.parametrize(
         ("low", "high", "expected"),
@@ -70,13 +74,13 @@ class TestTilt:
     def test_other_groups_are_level_at_the_middle_of_their_band(
         self, low: float, high: float, expected: str
     ) -> None:
-        found = check_tilt(tilt(low, high, null_low=55.0, null_high=95.0), 15)
-        assert found.outcome == expected
-        assert (found.floor, found.ceiling) == (60, 90)
-        assert "around the median of random labels (+75.0)" in limit_reason(found)
+        check = check_tilt(tilt(low, high, null_low=55.0, null_high=95.0), 15)
+        assert check.outcome == expected
+        assert (check.floor, check.ceiling) == (60, 90)
+        assert "around the median of random labels (+75.0)" in limit_reason(check)
 
     @pytest.mark.parametrize(
-        ("given", "reason"),
+        ("effect", "reason"),
         [
             (
                 tilt(0, 0, queries=1, error=0.0),
@@ -95,11 +99,11 @@ class TestTilt:
         ],
     )
     def test_too_little_and_what_no_verdict_favours_is_inconclusive(
-        self, given: Any, reason: str
+        self, effect: Any, reason: str
     ) -> None:
-        found = check_tilt(given, 15)
-        assert found.outcome == "inconclusive"
-        assert reason in limit_reason(found)
+        check = check_tilt(effect, 15)
+        assert check.outcome == "inconclusive"
+        assert reason in limit_reason(check)
 
     @given(
         st.floats(-60, 60), st.floats(0, 40), st.sampled_from([0.001, 0.06, 0.9]), st.floats(0, 70)
@@ -114,7 +118,7 @@ class TestTilt:
 
 
 def change(low: float, high: float, **fields: Any) -> Change:
-    made: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "run": "r",
         "old_run": "r",
         "estimand": RelativeDelta(of=measure("RR")),
@@ -141,7 +145,7 @@ def change(low: float, high: float, **fields: Any) -> Change:
         "growth_error": 2.0,
         "twins": True,
     }
-    return Change(**{**made, **fields})
+    return Change(**{**arguments, **fields})
 
 
 class TestLoss:
@@ -166,7 +170,7 @@ class TestLoss:
 
     def test_lower_means_fail_whatever_the_tilt_is(self) -> None:
         values = np.tile([0.5, 0.6], 30)
-        before, after = one(values, values), one(values - 0.3, values - 0.3)
+        before, after = two_group_audit(values, values), two_group_audit(values - 0.3, values - 0.3)
         assert outcome(after, baseline=before) == ("level", 0)
         assert outcome(after, baseline=before, max_loss=5) == ("tilted", 1)
         assert outcome(after, baseline=before, max_loss=31) == ("level", 0)
@@ -175,7 +179,7 @@ class TestLoss:
         assert row_reason(row).startswith("nDCG@5 −30.0 points [−30.0, −30.0] since the baseline: ")
 
     def test_loss_needs_a_baseline_and_judgments(self) -> None:
-        audit = one(np.full(60, 0.5), np.full(60, 0.5))
+        audit = two_group_audit(np.full(60, 0.5), np.full(60, 0.5))
         with refused("--max-loss needs a baseline: --baseline OLD.json"):
             gate(audit, max_loss=1)
         with refused("--max-loss: expected a number of points from 0 to 100, got -1"):
@@ -197,25 +201,34 @@ class TestGrowth:
     def test_shown_excluded_or_neither(
         self, low: float, high: float, least: float, expected: str
     ) -> None:
-        found = check_growth(change(low, high), least)
-        assert found.outcome == expected
-        assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -math.inf, least)
+        check = check_growth(change(low, high), least)
+        assert check.outcome == expected
+        assert (check.low, check.high, check.floor, check.ceiling) == (low, high, -math.inf, least)
 
     @pytest.mark.parametrize(
-        ("given", "reason"),
+        ("growth", "reason"),
         [
             (
                 change(3, 7),
-                "+5.0 points [+3.0, +7.0] since the baseline lies above 2: Relative Δ +10.0 % before, +30.",
+                (
+                    "+5.0 points [+3.0, +7.0] since the baseline lies above 2: Relative Δ +10.0 % "
+                    "before, +30."
+                ),
             ),
             (change(-7, 1), "−3.0 points [−7.0, +1.0] since the baseline does not exceed 2: "),
             (
                 change(-3, 7),
-                "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 points; ",
+                (
+                    "reaches across 2, neither shown nor excluded; 50 queries could detect 5.7 "
+                    "points; "
+                ),
             ),
             (
                 change(-9, -1, effective_n=5),
-                "5 independent ones, too few for a verdict; it takes 10; growth −5.0 points [−9.0, ",
+                (
+                    "5 independent ones, too few for a verdict; it takes 10; growth −5.0 points "
+                    "[−9.0, "
+                ),
             ),
             (
                 change(NAN, NAN, old=NAN),
@@ -224,10 +237,10 @@ class TestGrowth:
             (change(NAN, NAN), "is undefined: the new Relative Δ is, or its random band"),
         ],
     )
-    def test_reasons(self, given: Change, reason: str) -> None:
-        found = check_growth(given, 2)
-        assert reason in limit_reason(found)
-        assert (found.outcome == "inconclusive") is (
+    def test_reasons(self, growth: Change, reason: str) -> None:
+        check = check_growth(growth, 2)
+        assert reason in limit_reason(check)
+        assert (check.outcome == "inconclusive") is (
             "above" not in reason and "exceed" not in reason
         )
 
@@ -243,15 +256,15 @@ def test_the_worst_check_counts_tilted_before_inconclusive_before_within_before_
     assert row_reason(both) == f"{limit_reason(checks[0])}; {limit_reason(checks[0])}"
 
 
-LEVEL = one(np.tile([0.5, 0.6], 30), np.tile([0.6, 0.5], 30))
-HUMAN = one(np.tile([0.9, 0.8], 30), np.tile([0.5, 0.6], 30))
-UNSURE = one(np.tile([1, 0, 0.2], 20), np.tile([0, 1, 0], 20))
-NOTHING = one(np.zeros(60), np.zeros(60))
+LEVEL = two_group_audit(np.tile([0.5, 0.6], 30), np.tile([0.6, 0.5], 30))
+HUMAN = two_group_audit(np.tile([0.9, 0.8], 30), np.tile([0.5, 0.6], 30))
+UNSURE = two_group_audit(np.tile([1, 0, 0.2], 20), np.tile([0, 1, 0], 20))
+NOTHING = two_group_audit(np.zeros(60), np.zeros(60))
 
 
 def banded(audit: Audit, level: float) -> Audit:
     """The same values of groups that are not twins, level at some other value."""
-    return one(audit.values[0, 0, 1], audit.values[0, 0, 2], null=np.full(500, level))
+    return two_group_audit(audit.values[0, 0, 1], audit.values[0, 0, 2], null=np.full(500, level))
 
 
 class TestExitCodes:
@@ -274,15 +287,15 @@ class TestExitCodes:
         assert outcome(audit, **options) == expected
 
     def test_the_worst_run_and_measure_count(self) -> None:
-        found = clear(("people", "machines", "nobody"))
-        assert outcome(found, runs=["nobody"], max_tilt=70) == ("level", 0)
-        assert outcome(found, runs=["nobody"], max_tilt=15) == ("inconclusive", 3)
-        assert outcome(found, runs=["nobody", "machines"]) == outcome(found) == ("tilted", 1)
+        audit = clear(("people", "machines", "nobody"))
+        assert outcome(audit, runs=["nobody"], max_tilt=70) == ("level", 0)
+        assert outcome(audit, runs=["nobody"], max_tilt=15) == ("inconclusive", 3)
+        assert outcome(audit, runs=["nobody", "machines"]) == outcome(audit) == ("tilted", 1)
         values = np.stack([LEVEL.values[0, 0], UNSURE.values[0, 0], HUMAN.values[0, 0]])[None]
-        found = audit_of(values, measures=("P@1", "RR", "AP"))
-        assert outcome(found) == ("level", 0)  # the primary measure alone
-        assert outcome(found, measures=["P@1", "RR"]) == ("inconclusive", 3)
-        assert outcome(found, measures=["RR", "AP", "P@1"]) == ("tilted", 1)
+        audit = audit_of(values, measures=("P@1", "RR", "AP"))
+        assert outcome(audit) == ("level", 0)  # the primary measure alone
+        assert outcome(audit, measures=["P@1", "RR"]) == ("inconclusive", 3)
+        assert outcome(audit, measures=["RR", "AP", "P@1"]) == ("tilted", 1)
 
 
 class TestRows:
@@ -292,14 +305,14 @@ class TestRows:
     def rows(self, **options: Any) -> list[tuple[str, ...]]:
         return [(r.run, r.measure, r.a, r.b) for r in gate(self.AUDIT, **options).rows]
 
-    def test_every_run_and_pair_on_the_primary_measure_or_the_named_ones_and_growth_belongs_to_its_row(
+    def test_every_run_and_pair_has_a_row_with_its_growth(
         self,
     ) -> None:
         assert self.rows() == [
             (run, "RR", *pair) for run in "xy" for pair in (("a", "b"), ("a", "c"), ("b", "c"))
         ]
-        found = self.rows(measures=["P@1", "RR"], runs=["y"], pairs=[("c", "a")])
-        assert found == [("y", "P@1", "c", "a"), ("y", "RR", "c", "a")]
+        rows = self.rows(measures=["P@1", "RR"], runs=["y"], pairs=[("c", "a")])
+        assert rows == [("y", "P@1", "c", "a"), ("y", "RR", "c", "a")]
         old = audit_of(self.VALUES[::-1], runs="yx", measures=("RR", "P@1"), groups=("a", "b", "c"))
         same = gate(self.AUDIT, baseline=old, measures=["P@1", "RR"], resamples=200)
         assert [c.name for r in same.rows for c in r.checks] == ["growth"] * 12
@@ -321,15 +334,15 @@ class TestRows:
     def test_the_limit_is_fifteen_points(
         self, options: dict[str, Any], limit: float | None, names: list[str]
     ) -> None:
-        found = gate(LEVEL, resamples=200, **options)
-        assert found.spec["max_tilt"] == limit
-        assert [c.name for c in found.rows[0].checks] == names
+        gate_result = gate(LEVEL, resamples=200, **options)
+        assert gate_result.spec["max_tilt"] == limit
+        assert [c.name for c in gate_result.rows[0].checks] == names
 
 
 TWO = audit_of(np.ones((2, 2, 3, 6)), runs=("bm25", "dense"), measures=("RR", "P@1"))
 
 
-def other(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **options: Any) -> Audit:
+def baseline(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **options: Any) -> Audit:
     """A baseline that holds less than the audit of two runs."""
     return audit_of(
         np.ones((len(runs), 1, 3, queries)), **{"runs": runs, "measures": ["RR"], **options}
@@ -345,7 +358,11 @@ def other(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **options
         ({"pairs": [("human", "gpt")]}, "unknown pair of groups 'human,gpt'"),
         (
             {"max_tilt": -1},
-            "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1",
+            (
+                "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; "
+                "got "
+                "-1"
+            ),
         ),
         (
             {"max_tilt": 200},
@@ -359,17 +376,17 @@ def other(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **options
         ),
         ({"inconclusive": "maybe"}, "unknown policy for inconclusive 'maybe' (valid: fail, pass)"),
         (
-            {"baseline": other(5)},
+            {"baseline": baseline(5)},
             "the audits are over different queries: 1 query only in the new one ('q5'); that is 1 "
             "of 6 (16.7 %), more than --max-left-out 10; make both with the same judgments",
         ),
         ({"max_left_out": 20}, "--max-left-out needs a baseline: --baseline OLD.json"),
         (
-            {"baseline": other(runs=("bm25", "tfidf"))},
+            {"baseline": baseline(runs=("bm25", "tfidf"))},
             "the growth of dense RR human,llm is not known: the baseline la",
         ),
         (
-            {"baseline": other(), "measures": ["RR", "P@1"]},
+            {"baseline": baseline(), "measures": ["RR", "P@1"]},
             "the growth of bm25 P@1 human,llm is not known: the basel",
         ),
     ],
@@ -379,23 +396,25 @@ def test_what_cannot_be_judged_is_refused(options: dict[str, Any], message: str)
         gate(TWO, **options)
 
 
-def test_a_baseline_may_hold_more_and_an_audit_without_groups_is_refused() -> None:
-    found = gate(TWO, baseline=TWO, runs=["dense"], measures=["P@1"], resamples=200)
-    assert [(r.run, r.measure, r.outcome) for r in found.rows] == [
+def test_larger_baseline_passes_and_audit_without_groups_is_refused() -> None:
+    gate_result = gate(TWO, baseline=TWO, runs=["dense"], measures=["P@1"], resamples=200)
+    assert [(r.run, r.measure, r.outcome) for r in gate_result.rows] == [
         ("dense", "P@1", "inconclusive")
     ]  # of few queries
-    assert not [n for n in note_sentences(found.notes) if "left out" in n or "each growth" in n]
+    assert not [
+        n for n in note_sentences(gate_result.notes) if "left out" in n or "each growth" in n
+    ]
     with refused("nothing to gate: this audit compares no groups; audit with --by COLUMN"):
         gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
 
 
 def test_growth_is_of_the_queries_that_both_audits_hold() -> None:
     """Of 20 queries the baseline lacks the first, by which alone the new audit's tilt differs."""
-    new = one([1.0, *np.tile(0.5, 19)], [0.0, *np.tile(0.5, 19)])
-    old = one(np.tile(0.5, 19), np.tile(0.5, 19), queries=new.queries[1:])
-    found = gate(new, baseline=old, resamples=200)
-    (check,) = found.rows[0].checks
-    assert (found.outcome, check.value, check.queries, found.rows[0].queries) == (
+    new = two_group_audit([1.0, *np.tile(0.5, 19)], [0.0, *np.tile(0.5, 19)])
+    old = two_group_audit(np.tile(0.5, 19), np.tile(0.5, 19), queries=new.queries[1:])
+    gate_result = gate(new, baseline=old, resamples=200)
+    (check,) = gate_result.rows[0].checks
+    assert (gate_result.outcome, check.value, check.queries, gate_result.rows[0].queries) == (
         "level",
         0,
         19,
@@ -405,19 +424,23 @@ def test_growth_is_of_the_queries_that_both_audits_hold() -> None:
         check
     )
     assert (
-        note_sentences(found.notes)[0]
+        note_sentences(gate_result.notes)[0]
         == "left out: 1 of 20 queries (5.0 %): 1 query only in the new audit ('q0')"
     )
-    assert any("only 19 queries compare the groups" in note for note in note_sentences(found.notes))
+    assert any(
+        "only 19 queries compare the groups" in note for note in note_sentences(gate_result.notes)
+    )
     with refused("the audits are over different queries: …"):
         gate(new, baseline=old, max_left_out=4.9)
 
 
 def test_noise_is_not_called_a_regression() -> None:
-    """Two hundred null comparisons by 95 % intervals: five would lie above 0 by chance, 18 are too many."""
+    """Two hundred null comparisons by 95 % intervals: five would lie above 0 by chance, 18 are too
+    many.
+    """
     rng = np.random.default_rng(77)
-    found = [gate(noisy(rng), baseline=noisy(rng), resamples=499) for _ in range(200)]
-    assert sum(f.exit_code == 1 for f in found) <= 18
+    decisions = [gate(noisy(rng), baseline=noisy(rng), resamples=499) for _ in range(200)]
+    assert sum(f.exit_code == 1 for f in decisions) <= 18
 
 
 QUESTIONS = ["Share@1", "NDSR@2", "HeadToHead", "RankGap(pairs=all)", "ExposureRatio", "NDKL@2"]
@@ -427,7 +450,7 @@ def answered(order: tuple[str, str], queries: int = 40) -> Audit:
     collection = twins(queries)
     run = ordered(collection, [order] * queries, "engine")
     plain = Collection(collection.docs, collection.queries, collection.qrels.clear())
-    return made(plain, run, QUESTIONS, primary="Share@1", resamples=300)
+    return run_audit(plain, run, QUESTIONS, primary="Share@1", resamples=300)
 
 
 class TestAnyQuestion:
@@ -448,11 +471,13 @@ class TestAnyQuestion:
     def test_is_held_against_its_own_unit(
         self, question: str | None, limit: Any, expected: str, value: float
     ) -> None:
-        found = gate(self.HUMAN, measures=None if question is None else [question], max_tilt=limit)
-        (check,) = found.rows[0].checks
+        gate_result = gate(
+            self.HUMAN, measures=None if question is None else [question], max_tilt=limit
+        )
+        (check,) = gate_result.rows[0].checks
         assert (check.outcome, check.value) == (expected, pytest.approx(value, abs=0.05))
 
-    def test_all_groups_at_once_are_held_against_random_lists_and_growth_query_by_query(
+    def test_all_groups_are_compared_with_random_lists_and_growth_by_query(
         self,
     ) -> None:
         (row,) = gate(self.HUMAN, measures=["NDKL@2"], max_tilt="2 NDKL").rows
@@ -539,34 +564,34 @@ def collection(queries: int = 600) -> Collection:
     return Collection(docs, pl.DataFrame({"id": names, "text": "?"}), judgments)
 
 
-def test_a_strong_tilt_ends_the_audit_early_and_a_level_ranker_is_shown_or_not_decided(
+def test_strong_tilt_ends_early_and_level_ranker_may_stay_undecided(
     tmp_path: Path,
 ) -> None:
-    found = sequential_audit(collection(), Noisy(2.0), 10)
-    assert found.decision == "tilted"
-    assert found.looks[-1].low > 0
-    assert found.sent == found.answered == len(found.looks) * BATCH < 100
-    assert found.looks[-1].documents == 20 * found.sent  # the first ten and ten of those below
+    result = sequential_audit(collection(), Noisy(2.0), 10)
+    assert result.decision == "tilted"
+    assert result.looks[-1].low > 0
+    assert result.sent == result.answered == len(result.looks) * BATCH < 100
+    assert result.looks[-1].documents == 20 * result.sent  # the first ten and ten of those below
     turned = sequential_audit(collection(), Noisy(-2.0), 10)
     assert "favours b" in decision_sentence(turned)
-    assert SequentialAudit.load(found.save(tmp_path / "s.json")).looks == found.looks
-    found = sequential_audit(collection(), Noisy(), 10)
-    assert found.decision == "level"
-    assert -0.1 <= found.looks[-1].low <= 0 <= found.looks[-1].high <= 0.1
-    assert found.sent < 600
-    found = sequential_audit(collection(), Noisy(), 1, max_queries=40)
-    assert (found.decision, found.sent, found.of) == ("inconclusive", 40, 600)
-    assert [look.queries for look in found.looks] == [16, 32, 40]
-    assert found.looks[-1].documents == 800
-    whole = sequential_audit(
+    assert SequentialAudit.load(result.save(tmp_path / "s.json")).looks == result.looks
+    result = sequential_audit(collection(), Noisy(), 10)
+    assert result.decision == "level"
+    assert -0.1 <= result.looks[-1].low <= 0 <= result.looks[-1].high <= 0.1
+    assert result.sent < 600
+    result = sequential_audit(collection(), Noisy(), 1, max_queries=40)
+    assert (result.decision, result.sent, result.of) == ("inconclusive", 40, 600)
+    assert [look.queries for look in result.looks] == [16, 32, 40]
+    assert result.looks[-1].documents == 800
+    uninterrupted = sequential_audit(
         collection(200), Noisy(2.0), 10, "Share@40"
     )  # of 40 documents it is 0 whatever the ranker does
-    assert whole.decision == "inconclusive"
+    assert uninterrupted.decision == "inconclusive"
 
 
 def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
-    found = sequential_audit(collection(), Noisy(silent=0.5), 1, max_queries=64)
-    silent = 64 - found.looks[-1].queries
+    result = sequential_audit(collection(), Noisy(silent=0.5), 1, max_queries=64)
+    silent = 64 - result.looks[-1].queries
     assert 15 < silent < 50
     with refused("Share@10 is undefined: no list of 32 queries holds both groups"):
         sequential_audit(collection(), Noisy(silent=1.0), 10, max_queries=32)
@@ -591,7 +616,9 @@ def test_what_decides() -> None:
 
 @dataclass(frozen=True)
 class Recurring(Ranker):
-    """The same documents for every query: each has a quality of its own, and a score for each query beside it."""
+    """The same documents for every query: each has a quality of its own, and a score for each query
+    beside it.
+    """
 
     world: int
 
@@ -619,7 +646,9 @@ class Recurring(Ranker):
 
 @pytest.mark.parametrize("twins", [False, True])
 def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
-    """A coin tosses the labels of 60 documents or origins: queries alone would name a side in most such worlds."""
+    """A coin tosses the labels of 60 documents or origins: queries alone would name a side in most
+    such worlds.
+    """
     plain, decisions, alone, text = collection(192), [], 0, ""
     for world in range(8):
         coin = np.random.default_rng([world, 1]).integers(0, 2, 60)
@@ -629,11 +658,11 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
             {"id": [str(row) for row in range(len(names))], "source": names, "origin": origins}
         )
         tossed = Collection(docs.with_columns(text=pl.lit("")), plain.queries, plain.qrels)
-        found = sequential_audit(tossed, Recurring(world), 3)
-        decisions.append(found.decision)
-        alone += any(look.query_low > 0 or look.query_high < 0 for look in found.looks)
-        assert found.looks[-1].documents <= 60
-        text += ": ".join((decision_sentence(found), query_count_sentence(found)))
+        result = sequential_audit(tossed, Recurring(world), 3)
+        decisions.append(result.decision)
+        alone += any(look.query_low > 0 or look.query_high < 0 for look in result.looks)
+        assert result.looks[-1].documents <= 60
+        text += ": ".join((decision_sentence(result), query_count_sentence(result)))
     assert "tilted" not in decisions
     assert alone >= 4
     noun = "origins" if twins else "documents"

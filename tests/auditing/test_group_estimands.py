@@ -1,4 +1,6 @@
-"""Estimands of groups inside an audit: bands, calibration, several groups a document, labels that are missing."""
+"""Estimands of groups inside an audit: bands, calibration, several groups a document, labels that
+are missing.
+"""
 
 import itertools
 import json
@@ -45,10 +47,12 @@ def listed(
     texts: list[str] | None = None,
     relevant: int = 2,
 ) -> tuple[Collection, Run]:
-    """Lists of documents, each written as a letter whose label is looked up; the first few of each are relevant."""
+    """Lists of documents, each written as a letter whose label is looked up; the first few of each
+    are relevant.
+    """
     docs, rows, judged = [], [], []
-    for q, one in enumerate(lists):
-        for rank, letter in enumerate(one):
+    for q, letters in enumerate(lists):
+        for rank, letter in enumerate(letters):
             name = f"{q}-{rank}"
             docs.append(
                 {"id": name, "text": "", "source": "s", "origin": name, "kind": labels[letter]}
@@ -64,7 +68,7 @@ def listed(
     )
 
 
-def asked(
+def card_of(
     collection: Collection, run: Run, *measures: str, by: str = "source", **options: Any
 ) -> tuple[Effect, ...]:
     return rt.audit(collection, run, list(measures), by=by, **{**QUICK, **options}).card
@@ -74,14 +78,16 @@ LETTERS: dict[str, str | None] = {"a": "a", "b": "b", "c": "c", "-": None, "x": 
 
 
 class TestCalibration:
-    def test_copies_are_level_and_attention_to_one_group_lies_outside_the_band_and_favours_nobody(
+    def test_copies_are_level_and_attention_to_one_group_favours_nobody(
         self,
     ) -> None:
-        """Shuffled lists scatter far more than twins can: held against these, copies were favoured."""
+        """Shuffled lists scatter far more than twins can: held against these, copies were
+        favoured.
+        """
         mixed = sampled(rt.bundled(), pairs=40, queries=40, seed=0)
         for scheme in SCHEMES[:2]:
             copies = with_synthetic_twins(mixed, scheme, seed=0)
-            for effect in asked(copies, rt.ranker("bm25@30").rank(copies), *SIDED):
+            for effect in card_of(copies, rt.ranker("bm25@30").rank(copies), *SIDED):
                 assert (
                     effect.value
                     == effect.low
@@ -91,21 +97,21 @@ class TestCalibration:
                 )
                 assert (effect.p, effect.leans, effect.null_position) == (1, "", "inside")
         collection, run = listed(["aaaaabbbbb"] * 12, LETTERS, relevant=10)
-        for one in asked(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
+        for card_effect in card_of(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
             assert (
-                one.null_position
-                == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
+                card_effect.null_position
+                == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[card_effect.estimand.name]
             )
-            assert one.significant
-            assert 0 < one.null_low < 1  # of EE-L, too, which has no upper bound
-            assert not one.favours
-            assert "farther from" in basis_words(one.estimand, one)
+            assert card_effect.significant
+            assert 0 < card_effect.null_low < 1  # of EE-L, too, which has no upper bound
+            assert not card_effect.favours
+            assert "farther from" in basis_words(card_effect.estimand, card_effect)
 
 
 class TestLabels:
-    def test_a_document_of_several_groups_is_of_neither_where_two_are_compared(self) -> None:
+    def test_document_of_several_groups_is_of_neither_compared(self) -> None:
         collection, run = listed(["axbab"] * 3, LETTERS)
-        share, awrf = asked(
+        share, awrf = card_of(
             collection, run, "Share@2", "AWRF(target=a:1;b:1)@2", by="kind", pairs=[("a", "b")]
         )
         assert share.value == pytest.approx(1 - 2 / 4)
@@ -119,35 +125,35 @@ class TestLabels:
         assert "3 results of several groups, an equal part in each" in basis_words(
             awrf.estimand, awrf
         )
-        found = rt.audit(collection, run, "Share@2", by="kind", **QUICK)
-        assert [n.split(":")[0] for n in note_sentences(found.notes) if "several" in n] == [
+        result = rt.audit(collection, run, "Share@2", by="kind", **QUICK)
+        assert [n.split(":")[0] for n in note_sentences(result.notes) if "several" in n] == [
             "3 documents name several groups of kind"
         ]
-        assert found.groups == ("all", "a", "b")
+        assert result.groups == ("all", "a", "b")
 
     def test_beside_the_rest_it_is_of_the_protected_group(self) -> None:
         collection, run = listed(["xcab"] * 3, LETTERS)
-        (effect,) = asked(collection, run, "Share@1", by="kind", pairs=[("a", "rest")])
+        (effect,) = card_of(collection, run, "Share@1", by="kind", pairs=[("a", "rest")])
         assert (effect.a, effect.b, effect.value) == ("a", "rest", 1 - 2 / 4)
-        (other,) = asked(collection, run, "Share@1", by="kind", pairs=[("b", "rest")])
-        assert other.value == 1 - 2 / 4
-        (neither,) = asked(collection, run, "Share@1", by="kind", pairs=[("c", "rest")])
+        (only_effect,) = card_of(collection, run, "Share@1", by="kind", pairs=[("b", "rest")])
+        assert only_effect.value == 1 - 2 / 4
+        (neither,) = card_of(collection, run, "Share@1", by="kind", pairs=[("c", "rest")])
         assert neither.value == 0 - 1 / 4
 
     def test_unlabelled_documents_are_counted_and_left_out_or_a_class(self) -> None:
         collection, run = listed(["a-b-" * 5] * 8, LETTERS, relevant=20)
         awrf = ("AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4")
-        out, own = asked(collection, run, *awrf, by="kind")
+        out, within = card_of(collection, run, *awrf, by="kind")
         assert (out.details["unlabelled"], out.details["several"]) == (80, 0)
         assert "80 of 160 results without a label, left out" in basis_words(out.estimand, out)
         assert "80 of 160 results without a label, a class of their own" in basis_words(
-            own.estimand, own
+            within.estimand, within
         )
-        assert out.value != own.value
-        found = rt.audit(collection, run, "nDCG@3", by="kind", **QUICK)
-        assert "80 documents without kind, in no group" in note_sentences(found.notes)
+        assert out.value != within.value
+        result = rt.audit(collection, run, "nDCG@3", by="kind", **QUICK)
+        assert "80 documents without kind, in no group" in note_sentences(result.notes)
 
-    def test_a_judgment_of_a_document_that_is_not_there_is_of_no_stratum(self) -> None:
+    def test_judgment_of_missing_document_is_of_no_stratum(self) -> None:
         collection, _ = listed(["abab"] * 2, LETTERS)
         strange = pl.DataFrame(
             {"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=collection.qrels.schema
@@ -161,7 +167,7 @@ class TestLabels:
 
     def test_a_group_of_one_is_answered_with_a_wide_band(self) -> None:
         collection, run = listed(["abbbbbbbbb"] + ["bbbbbbbbbb"] * 7, LETTERS)
-        ratio, awrf = asked(collection, run, "ExposureRatio", "AWRF@5", by="kind")
+        ratio, awrf = card_of(collection, run, "ExposureRatio", "AWRF@5", by="kind")
         assert (ratio.queries, ratio.excluded) == (1, 7)
         assert ratio.null_high - ratio.null_low > 1
         assert ratio.verdict() == "inconclusive"
@@ -170,13 +176,13 @@ class TestLabels:
 
 def test_queries_of_one_text_are_rankings_of_one_query() -> None:
     collection, run = listed(["ab" * 3, "ba" * 3, "ab" * 3], LETTERS, texts=["x", "x", "y"])
-    (effect,) = asked(collection, run, "EEL@1", by="kind")
+    (effect,) = card_of(collection, run, "EEL@1", by="kind")
     assert (effect.queries, effect.details["rankings"]) == (2, 1.5)
     assert "1.5 rankings each" in basis_words(effect.estimand, effect)
 
 
 @pytest.mark.parametrize(
-    ("measures", "options", "said"),
+    ("measures", "options", "message"),
     [
         (["AWRF(target=a:1)@5"], {}, "the target of AWRF(target=a:1)@5 has no share for group 'b'"),
         (
@@ -194,10 +200,10 @@ def test_queries_of_one_text_are_rankings_of_one_query() -> None:
     ],
 )
 def test_what_the_groups_do_not_allow_is_refused(
-    measures: list[str], options: dict[str, Any], said: str
+    measures: list[str], options: dict[str, Any], message: str
 ) -> None:
     collection, run = listed(["abc"], LETTERS)
-    with refused(said):
+    with refused(message):
         rt.audit(collection, run, measures, **{"by": "kind", **QUICK, **options})
 
 
@@ -206,12 +212,12 @@ def test_without_judgments_what_needs_them_is_refused(text: str) -> None:
     collection, run = listed(["ab"], LETTERS, relevant=0)
     why = "needs judgments: it asks which documents are relevant, and there are none (--qrels FILE)"
     with refused(f"{text} {why}"):
-        asked(collection, run, text, by="kind")
-    assert asked(collection, run, "NDKL", "AWRF(target=population)@5", by="kind")
+        card_of(collection, run, text, by="kind")
+    assert card_of(collection, run, "NDKL", "AWRF(target=population)@5", by="kind")
 
 
-@pytest.mark.parametrize("made", ["ranks", "1/rank", "n − rank", "rounded", "read"])
-def test_softmax_exposure_of_an_order_is_refused(made: str) -> None:
+@pytest.mark.parametrize("measure_text", ["ranks", "1/rank", "n − rank", "rounded", "read"])
+def test_softmax_exposure_of_an_order_is_refused(measure_text: str) -> None:
     collection, run = listed(["abab", "babab"], LETTERS)
     rank = np.concatenate([np.arange(1, 5), np.arange(1, 6)]).astype(float)
     scores = {
@@ -220,41 +226,43 @@ def test_softmax_exposure_of_an_order_is_refused(made: str) -> None:
         "n − rank": 100 - rank,
         "rounded": (1 / rank).round(4),
     }
-    spec = {"ranker": "r", "score_order": "rank"} if made == "read" else {"ranker": "r"}
-    ordered = Run(run.queries, run.offsets, run.docs, scores.get(made, run.scores), run.ids, spec)
+    spec = {"ranker": "r", "score_order": "rank"} if measure_text == "read" else {"ranker": "r"}
+    ordered = Run(
+        run.queries, run.offsets, run.docs, scores.get(measure_text, run.scores), run.ids, spec
+    )
     text = "ExposureRatio(exposure=softmax)@2"
     with refused(f"{text} needs scores, and r gives only an order; choose a measure of ranks"):
-        asked(collection, ordered, text, by="kind")
-    assert asked(collection, run, text, by="kind")
+        card_of(collection, ordered, text, by="kind")
+    assert card_of(collection, run, text, by="kind")
 
 
 def test_what_speaks_of_all_groups_stands_once_on_the_first_card(tmp_path: Path) -> None:
     collection, run = listed(["abcab", "cabba", "bacab"] * 3, LETTERS)
     measures = ["Share@2", "AWRF@3", "NDSR@3", "NDSR@1"]  # of which the card asks one anyhow
-    found = rt.audit(collection, run, measures, by="kind", card=True, depth=3, **QUICK)
-    assert [(e.a, e.b) for e in found.card if e.name == "AWRF@3"] == [("all", "all")]
-    assert [[e.name for e in found.card_of("r", "a", b)].count("AWRF@3") for b in "bc"] == [
+    result = rt.audit(collection, run, measures, by="kind", card=True, depth=3, **QUICK)
+    assert [(e.a, e.b) for e in result.card if e.name == "AWRF@3"] == [("all", "all")]
+    assert [[e.name for e in result.card_of("r", "a", b)].count("AWRF@3") for b in "bc"] == [
         1,
         0,
     ]
-    names = [e.name for e in found.card_of("r", "a", "b")]
+    names = [e.name for e in result.card_of("r", "a", "b")]
     assert len(names) == len(set(names))
     assert {"ΔNDSR@1", "ΔNDSR@3"} <= set(names)
-    assert Audit.load(found.save(tmp_path / "audit.json")) == found
+    assert Audit.load(result.save(tmp_path / "audit.json")) == result
 
 
 def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     collection, run = listed(["aaabbb"] * 12, LETTERS, relevant=6)
-    found = rt.audit(collection, run, ["AWRF@3"], by="kind", **QUICK)
-    assert found.judged_pairs == (("a", "b"),)
-    assert found.pairs == (("a", "b"),)
-    verdict = found.verdict("r")
+    result = rt.audit(collection, run, ["AWRF@3"], by="kind", **QUICK)
+    assert result.judged_pairs == (("a", "b"),)
+    assert result.pairs == (("a", "b"),)
+    verdict = result.verdict("r")
     assert (verdict.kind, verdict.side) == ("outside", None)
     assert verdict.sentence.startswith("r: farther from the target than random rankings: AWRF@3 .")
-    assert "AWRF@3 speaks of all groups at once and favours none." in table(found)
+    assert "AWRF@3 speaks of all groups at once and favours none." in table(result)
     collection, run = listed(["aaabbb"] * 4, LETTERS, texts=["x"] * 4, relevant=6)
-    found = rt.audit(collection, run, ["NDKL"], by="kind", **QUICK)
-    (effect,) = found.card
+    result = rt.audit(collection, run, ["NDKL"], by="kind", **QUICK)
+    (effect,) = result.card
     assert (effect.null_position, effect.significant) == (
         "above",
         False,
@@ -262,8 +270,9 @@ def test_all_groups_at_once_can_be_all_that_is_asked() -> None:
     assert basis_words(effect.estimand, effect).endswith(
         "above the random band, but not significantly so after correction"
     )
-    assert found.verdict("r").sentence.startswith(
-        "r: inconclusive: these queries and documents count as 1 independent one, too few for a verdict; it takes 10: "
+    assert result.verdict("r").sentence.startswith(
+        "r: inconclusive: these queries and documents count as 1 independent one, too few for a "
+        "verdict; it takes 10: "
         "NDKL "
     )
 
@@ -311,31 +320,33 @@ def test_an_estimand_of_another_package_prints_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collection = toy()
-    found = rt.audit(collection, one_of_three(), ["nDCG@3", "FirstRank"], **QUICK)
-    (effect,) = found.card
+    result = rt.audit(collection, one_of_three(), ["nDCG@3", "FirstRank"], **QUICK)
+    (effect,) = result.card
     assert (effect.estimand, round(effect.value, 3), effect.queries) == (MINE, 0.333, 3)
-    assert Audit.load(found.save(tmp_path / "audit.json")) == found
-    assert json.loads(found.to_json())["card"][0]["estimand"] == "FirstRank"
+    assert Audit.load(result.save(tmp_path / "audit.json")) == result
+    assert json.loads(result.to_json())["card"][0]["estimand"] == "FirstRank"
     for form in ("table", "markdown", "latex", "csv"):
-        assert "FirstRank" in table(found, format=form), form
-    page = rt.report(found, tmp_path / "page.html", collection=collection).read_text()
+        assert "FirstRank" in table(result, format=form), form
+    page = rt.report(result, tmp_path / "page.html", collection=collection).read_text()
     assert "who stands first?" in page
-    path = found.save(tmp_path / "audit.json")
+    path = result.save(tmp_path / "audit.json")
     monkeypatch.setattr(metadata, "entry_points", lambda group: [])
     base.estimands.cache_clear()
     with pytest.raises(rt.DataError, match="unknown measure 'FirstRank'"):
         Audit.load(path)
 
 
-def test_a_ratio_stays_as_it_is_whichever_group_is_asked_for_first() -> None:
+def test_ratio_does_not_depend_on_the_first_group() -> None:
     collection, run = listed(["abbabaabab", "babaabbaab", "aabbbababa"], LETTERS)
-    found = rt.audit(collection, run, ["ExposureRatio"], by="kind", pairs=[("a", "b")], **QUICK)
-    assert found.card_of("r", "b", "a") == [*found.card]
+    result = rt.audit(collection, run, ["ExposureRatio"], by="kind", pairs=[("a", "b")], **QUICK)
+    assert result.card_of("r", "b", "a") == [*result.card]
 
 
 class TestRandomLists:
     def lists(self, letters: list[str]) -> tuple[GroupLists, np.ndarray]:
-        """Lists in which a document has one name and so one letter, and the number of each entry's document."""
+        """Lists in which a document has one name and so one letter, and the number of each entry's
+        document.
+        """
         collection, run = listed(letters, LETTERS)
         groups = grouping(collection, "kind")
         aligned = JudgedRun.from_run(run, collection, Judgments.from_collection(collection, groups))
@@ -348,17 +359,19 @@ class TestRandomLists:
             pairs, drawn_pairs = (
                 sorted(
                     zip(
-                        some.kind[start:end].tolist(),
-                        some.relevant[start:end].tolist(),
+                        lists_of_run.kind[start:end].tolist(),
+                        lists_of_run.relevant[start:end].tolist(),
                         strict=True,
                     )
                 )
-                for some in (lists, drawn)
+                for lists_of_run in (lists, drawn)
             )
             assert drawn_pairs == pairs
 
     def test_a_document_is_of_one_kind_in_equal_lists(self) -> None:
-        """Three lists of the same six documents, whose kinds are drawn together: alike in all, and by chance."""
+        """Three lists of the same six documents, whose kinds are drawn together: alike in all, and
+        by chance.
+        """
         lists, _ = self.lists(["aaabbb"] * 3)
         document = np.tile(np.arange(6), 3)
         rng = np.random.default_rng(0)
@@ -368,7 +381,9 @@ class TestRandomLists:
         assert shares == pytest.approx(np.full(6, 0.5), abs=0.1)
 
     def test_lists_that_share_documents_scatter_further(self) -> None:
-        """Twelve lists of the same documents in one order say what one list says; of others, what twelve say."""
+        """Twelve lists of the same documents in one order say what one list says; of others, what
+        twelve say.
+        """
         bands = []
         for letters in (["aaabbb"] * 12, ["aaabbb"] * 12):
             collection, run = listed(letters, LETTERS, relevant=6)

@@ -1,4 +1,6 @@
-"""Several groups: who stands apart from all others, who cannot be distinguished, and in which words."""
+"""Several groups: who stands apart from all others, who cannot be distinguished, and in which
+words.
+"""
 
 import json
 import re
@@ -13,10 +15,11 @@ from hypothesis import strategies as st
 from ranktilt.auditing.answer.group_standings import group_displays
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.group_standings import display_sentence
 from ranktilt.reporting.views import view
-from tests.auditing.arrays import audit_of, one
+from tests.auditing.arrays import audit_of, two_group_audit
 
 
 def audit_of_groups(means: dict[str, float], noise: float = 0.05, queries: int = 60) -> Audit:
@@ -29,17 +32,15 @@ def audit_of_groups(means: dict[str, float], noise: float = 0.05, queries: int =
 CASES = {
     "one above": (
         {"b": 0.4, "a": 0.7, "c": 0.4, "d": 0.4},
-        "run: a stands apart from all others, favoured over each; [bcd], [bcd] and [bcd] cannot be "
-        "distinguished",
+        "run: a is favoured over all others; [bcd], [bcd] and [bcd] cannot be distinguished",
     ),
     "one below": (
         {"a": 0.6, "b": 0.6, "z": 0.2},
-        "run: z stands apart from all others, each favoured over it; [ab] and [ab] cannot be "
-        "distinguished",
+        "run: all others are favoured over z; [ab] and [ab] cannot be distinguished",
     ),
     "one between": (
         {"a": 0.7, "b": 0.7, "m": 0.5, "y": 0.3, "z": 0.3},
-        "run: m stands apart from all others, favoured over 2 and less than 2; [ab] and [ab] cannot "
+        "run: m is favoured over 2 others, 2 over it; [ab] and [ab] cannot "
         "be distinguished; nor can [yz] and [yz]",
     ),
     "all apart": (
@@ -89,7 +90,7 @@ def test_ten_groups_are_summed_up_before_their_pairs() -> None:
     audit = audit_of_groups(means, noise=0.02)
     assert len(audit.judged_pairs) == 45
     sentences = [line.text for line in view(audit).sentences]
-    assert sentences[0].startswith("run: best stands apart from all others, favoured over each; ")
+    assert sentences[0].startswith("run: best is favoured over all others; ")
     assert len(sentences) == 46
     printed = table(audit, "markdown")
     assert "**Groups, the most favoured first**" in printed
@@ -99,10 +100,12 @@ def test_ten_groups_are_summed_up_before_their_pairs() -> None:
 
 
 def test_two_groups_and_chosen_pairs_have_no_letters() -> None:
-    assert group_displays(one(np.full(40, 0.5), np.full(40, 0.6))) == ()
+    assert group_displays(two_group_audit(np.full(40, 0.5), np.full(40, 0.6))) == ()
     audit = audit_of_groups({"a": 0.3, "b": 0.5, "c": 0.7})
-    some = replace(audit, tilts=tuple(tilt for tilt in audit.tilts if "a" in (tilt.a, tilt.b)))
-    assert group_displays(some) == ()
+    audit_of_a = replace(
+        audit, tilts=tuple(tilt for tilt in audit.tilts if "a" in (tilt.a, tilt.b))
+    )
+    assert group_displays(audit_of_a) == ()
 
 
 def test_file_holds_the_standings() -> None:
@@ -115,3 +118,36 @@ def test_file_holds_the_standings() -> None:
     ]
     # Relative Δ of .7 and .5 is 33.3, of .7 and .3 80.0: c leads by their mean.
     assert rows[0]["lead"] == pytest.approx((33.3 + 80.0) / 2, abs=3)
+
+
+def test_first_figure_draws_each_group_with_an_interval_and_letters() -> None:
+    means = {f"g{number}": 0.4 for number in range(9)} | {"best": 0.8}
+    (chart,) = view(audit_of_groups(means, noise=0.02)).hero_blocks
+    assert isinstance(chart, IntervalChart)
+    assert len(chart.rows) == 10
+    first = chart.rows[0]
+    (reading,) = first.readings
+    assert (first.label, reading is not None) == ("best", True)
+    assert reading is not None
+    assert reading.text.endswith(" a")
+    assert reading.tone == "first"
+    assert reading.mark.low < reading.mark.value < reading.mark.high
+
+
+def test_first_figure_of_many_groups_draws_both_ends() -> None:
+    means = {f"g{number:02}": 0.1 + 0.05 * number for number in range(14)}
+    (chart,) = view(audit_of_groups(means, noise=0.01)).hero_blocks
+    assert isinstance(chart, IntervalChart)
+    labels = [row.label for row in chart.rows]
+    assert labels == [f"g{number:02}" for number in (13, 12, 11, 10, 9, 4, 3, 2, 1, 0)]
+    assert "Drawn: the 5 most and least favoured of 14 groups." in chart.says
+
+
+def test_interval_of_a_lead_is_the_mean_of_the_intervals_of_its_pairs() -> None:
+    audit = audit_of_groups({"a": 0.7, "b": 0.5, "c": 0.3})
+    (display,) = group_displays(audit)
+    top = display.standings[0]
+    pairs = [tilt for tilt in audit.tilts if tilt.a == top.group]
+    assert len(pairs) == 2
+    assert top.low == pytest.approx(np.mean([tilt.low - tilt.neutral for tilt in pairs]))
+    assert top.high == pytest.approx(np.mean([tilt.high - tilt.neutral for tilt in pairs]))

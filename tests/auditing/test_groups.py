@@ -56,9 +56,9 @@ def versions(*rows: tuple[str, str, str]) -> Collection:
 def test_any_kind_of_label(
     column: str, labels: list[Any], names: tuple[str, ...], code: list[int]
 ) -> None:
-    found = grouping(documents(column, labels), column)
-    assert (found.names, found.code.tolist()) == (names, code)
-    assert found.unlabelled == code.count(-1)
+    groups = grouping(documents(column, labels), column)
+    assert (groups.names, groups.code.tolist()) == (names, code)
+    assert groups.unlabelled == code.count(-1)
 
 
 COLUMNS = "unknown column to group by"
@@ -181,14 +181,15 @@ def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
             choose_pairs(groups, pairs)
     many = grouping(documents("year", list(range(2000, 2013))), "year")
     with refused(
-        "year makes 13 groups, 78 pairs; all pairs are compared only up to 12 groups: numbers from 2000 to 2012: --by "
+        "year makes 13 groups, 78 pairs; all pairs are compared only up to 12 groups: numbers from "
+        "2000 to 2012: --by "
         "year:2 makes bins, --by year:2006. parts them there"
     ):
         choose_pairs(many, None)
     assert choose_pairs(many, [("2000", "2012")]) == (("2000", "2012"),)
 
 
-def test_twins_are_every_combination_of_versions_and_outside_a_pool_of_neither_source() -> None:
+def test_twins_are_all_combinations_of_versions_inside_the_pool() -> None:
     collection = versions(
         ("h1", "human", "h1"),
         ("x1", "llm", "h1"),
@@ -240,17 +241,17 @@ class TestBins:
             {"id": f"d{i}", "text": " ".join(["word"] * n), "title": "a long title"}
             for i, n in enumerate(words)
         ]
-        found = grouping(collection_of(docs, {"q": "x"}, {}), f"length:{len(names)}")
-        assert (found.by, found.names, found.code.tolist()) == ("length", names, code)
-        assert found.unlabelled == code.count(-1)
+        groups = grouping(collection_of(docs, {"q": "x"}, {}), f"length:{len(names)}")
+        assert (groups.by, groups.names, groups.code.tolist()) == ("length", names, code)
+        assert groups.unlabelled == code.count(-1)
 
-    def test_bins_of_numbers_stand_from_low_to_high_but_a_column_of_that_very_name_is_meant_first(
+    def test_bins_rise_but_a_column_of_that_name_comes_first(
         self,
     ) -> None:
-        found = grouping(documents("year", [2020, 1999, None, 900, 2001]), "year:4")
-        assert (found.by, found.names) == ("year", ("900", "1999", "2001", "2020"))
-        assert found.code.tolist() == [3, 1, -1, 0, 2]
-        assert found.unlabelled == 1
+        groups = grouping(documents("year", [2020, 1999, None, 900, 2001]), "year:4")
+        assert (groups.by, groups.names) == ("year", ("900", "1999", "2001", "2020"))
+        assert groups.code.tolist() == [3, 1, -1, 0, 2]
+        assert groups.unlabelled == 1
         assert grouping(documents("size:2", ["s", "m"]), "size:2").names == ("m", "s")
         assert grouping(documents("length", [30, 10]), "length:2").names == ("10", "30")
         assert grouping(documents("a:b", [30, 10]), "a:b:2").names == ("10", "30")
@@ -274,17 +275,19 @@ class TestBins:
         docs = [{"id": f"d{i}", "text": "t", "x": value} for i, value in enumerate([*values, 99])]
         collection = collection_of(docs, {"q": "x"}, {})
         try:
-            found = grouping(collection, f"x:{bins}")
+            groups = grouping(collection, f"x:{bins}")
         except UserError:
             return
         placed = sorted(
-            (v, g) for v, g in zip([*values, 99], found.code.tolist(), strict=True) if v is not None
+            (v, g)
+            for v, g in zip([*values, 99], groups.code.tolist(), strict=True)
+            if v is not None
         )
         assert [g for _, g in placed] == sorted(g for _, g in placed)
         assert {g for _, g in placed} == set(range(bins))
-        assert len(found.names) == len(set(found.names)) == bins
+        assert len(groups.names) == len(set(groups.names)) == bins
         assert len({v for v, _ in placed}) == len(set(placed))
-        assert not any("," in name for name in found.names)
+        assert not any("," in name for name in groups.names)
 
 
 @pytest.mark.parametrize(
@@ -368,10 +371,10 @@ class TestManyGroups:
     def test_what_is_made_of_the_audit_finds_the_same_groups(
         self, collection: Collection, runs: list[Run]
     ) -> None:
-        found = audit(collection, runs, ["nDCG@5"], by="kind", pairs=[("a", "b")], resamples=100)
-        assert reload(found, collection=collection, runs=runs[:1]).runs == (runs[0],)
-        assert rank_shares(collection, runs[0], found, depth=3).groups == found.groups[1:]
-        controlled = controls(collection, [BM25()], runs, found, which=["near-identical"])
+        result = audit(collection, runs, ["nDCG@5"], by="kind", pairs=[("a", "b")], resamples=100)
+        assert reload(result, collection=collection, runs=runs[:1]).runs == (runs[0],)
+        assert rank_shares(collection, runs[0], result, depth=3).groups == result.groups[1:]
+        controlled = controls(collection, [BM25()], runs, result, which=["near-identical"])
         assert [(row.a, row.b) for row in controlled.controls] == [("a", "b")] * 2
 
     @pytest.mark.parametrize(
@@ -379,12 +382,18 @@ class TestManyGroups:
         [
             (
                 [("a", "g77")],
-                r"^unknown kind 'g77'; did you mean 'g\d\d'\? \(valid: g\d\d, .*, a, 61 other groups\)$",
+                (
+                    r"^unknown kind 'g77'; did you mean 'g\d\d'\? \(valid: g\d\d, .*, a, 61 other "
+                    r"groups\)$"
+                ),
             ),
             ([("x", "y")], r"^unknown kind 'x' \(valid: 62 other groups\)$"),
             (
                 None,
-                r"^column 'kind' makes 62 groups; expected at most 50: name some to compare \(--pair A,B\)$",
+                (
+                    r"^column 'kind' makes 62 groups; expected at most 50: name some to compare "
+                    r"\(--pair A,B\)$"
+                ),
             ),
         ],
     )
@@ -396,7 +405,9 @@ class TestManyGroups:
 
 
 def test_a_value_may_name_several_groups() -> None:
-    """Each combination is a kind of its own, in equal parts of its groups; beside the rest it is of the group kept."""
+    """Each combination is a kind of its own, in equal parts of its groups; beside the rest it is of
+    the group kept.
+    """
     values = ["a", "|", "a| b", None, "b|a", "c|c", " ", "a|b|c"]
     every = [(f"d{n}", value) for n, value in enumerate(values)]
     docs = [
@@ -404,18 +415,18 @@ def test_a_value_may_name_several_groups() -> None:
         for name, value in every
     ]
     collection = collection_of(docs, {"q": "x"}, {})
-    found = grouping(collection, "kind")
-    assert found.names == ("a", "b", "c")
-    assert found.code.tolist() == [0, -1, -1, -1, -1, 2, -1, -1]
-    assert (found.unlabelled, found.several) == (3, 3)
-    assert found.kind.tolist() == [0, 5, 3, 5, 3, 2, 5, 4]
-    assert found.parts[3].tolist() == [0.5, 0.5, 0, 0]
-    assert found.parts[5].tolist() == [0, 0, 0, 1]
+    groups = grouping(collection, "kind")
+    assert groups.names == ("a", "b", "c")
+    assert groups.code.tolist() == [0, -1, -1, -1, -1, 2, -1, -1]
+    assert (groups.unlabelled, groups.several) == (3, 3)
+    assert groups.kind.tolist() == [0, 5, 3, 5, 3, 2, 5, 4]
+    assert groups.parts[3].tolist() == [0.5, 0.5, 0, 0]
+    assert groups.parts[5].tolist() == [0, 0, 0, 1]
     rest = grouping(collection, "kind", ["b", "rest"])
     assert rest.names == ("b", "rest")
     assert rest.code.tolist() == [1, -1, 0, -1, 0, 1, -1, 0]
-    two = grouping(documents("kind", ["a", "b", "a|b"]), "kind", ["b", "rest"])
-    assert (two.names, two.code.tolist()) == (("b", "rest"), [1, 0, 0])
+    with_rest = grouping(documents("kind", ["a", "b", "a|b"]), "kind", ["b", "rest"])
+    assert (with_rest.names, with_rest.code.tolist()) == (("b", "rest"), [1, 0, 0])
 
 
 REGIONS = ["Europe", "Asia", "Europe|Asia", "Africa|Asia", "Africa", None, "Oceania"]
@@ -458,7 +469,7 @@ class TestUnions:
         )  # as an audit is opened again
         assert (again.names, again.code.tolist()) == (names, code)
 
-    def test_sides_keep_the_order_in_which_they_are_named_and_a_group_that_is_called_like_one_comes_first(
+    def test_sides_keep_order_and_a_group_called_so_comes_first(
         self,
     ) -> None:
         collection = documents("region", REGIONS)
@@ -468,11 +479,11 @@ class TestUnions:
         assert grouped_pairs(collection, "region", [("rest", "Europe|Asia")])[1] == (
             ("rest", "Asia|Europe"),
         )
-        found = grouping(
+        groups = grouping(
             documents("region", ["non-Europe", "Europe", "Asia"]), "region", ["non-Europe", "rest"]
         )
-        assert found.names == ("non-Europe", "rest")
-        assert found.code.tolist() == [0, 1, 1]
+        assert groups.names == ("non-Europe", "rest")
+        assert groups.code.tolist() == [0, 1, 1]
         with pytest.raises(UserError, match=r"^unknown source 'a\|b'"):
             grouped_pairs(documents("source", ["human", "a", "b"]), "source", [("human", "a|b")])
 
@@ -514,17 +525,17 @@ def test_value_parts_numbers_in_two(
     by: str, labels: list[Any], names: tuple[str, str], code: list[int]
 ) -> None:
     column = by.partition(":")[0]
-    found = grouping(documents(column, labels), by)
-    assert (found.by, found.names, found.code.tolist()) == (column, names, code)
+    groups = grouping(documents(column, labels), by)
+    assert (groups.by, groups.names, groups.code.tolist()) == (column, names, code)
 
 
 def test_missing_values_are_no_group_and_words_are_said() -> None:
-    found = grouping(
+    groups = grouping(
         documents("kind", ["a", "nan", "NaN", "b", "NA", None, "<NA>", "None"]), "kind"
     )
-    assert found.names == ("NA", "None", "a", "b")
-    assert found.code.tolist() == [2, -1, -1, 3, 0, -1, -1, 1]
-    assert list(note_sentences(found.remarks)) == [
+    assert groups.names == ("NA", "None", "a", "b")
+    assert groups.code.tolist() == [2, -1, -1, 3, 0, -1, -1, 1]
+    assert list(note_sentences(groups.remarks)) == [
         "warning: kind 'NA' is a word, and so a group: 1 document has it",
         "warning: kind 'None' is a word, and so a group: 1 document has it",
     ]
@@ -537,9 +548,9 @@ def test_missing_values_are_no_group_and_words_are_said() -> None:
 
 
 def test_labels_that_differ_in_spelling_are_said() -> None:
-    found = grouping(documents("source", ["ai", "AI", "human", "human ", "Ai"]), "source")
-    assert set(found.names) == {"ai", "AI", "Ai", "human", "human "}
-    assert {note_sentence(replace(note, has_remedy=True)) for note in found.remarks} == {
+    groups = grouping(documents("source", ["ai", "AI", "human", "human ", "Ai"]), "source")
+    assert set(groups.names) == {"ai", "AI", "Ai", "human", "human "}
+    assert {note_sentence(replace(note, has_remedy=True)) for note in groups.remarks} == {
         "warning: source 'ai', 'AI' and 'Ai' differ in case only, and are groups of their own; "
         "to make them one: --name AI=ai --name Ai=ai",
         "warning: source 'human' and 'human ' differ in blanks only, and are groups of their own; "

@@ -12,7 +12,9 @@ from tests.toy import collection_of
 
 
 def origins_of_three_kinds() -> Collection:
-    """Two twins, an origin of three sources, and three documents alone, of which one has no source."""
+    """Two twins, an origin of three sources, and three documents alone, of which one has
+    no source.
+    """
     sources = {
         "o1": ("human", "llm"),
         "o2": ("human", "llm"),
@@ -59,7 +61,8 @@ def test_bm25_names_a_side_as_seldom_as_chance_does() -> None:
     assert (row.question, row.tosses) == ("nDCG@10", 30)
     assert row.sides_named <= 5  # of 30 draws with a chance of .05, more come once in 300 times
     assert row.is_calibrated
-    # Clopper and Pearson: the ends are the shares that would give as few, or as many, in 2.5 % of cases.
+    # Clopper and Pearson: the ends are the shares that would give as few, or as many, in 2.5 % of
+    # cases.
     assert stats.binom.cdf(row.sides_named, 30, row.high) == pytest.approx(0.025)
     if row.sides_named:
         assert stats.binom.sf(row.sides_named - 1, 30, row.low) == pytest.approx(0.025)
@@ -71,7 +74,8 @@ def test_a_side_that_is_named_too_often_is_said_to_be() -> None:
     )
     assert not row.is_calibrated
     assert instrument_sentence(row) == (
-        "mine on nDCG@10: with sources by a coin, 40 of 200 audits name a side (20.0 % [14.7, 26.2]); "
+        "mine on nDCG@10: with sources by a coin, 40 of 200 audits name a side (20.0 % [14.7, "
+        "26.2]); "
         "too often: at most 5 % are expected"
     )
 

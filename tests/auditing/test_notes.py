@@ -1,4 +1,6 @@
-"""What an audit leaves out, and says beside its numbers: unknown documents, failed queries, few of them, noise."""
+"""What an audit leaves out, and says beside its numbers: unknown documents, failed queries, few of
+them, noise.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,26 +46,28 @@ def notes(
 ) -> tuple[str, ...]:
     measures = "RR" if collection.qrels.height else None
     run = run_of(collection, scores, ranker="r")
-    found = audit(collection, run, measures, card=card, resamples=200)
-    return note_sentences(found.notes)
+    result = audit(collection, run, measures, card=card, resamples=200)
+    return note_sentences(result.notes)
 
 
 PAIR: dict[str, list[str | None]] = {"doc_id": ["a-h", "a-l"], "source": ["human", "llm"]}
 SCORES = {"q0": {"a-h": 2.0, "a-l": 1.0}}
 
 
-def test_judgments_without_a_label_are_counted_and_bare_ids_are_met_with_the_labels_ids() -> None:
-    found = notes(labelled(PAIR, [("q0", doc) for doc in ("a-h", "a-l", "x", "y")]), SCORES)
+def test_unlabelled_judgments_are_counted_and_bare_ids_meet_label_ids() -> None:
+    sentences = notes(labelled(PAIR, [("q0", doc) for doc in ("a-h", "a-l", "x", "y")]), SCORES)
     assert (
-        "2 judgments of documents without a label count in the row 'all' and in no group" in found
+        "2 judgments of documents without a label count in the row 'all' and in no group"
+        in sentences
     )
-    assert not any("need twins" in note for note in found)
+    assert not any("need twins" in note for note in sentences)
     rows: dict[str, list[str | None]] = {
         "doc_id": ["b-h", "a-h", "a-l"],
         "source": ["human", "human", "llm"],
     }
     with refused(
-        "nothing to compare: no document of source 'human' is judged relevant; of 2 relevant documents no source is "
+        "nothing to compare: no document of source 'human' is judged relevant; of 2 relevant "
+        "documents no source is "
         "known (first: 'a'; known ids look like 'b-h'): write the judgments with these ids"
     ):
         notes(labelled(rows, [("q0", "a"), ("q0", "b")]), SCORES)
@@ -89,37 +93,52 @@ def halves(count: int, lone: int, unlabelled: int = 0) -> Collection:
 
 
 @pytest.mark.parametrize(
-    ("lone", "unlabelled", "what"),
+    ("lone", "unlabelled", "reason"),
     [
         (2, 0, "2 of 18 relevance judgments are of documents without a twin"),
         (
             1,
             3,
-            "1 of 19 relevance judgments is of a document without a twin on the other side (3 documents have no ",
+            (
+                "1 of 19 relevance judgments is of a document without a twin on the other side (3 "
+                "documents have no "
+            ),
         ),
         (0, 0, ""),  # all are twins
         (8, 0, ""),  # most are none
     ],
 )
-def test_a_few_documents_without_a_twin_are_the_reason_for_the_band(
-    lone: int, unlabelled: int, what: str
+def test_few_documents_without_twin_explain_the_band(
+    lone: int, unlabelled: int, reason: str
 ) -> None:
-    found = notes(halves(10, lone, unlabelled), {"q9": {"9-human": 1.0}})
-    why = [note for note in found if "are not twins" in note]
-    assert [note.startswith(f"human and llm are not twins: {what}") for note in why] == [
+    sentences = notes(halves(10, lone, unlabelled), {"q9": {"9-human": 1.0}})
+    why = [note for note in sentences if "are not twins" in note]
+    assert [note.startswith(f"human and llm are not twins: {reason}") for note in why] == [
         True
-    ] * bool(what)
+    ] * bool(reason)
 
 
 def test_a_card_without_twins_says_what_they_need() -> None:
     need = "head-to-head, rank gap and score gap need twins: "
     assert f"{need}the column origin in labels.tsv" in notes(labelled(PAIR, []), SCORES, card=True)
     docs = toy().docs.with_columns(origin=pl.col("id"))
-    found = notes(Collection(docs, toy().queries, toy().qrels), {"q1": {"d1-llm": 1.0}}, card=True)
-    assert f"{need}documents of two sources with one origin" in found
+    sentences = notes(
+        Collection(docs, toy().queries, toy().qrels), {"q1": {"d1-llm": 1.0}}, card=True
+    )
+    assert f"{need}documents of two sources with one origin" in sentences
     assert not any(
         note.startswith(need) for note in notes(toy(), {"q1": {"d1-llm": 1.0}}, card=True)
     )
+
+
+@pytest.mark.parametrize(("queries", "is_warned"), [(29, True), (30, False)])
+def test_few_queries_without_judgments_are_warned_of(queries: int, is_warned: bool) -> None:
+    lists = {f"q{number}": {"a-h": 2.0, "a-l": 1.0} for number in range(queries)}
+    warning = (
+        f"only {queries} queries compare human and llm; intervals from fewer than 30 are too "
+        "narrow to rely on"
+    )
+    assert (warning in notes(labelled(PAIR, [], queries), lists)) == is_warned
 
 
 @pytest.mark.parametrize(("queries", "answered"), [(40, 1), (40, 29), (40, 30), (40, 0), (20, 5)])
@@ -164,7 +183,9 @@ THREE = ("q1", "q2", "q3")
 
 
 class TestFailed:
-    """Queries that an engine failed to answer count nowhere; queries that a run merely lacks count as 0."""
+    """Queries that an engine failed to answer count nowhere; queries that a run merely lacks count
+    as 0.
+    """
 
     @pytest.mark.parametrize(
         ("spec", "means"),
@@ -180,24 +201,24 @@ class TestFailed:
     def test_a_failed_query_is_not_counted_as_zero(
         self, spec: dict[str, Any], means: list[float]
     ) -> None:
-        found = audit(four(), answered(*THREE, **spec), "RR@10", resamples=100, card=True)
-        assert found.by_group()["mean"].to_list() == means
+        result = audit(four(), answered(*THREE, **spec), "RR@10", resamples=100, card=True)
+        assert result.by_group()["mean"].to_list() == means
         failed = means[0] == 1
-        assert np.isnan(found.values[0, 0, 0]).tolist() == [False, False, False, failed]
-        assert (found.tilts[0].queries, found.tilts[0].excluded) == (4 - failed, int(failed))
-        (gap,) = (e for e in found.card if e.name == "pair rank gap")
+        assert np.isnan(result.values[0, 0, 0]).tolist() == [False, False, False, failed]
+        assert (result.tilts[0].queries, result.tilts[0].excluded) == (4 - failed, int(failed))
+        (gap,) = (e for e in result.card if e.name == "pair rank gap")
         assert gap.details["pairs"] == 4 - failed
 
     def test_what_failed_and_what_is_lacking_are_told_apart(self) -> None:
         run = answered("q1", "q2", failed={"q4": "timed out"})
-        found, without = (
-            audit(four(), run, "RR@10", resamples=100, missing=how) for how in ("zero", "exclude")
+        with_zeros, without = (
+            audit(four(), run, "RR@10", resamples=100, missing=rule) for rule in ("zero", "exclude")
         )
-        assert note_sentences(found.notes)[:2] == (
+        assert note_sentences(with_zeros.notes)[:2] == (
             "engine:m:f: 1 judged query not in the run, counted as 0",
             "engine:m:f: 1 judged query failed by the engine, not counted",
         )
-        assert [result.by_group()["mean"][1] for result in (found, without)] == pytest.approx(
+        assert [result.by_group()["mean"][1] for result in (with_zeros, without)] == pytest.approx(
             [2 / 3, 1]
         )
         assert reranked_spec(run, "any")["failed"] == {"q4": "timed out"}
@@ -205,8 +226,8 @@ class TestFailed:
     def test_the_controls_cannot_change_an_engines_documents(self) -> None:
         run = answered(*QUERIES)
         raw = audit(four(), run, "RR@10", resamples=100)
-        found = controls(four(), [ranker("engine:m:f")], [run], raw, which=["length", "titles"])
-        assert [control_change(row.control_change) for row in found.controls[1:]] == [
+        result = controls(four(), [ranker("engine:m:f")], [run], raw, which=["length", "titles"])
+        assert [control_change(row.control_change) for row in result.controls[1:]] == [
             "the engine's documents cannot be changed"
         ] * 2
 
@@ -228,32 +249,33 @@ class TestFittedQueries:
             of_fit("plain"),
             of_fit("corrected", fitted_on={"file": "offset.json", "queries": ["q1", "q9"]}),
         ]
-        found = audit(toy(), runs, ["nDCG@3"], resamples=100)
-        assert found.queries == ("q2", "q3")
+        result = audit(toy(), runs, ["nDCG@3"], resamples=100)
+        assert result.queries == ("q2", "q3")
         assert "1 query left out for all runs: offset.json learned from them" in note_sentences(
-            found.notes
+            result.notes
         )
         alone = audit(toy().only_queries(["q2", "q3"]), runs[0], ["nDCG@3"], resamples=100)
-        assert (found.values[0] == alone.values[0]).all()
+        assert (result.values[0] == alone.values[0]).all()
 
-    def test_a_stage_before_the_last_counts_other_queries_do_not_and_a_fit_on_all_is_refused(
+    def test_earlier_stage_counts_and_fit_on_all_queries_is_refused(
         self,
     ) -> None:
         inner = {"ranker": "inner", "fitted_on": {"file": "causal.json", "queries": ["q3"]}}
         assert audit(
             toy(), of_fit("outer", candidates=inner), ["nDCG@3"], resamples=100
         ).queries == ("q1", "q2")
-        found = audit(
+        result = audit(
             toy(),
             of_fit("p", fitted_on={"file": "f.json", "queries": ["q9"]}),
             ["nDCG@3"],
             resamples=100,
         )
-        assert found.queries == THREE
-        assert not any("left out" in note for note in note_sentences(found.notes))
+        assert result.queries == THREE
+        assert not any("left out" in note for note in note_sentences(result.notes))
         fitted = {"file": "f.json", "queries": list(THREE)}
         with refused(
-            "nothing left to test on: f.json learned from all 3 queries; audit others, such as a test split"
+            "nothing left to test on: f.json learned from all 3 queries; audit others, such as a "
+            "test split"
         ):
             audit(toy(), of_fit("plain", fitted_on=fitted), ["nDCG@3"], resamples=100)
 
@@ -281,8 +303,8 @@ def ranked(human: float, llm: float, *others: float, **spec: str) -> Run:
 
 
 def noise_of(run: Run, measures: str | Sequence[str] = "nDCG@1") -> list[tuple[str, float]]:
-    found: Audit = audit(twins(1), run, measures, resamples=100)
-    return [(noise.resolution, noise.points) for noise in found.noise]
+    result: Audit = audit(twins(1), run, measures, resamples=100)
+    return [(noise.resolution, noise.points) for noise in result.noise]
 
 
 @pytest.mark.parametrize(
@@ -303,9 +325,7 @@ def test_scores_move_within_the_rounding_of_what_computed_them(
     assert noise_of(run) == [(precision, pytest.approx(points))]
 
 
-def test_the_largest_score_sets_the_scale_what_is_below_may_come_above_and_logits_move_probabilities() -> (
-    None
-):
+def test_largest_score_sets_scale_and_logits_move_probabilities() -> None:
     near = (0.25, 0.25 - 0.5 * UNIT)
     assert noise_of(ranked(*near, precision="float32"), "nDCG@3") == [("float32", 0)]
     delta = 200 * (1 - 1 / 1.5849625007211562) / (1 + 1 / 1.5849625007211562)  # ranks 1 and 2
@@ -326,7 +346,9 @@ def test_the_largest_score_sets_the_scale_what_is_below_may_come_above_and_logit
 
 
 def test_each_list_is_cut_by_its_own_scores() -> None:
-    """Above rank 1 of the second query both twins may come, however high the scores of the first."""
+    """Above rank 1 of the second query both twins may come, however high the scores of the
+    first.
+    """
     ids, scores = ["0-human", "0-llm", "1-human", "1-llm"], [100.0, 50.0, 1.0, 1 - UNIT / 2]
     frame = pl.DataFrame({"query_id": ["q0", "q0", "q1", "q1"], "doc_id": ids, "score": scores})
     run = Run.from_frame(frame, spec={"ranker": "mine", "precision": "float32"})
@@ -334,9 +356,7 @@ def test_each_list_is_cut_by_its_own_scores() -> None:
     assert noise.points == pytest.approx(200)  # from +200 to 0
 
 
-def test_whole_numbers_and_exact_scores_have_no_noise_and_printed_digits_hide_the_order_of_equal_ones() -> (
-    None
-):
+def test_exact_scores_have_no_noise_and_printed_digits_hide_order() -> None:
     assert noise_of(ranked(2, 1, precision="float32")) == []
     assert noise_of(ranked(0.5, 0.5 - UNIT / 4, precision="exact")) == []
     assert noise_of(ranked(1 / 3, 1 / 3 - 1e-17)) == []  # float64
@@ -355,21 +375,21 @@ def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
     assert [precision(spec) for spec in ({}, {"llm": "gpt"}, {"llm": {"model": "gpt"}})] == [
         None
     ] * 3
-    found = audit(twins(1), ranked(2, 1, precision="float16"), "nDCG@1", resamples=100)
-    assert "Computed: mine in float16." in table(found)
+    result = audit(twins(1), ranked(2, 1, precision="float16"), "nDCG@1", resamples=100)
+    assert "Computed: mine in float16." in table(result)
 
 
 def test_a_verdict_that_hangs_on_it_is_named() -> None:
     effect = tilt(1.0, 11.0, p=0.01, measure="nDCG@1", run="mine")
     noise = NumericalNoise("mine", "human", "llm", "bfloat16", 1.5)
     level = replace(effect, value=0.0, low=-4.0, high=4.0, p_corrected=0.9)
-    for given in (effect, level):
-        (warning,) = note_sentences(noise_notes([noise], [given], 5.0))
+    for effect_or_tilt in (effect, level):
+        (warning,) = note_sentences(noise_notes([noise], [effect_or_tilt], 5.0))
         assert warning.startswith(
             "warning: mine: the verdict on human and llm hangs on numerical noise: "
         )
         assert "bfloat16 leave Relative Δ on nDCG@1 open by ±1.5 points" in warning
-        assert list(noise_notes([replace(noise, points=0.5)], [given], 5.0)) == []
+        assert list(noise_notes([replace(noise, points=0.5)], [effect_or_tilt], 5.0)) == []
     wide = replace(
         level, low=-5.8, high=5.8
     )  # neither level nor a side's, and moved by 1.5 not either

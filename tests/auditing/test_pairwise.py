@@ -1,4 +1,6 @@
-"""Pairs put before judges whose minds are known: shares, position bias and verdicts come out as they must."""
+"""Pairs put before judges whose minds are known: shares, position bias and verdicts come out as
+they must.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,11 @@ import pytest
 
 from ranktilt import Collection, DataError, PairwiseAudit, Run, UserError, ranker
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.pairwise.choices import (
-    SCHEMA,
-    Counts,
-    Decisions,
-    outcome,
-    pairwise,
-    read_decisions,
-)
+from ranktilt.auditing.pairwise.audit import pairwise
+from ranktilt.auditing.pairwise.counts import Counts
+from ranktilt.auditing.pairwise.decision_file import read_decisions
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
+from ranktilt.auditing.pairwise.outcome import outcome
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.reporting.headline import headline
@@ -42,11 +41,13 @@ TILT, FIRST, PROSE = 0.2, 0.15, 0.08
 NEUTRAL = "pairwise:openai:tiny(prompt=pairwise-neutral)"
 
 
-def people(queries: int = 24, each: int = 6) -> Collection:
-    """Each query's `each` relevant documents of either gender; those of other queries are irrelevant to it."""
+def people(queries: int = 24, per_gender: int = 6) -> Collection:
+    """Each query's `each` relevant documents of either gender; those of other queries are
+    irrelevant to it.
+    """
     chance = random.Random(0)
     docs, qrels = list[dict[str, str]](), dict[str, dict[str, int]]()
-    for query, gender, n in product(range(queries), ("female", "male"), range(each)):
+    for query, gender, n in product(range(queries), ("female", "male"), range(per_gender)):
         name = f"{gender}-{query}-{n}"
         docs.append({"id": name, "text": f"{gender} worth {chance.random():.6f}", "gender": gender})
         qrels.setdefault(f"q{query}", {})[name] = 1
@@ -59,7 +60,7 @@ def tilted(text: str) -> float:
 
 
 @pytest.fixture
-def asked(
+def ask_judge(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Callable[..., PairwiseAudit]]:
     """Ask a judge behind a server about a collection's pairs."""
@@ -103,30 +104,30 @@ def true_shares() -> dict[str, float]:
     }
 
 
-def test_a_known_judge_is_recovered(asked) -> None:
-    found = asked(Judge(value=tilted, first=FIRST, prose=PROSE))
+def test_a_known_judge_is_recovered(ask_judge) -> None:
+    result = ask_judge(Judge(value=tilted, first=FIRST, prose=PROSE))
     kinds = [("relevant", 144, 24), ("irrelevant", 144, 24)]
-    assert [(row.kind, row.pairs, row.queries) for row in found.outcomes] == kinds
-    for row in found.outcomes:
+    assert [(row.kind, row.pairs, row.queries) for row in result.outcomes] == kinds
+    for row in result.outcomes:
         for name, true in true_shares().items():
             share = getattr(row, name)
             assert share.low <= true <= share.high, (row.kind, name)
             assert share.high - share.low < 0.3
         assert row.ratio.value == pytest.approx(row.protected.value / row.unprotected.value)
-        assert found.verdict(row).side == "male"
+        assert result.verdict(row).side == "male"
         parts = (row.protected, row.unprotected, row.inconsistent, row.unparsed)
         assert sum(part.value for part in parts) == pytest.approx(1)
-    kinds = found.spec["llm_answers"]["kinds"]
+    kinds = result.spec["llm_answers"]["kinds"]
     assert sum(kinds.values()) == 4 * 144
     assert kinds["off-format"] / 576 == pytest.approx(PROSE, abs=0.04)
-    assert headline(found).endswith(" favours male documents on relevant and irrelevant pairs.")
+    assert headline(result).endswith(" favours male documents on relevant and irrelevant pairs.")
 
 
 @pytest.mark.parametrize(
     ("first", "is_large"), [(0.5, False), (0.69, False), (0.71, True), (0.29, True)]
 )
 def test_position_bias_beyond_twenty_points_is_large(first: float, is_large: bool) -> None:
-    half = Share(0.5, 0.4, 0.6)
+    half = Share(value=0.5, low=0.4, high=0.6)
     row = PairOutcome(
         kind="relevant",
         queries=20,
@@ -137,7 +138,7 @@ def test_position_bias_beyond_twenty_points_is_large(first: float, is_large: boo
         inconsistent=half,
         unparsed=half,
         preference=half,
-        first=Share(first, first - 0.02, first + 0.02),
+        first=Share(value=first, low=first - 0.02, high=first + 0.02),
         error=0.05,
         effective_n=20.0,
         p=1.0,
@@ -145,46 +146,47 @@ def test_position_bias_beyond_twenty_points_is_large(first: float, is_large: boo
     assert row.has_large_position_bias == is_large
 
 
-def test_each_answer_by_itself_shows_less_than_pairs_that_agree(asked) -> None:
-    found = asked(Judge(value=tilted, first=FIRST, prose=PROSE), count_rule="each")
-    shares, row = true_shares(), found.outcomes[0]
+def test_each_answer_by_itself_shows_less_than_pairs_that_agree(ask_judge) -> None:
+    result = ask_judge(Judge(value=tilted, first=FIRST, prose=PROSE), count_rule="each")
+    shares, row = true_shares(), result.outcomes[0]
     protected = (shares["protected"] + shares["inconsistent"] / 2) / (1 - PROSE)
     assert row.protected.low <= protected <= row.protected.high
     assert row.unparsed.low <= PROSE <= row.unparsed.high
     assert row.protected.value + row.unprotected.value + row.unparsed.value == pytest.approx(1)
 
 
-def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(asked) -> None:
-    found = asked(Judge(first=10), pairs=2)
+def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(ask_judge) -> None:
+    result = ask_judge(Judge(first=10), pairs=2)
     # All of 24 queries say so: fewer than .025^(1/24) of the answers would hardly.
-    for row in found.outcomes:
+    for row in result.outcomes:
         for share in (row.inconsistent, row.first):
             assert (share.value, share.high) == (1, 1)
             assert share.low == pytest.approx(0.025 ** (1 / 24))
-    warning = view(found).sentences[-1]
+    warning = view(result).sentences[-1]
     assert warning.tone == "warning"
     assert warning.text.startswith("Position bias: the document shown first is named in 100.0 % of")
     assert warning.text.endswith(
         "More than 20 points from it: place decides much of what is chosen"
     )
-    sentence = found.verdict(found.outcomes[0]).sentence
+    sentence = result.verdict(result.outcomes[0]).sentence
     assert sentence.endswith(
         "inconclusive on relevant pairs: both orders disagree on 48 of 48 pairs"
     )
-    found = asked(Judge(prose=1), pairs=1)
-    assert [row.unparsed.value for row in found.outcomes] == [1, 1]
-    assert [row.family_size for row in found.outcomes] == [1, 1]
-    assert np.isnan([row.first.value for row in found.outcomes]).all()
-    assert {found.verdict(row).kind for row in found.outcomes} == {"inconclusive"}
+    result = ask_judge(Judge(prose=1), pairs=1)
+    assert [row.unparsed.value for row in result.outcomes] == [1, 1]
+    assert [row.family_size for row in result.outcomes] == [1, 1]
+    assert np.isnan([row.first.value for row in result.outcomes]).all()
+    assert {result.verdict(row).kind for row in result.outcomes} == {"inconclusive"}
     assert (
         "warning: 100% of the answers name no document (first: '2 passages have been provided.')"
-        in note_sentences(found.notes)
+        in note_sentences(result.notes)
     )
     with refused(
-        "pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5): 100% of 96 answers could not be read, "
+        "pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5): 100% of 96 answers could "
+        "not be read, "
         "max_failures=0.5 allows 50% (first: '2 passages have been provided.')"
     ):
-        asked(
+        ask_judge(
             Judge(prose=1),
             pairs=1,
             text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5)",
@@ -198,13 +200,13 @@ def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
     assert drawn.frame.equals(draw_pairs(collection, sides, pairs=7, seed=3).frame)
     assert not drawn.frame.equals(draw_pairs(collection, sides, pairs=7, seed=4).frame)
     assert drawn.frame.height == drawn.frame.unique().height == 5 * 2 * 7
-    for query, kind, one, two in drawn.frame.iter_rows():
-        own = [name.split("-")[1] == query[1:] for name in (one, two)]
-        assert own == [kind == "relevant"] * 2
-        assert (one.split("-")[0], two.split("-")[0]) == ("female", "male")
+    for query, kind, first, second in drawn.frame.iter_rows():
+        answers_query = [name.split("-")[1] == query[1:] for name in (first, second)]
+        assert answers_query == [kind == "relevant"] * 2
+        assert (first.split("-")[0], second.split("-")[0]) == ("female", "male")
     assert note_sentences(drawn.notes) == ()
-    some = draw_pairs(collection, sides, pairs=7, seed=3, queries=["q4", "q1"]).frame
-    assert some.equals(drawn.frame.filter(pl.col("query").is_in(["q1", "q4"])))
+    part = draw_pairs(collection, sides, pairs=7, seed=3, queries=["q4", "q1"]).frame
+    assert part.equals(drawn.frame.filter(pl.col("query").is_in(["q1", "q4"])))
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
     drawn = draw_pairs(bare, sides, pairs=2)
     assert drawn.frame["kind"].unique().to_list() == ["irrelevant"]
@@ -247,9 +249,7 @@ def test_candidates_bound_the_pairs() -> None:
         draw_pairs(people(queries=2), two_groups(people(queries=2), "gender"), candidates=run)
 
 
-def test_documents_without_a_label_are_in_no_pair_and_of_two_groups_the_smaller_is_protected() -> (
-    None
-):
+def test_unlabelled_documents_are_in_no_pair_and_smaller_group_is_protected() -> None:
     collection = people(queries=4)
     half = (
         pl.col("id").str.ends_with("-0")
@@ -257,8 +257,8 @@ def test_documents_without_a_label_are_in_no_pair_and_of_two_groups_the_smaller_
         | pl.col("id").str.ends_with("-2")
     )
     docs = collection.docs.with_columns(gender=pl.when(half).then("gender"))
-    some = Collection(docs, collection.queries, collection.qrels)
-    drawn = draw_pairs(some, two_groups(some, "gender"), pairs=50)
+    mixed = Collection(docs, collection.queries, collection.qrels)
+    drawn = draw_pairs(mixed, two_groups(mixed, "gender"), pairs=50)
     assert (
         note_sentences(drawn.notes)[0] == "warning: 24 of 48 documents without gender, in no pair"
     )
@@ -309,15 +309,23 @@ def drawn_counts(
     shares = chance.dirichlet(np.array(mean) * spread, size=queries)
     parts = np.array([chance.multinomial(20, row) for row in shares]).astype(np.float64).T
     first = chance.binomial(40, chance.beta(12, 8, size=queries)).astype(np.float64)
+    protected, unprotected, inconsistent, unparsed = parts
     return Counts(
-        np.full(queries, 20.0), np.full(queries, 20.0), *parts, np.full(queries, 40.0), first
+        pairs=np.full(queries, 20.0),
+        units=np.full(queries, 20.0),
+        protected=protected,
+        unprotected=unprotected,
+        inconsistent=inconsistent,
+        unparsed=unparsed,
+        readable=np.full(queries, 40.0),
+        first=first,
     )
 
 
 def judged(counts: Counts, **options: int) -> PairOutcome:
     """What comes of counts where each row is a query with twins of its own."""
-    each = np.arange(len(counts.pairs))
-    return outcome("relevant", counts, Dyads(each, each, each), **options)
+    rows = np.arange(len(counts.pairs))
+    return outcome("relevant", counts, Dyads(rows, rows, rows), **options)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
@@ -330,81 +338,98 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         "preference": 0.4,
         "first": 0.6,
     }
-    held = Counter[str]()
+    kinds = Counter[str]()
     for seed in range(1_000):
-        found = judged(drawn_counts(seed, queries=44), resamples=400, seed=seed)
-        shares = {name: getattr(found, name) for name in true}
-        held.update(name for name, share in shares.items() if share.low <= true[name] <= share.high)
-    assert all(920 <= held[name] <= 970 for name in true), held
-    assert 0.93 <= sum(held.values()) / 6_000 <= 0.97
+        effect = judged(drawn_counts(seed, queries=44), resamples=400, seed=seed)
+        shares = {name: getattr(effect, name) for name in true}
+        kinds.update(
+            name for name, share in shares.items() if share.low <= true[name] <= share.high
+        )
+    assert all(920 <= kinds[name] <= 970 for name in true), kinds
+    assert 0.93 <= sum(kinds.values()) / 6_000 <= 0.97
 
 
-def kind_of(one: PairOutcome) -> str:
+def kind_of(outcome: PairOutcome) -> str:
     """The kind of the verdict on it, with a margin of ±5 points."""
     result = PairwiseAudit(
-        {"margin": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,)
+        spec={"margin": 5.0, "count_rule": "both-agree"},
+        model="judge",
+        protected="female",
+        unprotected="male",
+        outcomes=(outcome,),
     )
-    return result.verdict(one).kind
+    return result.verdict(outcome).kind
 
 
 def test_a_fair_judge_is_favoured_for_in_one_of_twenty() -> None:
     even = (0.25, 0.25, 0.4, 0.1)
-    found = [
+    outcomes = [
         judged(drawn_counts(seed, queries=30, mean=even), resamples=400, seed=seed)
         for seed in range(300)
     ]
-    assert 0.02 <= np.mean([one.p < ALPHA for one in found]) <= 0.085
-    named = [kind_of(replace(one, p_corrected=one.p)) for one in found]
-    assert named.count("favours") <= 0.085 * 300
+    assert 0.02 <= np.mean([outcome.p < ALPHA for outcome in outcomes]) <= 0.085
+    kinds = [kind_of(replace(outcome, p_corrected=outcome.p)) for outcome in outcomes]
+    assert kinds.count("favours") <= 0.085 * 300
     many = judged(drawn_counts(0, queries=900, mean=even), resamples=400)
     assert kind_of(replace(many, p_corrected=many.p)) == "level"
 
 
 def test_favourite_documents_favour_no_side() -> None:
-    """A coin labels 60 documents; the judge has an order of them, and decides by it in 44 queries."""
-    alone, named = 0, []
+    """A coin labels 60 documents; the judge has an order of them, and decides by it in 44
+    queries.
+    """
+    alone, kinds_of_dyads = 0, []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         sides = rng.random(60) < 0.5
         women, men = (rng.choice(np.flatnonzero(sides == side), 880) for side in (True, False))
-        won, each = (women > men).astype(np.float64), np.ones(880)
-        counts = Counts(each, each, won, 1 - won, 0 * each, 0 * each, 2 * each, each)
+        won, ones = (women > men).astype(np.float64), np.ones(880)
+        counts = Counts(
+            pairs=ones,
+            units=ones,
+            protected=won,
+            unprotected=1 - won,
+            inconsistent=0 * ones,
+            unparsed=0 * ones,
+            readable=2 * ones,
+            first=ones,
+        )
         queries = np.arange(880) // 20
-        found = outcome("relevant", counts, Dyads(queries, women, men), resamples=400, seed=seed)
-        named.append(kind_of(replace(found, p_corrected=found.p)))
+        effect = outcome("relevant", counts, Dyads(queries, women, men), resamples=400, seed=seed)
+        kinds_of_dyads.append(kind_of(replace(effect, p_corrected=effect.p)))
         alone += sign_flip_p(np.bincount(queries, won - 0.5), resamples=400, seed=seed) < ALPHA
-        assert found.error > 0.05  # that of as many fresh decisions: .017
+        assert effect.error > 0.05  # that of as many fresh decisions: .017
     assert alone > 30
-    assert named.count("favours") <= 0.085 * 60
+    assert kinds_of_dyads.count("favours") <= 0.085 * 60
 
 
 def test_too_few_documents_show_nothing() -> None:
-    rows, counts = np.arange(20), drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
-    found = replace(
+    rows, counts = np.arange(20), replace(drawn_counts(0, queries=20), unprotected=np.zeros(20))
+    effect = replace(
         outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200),
         p_corrected=0.04,
     )
-    assert (found.effective_n < 5, kind_of(found)) == (True, "inconclusive")
+    assert (effect.effective_n < 5, kind_of(effect)) == (True, "inconclusive")
     assert (
         "count as 4.58 independent ones, too few for a verdict; it takes 10; "
-        in chosen().verdict(found).sentence
+        in chosen().verdict(effect).sentence
     )
 
 
 def test_exchanging_the_sides_turns_everything() -> None:
     counts = drawn_counts(0, queries=40)
-    turned = counts._replace(protected=counts.unprotected, unprotected=counts.protected)
+    turned = replace(counts, protected=counts.unprotected, unprotected=counts.protected)
     origins = np.random.default_rng(0).integers(0, 9, (2, 40))
-    one = outcome("relevant", counts, Dyads(np.arange(40), *origins), resamples=500)
-    two = outcome("relevant", turned, Dyads(np.arange(40), *origins[::-1]), resamples=500)
-    assert one.p == two.p
-    assert two.preference.value == pytest.approx(1 - one.preference.value)
-    assert (two.preference.low, two.preference.high) == pytest.approx(
-        (1 - one.preference.high, 1 - one.preference.low)
+    effect = outcome("relevant", counts, Dyads(np.arange(40), *origins), resamples=500)
+    turned_effect = outcome("relevant", turned, Dyads(np.arange(40), *origins[::-1]), resamples=500)
+    assert effect.p == turned_effect.p
+    assert turned_effect.preference.value == pytest.approx(1 - effect.preference.value)
+    assert (turned_effect.preference.low, turned_effect.preference.high) == pytest.approx(
+        (1 - effect.preference.high, 1 - effect.preference.low)
     )
-    assert two.ratio.value == pytest.approx(1 / one.ratio.value)
+    assert turned_effect.ratio.value == pytest.approx(1 / effect.ratio.value)
     never = replace(
-        judged(counts._replace(unprotected=np.zeros(40)), resamples=200), p_corrected=0.001
+        judged(replace(counts, unprotected=np.zeros(40)), resamples=200), p_corrected=0.001
     )
     assert (never.ratio.value, never.ratio.high) == (np.inf, np.inf)
     assert never.ratio.low == pytest.approx(1 / (0.025 ** (-1 / never.effective_n) - 1))
@@ -419,10 +444,12 @@ def stored(collection: Collection, choose: Callable[..., str | None], pairs: int
     drawn = draw_pairs(collection, two_groups(collection, "gender", "female"), pairs=pairs)
     rows = [
         (query, kind, *order, choose(query, kind, order), "imported")
-        for query, kind, one, two in drawn.frame.iter_rows()
-        for order in ((one, two), (two, one))
+        for query, kind, first, second in drawn.frame.iter_rows()
+        for order in ((first, second), (second, first))
     ]
-    return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, "stored")
+    return Decisions(
+        frame=pl.DataFrame(rows, SCHEMA, orient="row"), sides=drawn.sides, model="stored"
+    )
 
 
 def test_queries_of_one_text_are_one() -> None:
@@ -430,9 +457,9 @@ def test_queries_of_one_text_are_one() -> None:
     same = Collection(
         collection.docs, collection.queries.with_columns(text=pl.lit("one text")), collection.qrels
     )
-    found = pairwise(same, stored(same, lambda query, kind, pair: pair[0]), resamples=100)
-    assert {one.queries for one in found.outcomes} == {1}
-    assert {found.verdict(one).kind for one in found.outcomes} == {"inconclusive"}
+    result = pairwise(same, stored(same, lambda query, kind, pair: pair[0]), resamples=100)
+    assert {outcome.queries for outcome in result.outcomes} == {1}
+    assert {result.verdict(outcome).kind for outcome in result.outcomes} == {"inconclusive"}
 
 
 @pytest.mark.parametrize(
@@ -461,13 +488,16 @@ def test_impossible_options_are_refused(options: dict, message: str) -> None:
 @pytest.fixture(scope="module")
 def published(shared_data: Path) -> dict[tuple[str, str, str], dict[str, tuple[float, str]]]:
     """Table 3 of Wang et al. by dataset, model and kind of pairs."""
-    found: dict[tuple[str, str, str], dict[str, tuple[float, str]]] = {}
+    probabilities: dict[tuple[str, str, str], dict[str, tuple[float, str]]] = {}
     with (shared_data.parent / "design" / "golden" / "wang.csv").open() as file:
         for row in csv.DictReader(file):
             if row["table"] == "wang-3":
                 key = (row["dataset"], row["model"], row["condition"])
-                found.setdefault(key, {})[row["measure"]] = (float(row["value"]), row["note"])
-    return found
+                probabilities.setdefault(key, {})[row["measure"]] = (
+                    float(row["value"]),
+                    row["note"],
+                )
+    return probabilities
 
 
 def test_published_shares_give_the_printed_ratios(published) -> None:
@@ -479,19 +509,28 @@ def test_published_shares_give_the_printed_ratios(published) -> None:
             cells[f"{side} share"][0] for side in ("protected", "unprotected")
         )
         won, lost = (1.0 * (number < round(10_000 * share)) for share in (protected, unprotected))
-        lost, each = lost[::-1], np.ones(10_000)
-        found = judged(
-            Counts(each, each, won, lost, each - won - lost, 0 * each, 2 * each, each),
+        lost, ones = lost[::-1], np.ones(10_000)
+        effect = judged(
+            Counts(
+                pairs=ones,
+                units=ones,
+                protected=won,
+                unprotected=lost,
+                inconsistent=ones - won - lost,
+                unparsed=0 * ones,
+                readable=2 * ones,
+                first=ones,
+            ),
             resamples=100,
         )
-        assert (found.protected.value, found.unprotected.value) == pytest.approx(
+        assert (effect.protected.value, effect.unprotected.value) == pytest.approx(
             (protected, unprotected), abs=5e-5
         )
         printed, note = cells["PairwiseRatio"]
-        rounding = found.ratio.value * (0.00005 / protected + 0.00005 / unprotected)
-        if abs(found.ratio.value - printed) > rounding + 0.00005:
-            misprints.append((key, f"{found.ratio.value:.4f}"))
-            assert note == f"misprint: the shares give {found.ratio.value:.4f}"
+        rounding = effect.ratio.value * (0.00005 / protected + 0.00005 / unprotected)
+        if abs(effect.ratio.value - printed) > rounding + 0.00005:
+            misprints.append((key, f"{effect.ratio.value:.4f}"))
+            assert note == f"misprint: the shares give {effect.ratio.value:.4f}"
         else:
             assert not note
     assert misprints == [
@@ -535,18 +574,20 @@ def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -
     ]
     choices = ({"query": query, "first": a, "second": b, "choice": a} for query, a, b in rows)
     file = write(tmp_path / "some.jsonl", jsonl(choices))
-    found = read_decisions(file, collection, two_groups(collection, "gender", "female"))
-    assert note_sentences(found.notes) == (
+    decisions = read_decisions(file, collection, two_groups(collection, "gender", "female"))
+    assert note_sentences(decisions.notes) == (
         "some.jsonl: 1 choice not of female and male, left out",
         "some.jsonl: 1 choice of a relevant and an irrelevant one, left out",
     )
-    result = pairwise(collection, found, resamples=100)
+    result = pairwise(collection, decisions, resamples=100)
     assert "1 pair in one order only, of which nobody knows whether both agree" in note_sentences(
         result.notes
     )
     assert result.outcomes[0].pairs == 0
     assert (
-        pairwise(collection, found, count_rule="each", resamples=100).outcomes[0].protected.value
+        pairwise(collection, decisions, count_rule="each", resamples=100)
+        .outcomes[0]
+        .protected.value
         == 1
     )
 
@@ -605,8 +646,8 @@ def chosen(tilt: bool = True, *, margin: float = 50.0) -> PairwiseAudit:
 
 
 def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
-    found = chosen()
-    assert PairwiseAudit.load(found.save(tmp_path / "pairs.json")) == found
+    result = chosen()
+    assert PairwiseAudit.load(result.save(tmp_path / "pairs.json")) == result
     saved = json.loads((tmp_path / "pairs.json").read_text())
     verdicts = [
         (verdict["kind"], verdict["side"], verdict["margin"]) for verdict in saved["verdicts"]

@@ -1,4 +1,6 @@
-"""The question card: every number of a small collection by hand, its checks by brute force, and what it leaves out."""
+"""The question card: every number of a small collection by hand, its checks by brute force, and
+what it leaves out.
+"""
 
 import math
 from collections import Counter
@@ -26,8 +28,8 @@ from tests.toy import Table, collection_of, run_of, toy
 KINDS = ("relative delta", "page", "relevant twins", "other twins", "rank gap", "score gap")
 
 
-def card_of(found: Audit) -> dict[str, Effect]:
-    return {e.estimand.key: e for e in found.card_of(None)}
+def card_of(audit: Audit) -> dict[str, Effect]:
+    return {e.estimand.key: e for e in audit.card_of(None)}
 
 
 def toy_card(
@@ -62,7 +64,9 @@ def totals_of(cells: Cells, axis: int) -> list[float]:
 
 
 class Inferred(NamedTuple):
-    """What the rule in the documentation makes of cells: interval, error, G, and the levels that p lies between."""
+    """What the rule in the documentation makes of cells: interval, error, G, and the levels that p
+    lies between.
+    """
 
     ends: tuple[float, float]
     error: float
@@ -72,7 +76,9 @@ class Inferred(NamedTuple):
 
 
 def inferred(cells: Cells, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Inferred:
-    """Stretch the percentile interval at every level, and look for the one that first excludes 0."""
+    """Stretch the percentile interval at every level, and look for the one that first
+    excludes 0.
+    """
     queries, origins = (np.array(list(sums_of(cells, axis).values())) for axis in (0, 1))
     value = queries[:, 0].sum() / queries[:, 1].sum()
     q, o, both = (
@@ -172,7 +178,9 @@ def copied(cells: Cells) -> Cells:
 
 
 def copies_card(*, is_judged: bool = True) -> dict[str, Effect]:
-    """Audit five copies of the toy side by side, with documents, queries and rankings of their own."""
+    """Audit five copies of the toy side by side, with documents, queries and rankings of
+    their own.
+    """
     plain = toy()
     docs = [
         {**doc, "id": f"{n}{doc['id']}", "origin": f"{n}{doc['origin']}"}
@@ -180,9 +188,9 @@ def copies_card(*, is_judged: bool = True) -> dict[str, Effect]:
         for doc in plain.docs.iter_rows(named=True)
     ]
     scores = {
-        f"{n}{q}": {f"{n}{d}": v for d, v in found.items()}
+        f"{n}{q}": {f"{n}{d}": v for d, v in query_scores.items()}
         for n in range(COPIES)
-        for q, found in SCORES.items()
+        for q, query_scores in SCORES.items()
     }
     qrels: dict[str, dict[str, int]] = {q: {} for q in scores}
     for q, d, grade in plain.qrels.iter_rows():
@@ -198,16 +206,16 @@ class TestByHand:
     def test_every_run_and_pair_is_asked_each_question_in_its_order(self) -> None:
         collection = twins(3, ("human", "llm", "gpt"))
         runs = [ordered(collection, [("gpt", "human", "llm")] * 3, name) for name in "rs"]
-        found = audit(collection, runs, ["AP@3", "nDCG@1"], card=True, resamples=100, depth=3)
+        result = audit(collection, runs, ["AP@3", "nDCG@1"], card=True, resamples=100, depth=3)
         pairs = (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
-        assert [(e.run, e.a, e.b, e.estimand.key) for e in found.card] == [
+        assert [(e.run, e.a, e.b, e.estimand.key) for e in result.card] == [
             (run, *pair, kind) for run in "rs" for pair in pairs for kind in KINDS
         ]
-        primary = [t for t in found.tilts if t.measure == "nDCG@1"]
-        assert [(e.value, e.low, e.p) for e in found.card[::6]] == [
+        primary = [t for t in result.tilts if t.measure == "nDCG@1"]
+        assert [(e.value, e.low, e.p) for e in result.card[::6]] == [
             (t.value, t.low, t.p) for t in primary
         ]
-        assert [e.name for e in found.card_of("s", "llm", "gpt")] == [
+        assert [e.name for e in result.card_of("s", "llm", "gpt")] == [
             "Relative Δ nDCG@1",
             "ΔNDSR@3",
             "head-to-head, relevant twins",
@@ -216,35 +224,38 @@ class TestByHand:
             "score gap",
         ]
         with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
-            found.card_of(None, "human", "claude")
+            result.card_of(None, "human", "claude")
 
     @pytest.mark.parametrize("kind", CELLS)
     def test_value_queries_and_votes(self, kind: str) -> None:
-        found, (total, weight) = toy_card()[kind], map(sum, zip(*CELLS[kind].values(), strict=True))
-        assert found.value == pytest.approx(total / weight, abs=1e-15)
-        assert (found.queries, found.neutral, found.banded) == (3, 0, False)
+        effect, (total, weight) = (
+            toy_card()[kind],
+            map(sum, zip(*CELLS[kind].values(), strict=True)),
+        )
+        assert effect.value == pytest.approx(total / weight, abs=1e-15)
+        assert (effect.queries, effect.neutral, effect.banded) == (3, 0, False)
         # No three documents carry equally much, so fewer than three votes: too few for an interval.
         weights = np.array(list(sums_of(CELLS[kind], 1).values()))[:, 1]
-        assert found.effective_n == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-        assert found.effective_n < 3
-        assert np.isnan([found.low, found.high, found.error, found.p, found.p_corrected]).all()
+        assert effect.effective_n == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+        assert effect.effective_n < 3
+        assert np.isnan([effect.low, effect.high, effect.error, effect.p, effect.p_corrected]).all()
 
     @pytest.mark.parametrize("kind", CELLS)
     def test_interval_and_p_of_five_copies(self, kind: str) -> None:
-        found, single = copies_card()[kind], toy_card()[kind]
-        expected = inferred(copied(CELLS[kind]), found.estimand.bounds)
-        assert (found.value, found.effective_n) == pytest.approx(
+        effect, single = copies_card()[kind], toy_card()[kind]
+        expected = inferred(copied(CELLS[kind]), effect.estimand.bounds)
+        assert (effect.value, effect.effective_n) == pytest.approx(
             (single.value, COPIES * single.effective_n)
         )
-        assert (found.low, found.high) == pytest.approx(expected.ends)
-        assert (found.error, found.effective_n) == pytest.approx(
+        assert (effect.low, effect.high) == pytest.approx(expected.ends)
+        assert (effect.error, effect.effective_n) == pytest.approx(
             (expected.error, expected.effective_n)
         )
-        assert expected.p_above <= found.p <= expected.p_below
-        assert np.isnan(found.p_corrected) == (found.effective_n < 10)
+        assert expected.p_above <= effect.p <= expected.p_below
+        assert np.isnan(effect.p_corrected) == (effect.effective_n < 10)
 
     def test_their_checks(self) -> None:
-        found = toy_card()
+        effects_by_kind = toy_card()
         cells = {**CELLS, "relative delta": {("q1", "d1"): (1.0, 0.5), ("q2", "d2"): (0.0, 0.0)}}
         flips, labels = (
             {kind: flipped(totals_of(cells[kind], axis)) for kind in cells} for axis in (0, 1)
@@ -252,16 +263,21 @@ class TestByHand:
         # Rank gap by exchanged labels: d1 adds 1.5 ranks, d2 −1, d3 −2; six of eight signs are as
         # far out.
         assert labels["rank gap"] == 6 / 8
-        assert {kind: e.checks["sign flips"] for kind, e in found.items()} == pytest.approx(flips)
-        assert {kind: e.checks["exchanged labels"] for kind, e in found.items()} == pytest.approx(
-            labels, abs=0.02
-        )
+        assert {
+            kind: e.checks["sign flips"] for kind, e in effects_by_kind.items()
+        } == pytest.approx(flips)
+        assert {
+            kind: e.checks["exchanged labels"] for kind, e in effects_by_kind.items()
+        } == pytest.approx(labels, abs=0.02)
 
-    def test_what_stands_behind_the_twins_of_which_one_that_is_not_retrieved_is_below_the_last_rank(
+    def test_twins_not_retrieved_are_below_the_last_rank(
         self,
     ) -> None:
-        found = toy_card()
-        relevant, other = found["relevant twins"].details, found["other twins"].details
+        effects_by_kind = toy_card()
+        relevant, irrelevant = (
+            effects_by_kind["relevant twins"].details,
+            effects_by_kind["other twins"].details,
+        )
         assert relevant == {
             "pairs": 4,
             "wins": 1,
@@ -277,7 +293,7 @@ class TestByHand:
             "mean_wins": pytest.approx((1 / 2 + 0 + 0) / 3),
             "mean_losses": pytest.approx((1 / 2 + 1 + 0) / 3),
         }
-        assert other == {
+        assert irrelevant == {
             "pairs": 3,
             "wins": 2,
             "losses": 1,
@@ -292,37 +308,39 @@ class TestByHand:
             "mean_wins": pytest.approx(2 / 3),
             "mean_losses": pytest.approx(1 / 3),
         }
-        assert found["rank gap"].details == {"pairs": 4, "absent": 0}
-        assert found["score gap"].details == {"pairs": 4, "raw": -1 / 4}
-        assert found["page"].details == {"shares": 0}
+        assert effects_by_kind["rank gap"].details == {"pairs": 4, "absent": 0}
+        assert effects_by_kind["score gap"].details == {"pairs": 4, "raw": -1 / 4}
+        assert effects_by_kind["page"].details == {"shares": 0}
         scores = {**SCORES, "q3": {"d1-human": 2.0, "d3-llm": 1.0}}
-        found = toy_card(scores)
+        effects_by_kind = toy_card(scores)
         # In query 3 the human side of d3 has rank 3, after a list of two.
-        assert found["rank gap"].value == pytest.approx((-0.5 - 1 + (2 - 3)) / 4)
-        assert found["rank gap"].details == {"pairs": 4, "absent": 1 / 8}
-        assert found["relevant twins"].details["both"] == 3
-        assert found["relevant twins"].details["pairs"] == 4
+        assert effects_by_kind["rank gap"].value == pytest.approx((-0.5 - 1 + (2 - 3)) / 4)
+        assert effects_by_kind["rank gap"].details == {"pairs": 4, "absent": 1 / 8}
+        assert effects_by_kind["relevant twins"].details["both"] == 3
+        assert effects_by_kind["relevant twins"].details["pairs"] == 4
 
-    def test_a_lost_pair_stays_relevant_when_its_judged_side_is_not_retrieved(self) -> None:
-        """Judged is the human side of pair 1 only; of it only the other side is found, then both, then only it."""
+    def test_lost_pair_stays_relevant_when_judged_side_is_not_retrieved(self) -> None:
+        """Judged is the human side of pair 1 only; of it only the other side is found, then both,
+        then only it.
+        """
         sides = [(o, s) for o in range(3) for s in ("human", "llm")]
         docs = [{"id": f"{o}-{s}", "text": "x", "source": s, "origin": f"{o}"} for o, s in sides]
         qrels = {q: {"0-human": 1, "0-llm": 1, "1-human": 1} for q in ("q0", "q1", "q2")}
         collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
-        found = {
+        scores_by_query = {
             "q0": {"1-llm": 2.0, "2-llm": 1.0},
             "q1": {"1-llm": 2.0, "1-human": 1.0},
             "q2": {"1-human": 2.0},
         }
         counts = audit(
-            collection, run_of(collection, found, ranker="r"), "nDCG@3", resamples=100
+            collection, run_of(collection, scores_by_query, ranker="r"), "nDCG@3", resamples=100
         ).pair_counts
         rows = {
             (q, r): (w, n)
             for q, r, w, n in counts.select("query", "relevant", "wins", "losses").iter_rows()
         }
-        assert [rows[q, True] for q in found] == [(0, 1), (0, 1), (1, 0)]
-        assert [rows[q, False] for q in found] == [(0, 1), (0, 0), (0, 0)]
+        assert [rows[q, True] for q in scores_by_query] == [(0, 1), (0, 1), (1, 0)]
+        assert [rows[q, False] for q in scores_by_query] == [(0, 1), (0, 0), (0, 0)]
 
 
 class TestHeadToHead:
@@ -368,12 +386,12 @@ class TestHeadToHead:
         ],
     )
     def test_value_and_checks(self, per_query: list[tuple[int, int]], flips: float) -> None:
-        found = self.wins(per_query)
+        effect = self.wins(per_query)
         means = [(won - lost) / (won + lost) for won, lost in per_query]
-        assert found.value == pytest.approx(sum(means) / len(means))
-        assert found.queries == len(per_query)
+        assert effect.value == pytest.approx(sum(means) / len(means))
+        assert effect.queries == len(per_query)
         exact = exchanged_p(self.cells(per_query).values())
-        assert found.checks == pytest.approx(
+        assert effect.checks == pytest.approx(
             {"sign flips": flips, "exchanged labels": exact}, abs=0.02
         )
 
@@ -391,9 +409,9 @@ class TestHeadToHead:
     def test_p_where_all_queries_say_the_same(
         self, per_query: list[tuple[int, int]], p: float
     ) -> None:
-        found = self.wins(per_query)
-        assert found.p == pytest.approx(p, nan_ok=True)
-        assert math.isnan(found.p_corrected)  # at most five votes
+        effect = self.wins(per_query)
+        assert effect.p == pytest.approx(p, nan_ok=True)
+        assert math.isnan(effect.p_corrected)  # at most five votes
 
     @pytest.mark.parametrize(
         "per_query", [[(1, 0)] * 4 + [(0, 1)] * 2, [(2, 1)] * 3 + [(1, 1)] * 30]
@@ -401,30 +419,30 @@ class TestHeadToHead:
     def test_p_is_the_level_whose_interval_first_excludes_0(
         self, per_query: list[tuple[int, int]]
     ) -> None:
-        found = self.wins(per_query)
+        effect = self.wins(per_query)
         cells = {
             key: (float(part), abs(float(part))) for key, part in self.cells(per_query).items()
         }
         expected = inferred(cells, (-1.0, 1.0))
-        assert (found.low, found.high) == pytest.approx(expected.ends)
-        assert (found.effective_n, found.error) == pytest.approx(
+        assert (effect.low, effect.high) == pytest.approx(expected.ends)
+        assert (effect.effective_n, effect.error) == pytest.approx(
             (expected.effective_n, expected.error)
         )
-        assert expected.p_above <= found.p <= expected.p_below
+        assert expected.p_above <= effect.p <= expected.p_below
 
 
 class TestWithoutJudgments:
     def test_the_questions_that_need_none(self) -> None:
         collection = without_judgments(toy())
-        found = audit(collection, run_of(collection, SCORES, ranker="hand"), card=True, depth=3)
-        card = card_of(found)
+        result = audit(collection, run_of(collection, SCORES, ranker="hand"), card=True, depth=3)
+        card = card_of(result)
         assert tuple(card) == ("page", "twins", "twins, pooled", "rank gap", "score gap")
         # q1: d1 and d2 win, d3 loses; q2: d1 and d2 lose; q3: d1 wins, d3 ties.
         assert (card["twins"].value, card["twins, pooled"].value) == pytest.approx(
             ((1 / 3 - 1 + 1 / 2) / 3, 0)
         )
-        assert found.measures == found.tilts == ()
-        assert found.values.shape == (1, 0, 3, 3)
+        assert result.measures == result.tilts == ()
+        assert result.values.shape == (1, 0, 3, 3)
         assert card["page"].value == pytest.approx(sum(PAGE) / 3)
         assert (
             card["twins"].details | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "both": 4}
@@ -433,13 +451,13 @@ class TestWithoutJudgments:
         assert card["score gap"].value == pytest.approx(-1 / SD2 / 4)
 
     def test_the_rank_gap_is_a_sum_per_query(self) -> None:
-        found = toy_card(collection=without_judgments(toy()), measures=None)["rank gap"]
+        rank_gap = toy_card(collection=without_judgments(toy()), measures=None)["rank gap"]
         # q1: d1 and d3 as before, d2: 4.5 against the sixth; q2: d2, d1: 1 against the fourth; q3:
         # d3, d1 at 3.
         totals = [-0.5 + (6 - 4.5), -1 + (1 - 4), 4 - 3]
-        assert found.name == "pair rank gap, summed per query"
-        assert found.value == pytest.approx(sum(totals) / 3)
-        assert found.details == {}
+        assert rank_gap.name == "pair rank gap, summed per query"
+        assert rank_gap.value == pytest.approx(sum(totals) / 3)
+        assert rank_gap.details == {}
         # The parts of a query's documents add up to its sum; each document found is an equal share
         # of its weight.
         cells: Cells = {
@@ -452,15 +470,15 @@ class TestWithoutJudgments:
             ("q3", "d1"): (4 - 3, 1 / 3),
         }
         assert totals_of(cells, 0) == totals
-        found, expected = copies_card(is_judged=False)["rank gap"], inferred(copied(cells))
-        assert (found.low, found.high, found.effective_n) == pytest.approx(
+        rank_gap, expected = copies_card(is_judged=False)["rank gap"], inferred(copied(cells))
+        assert (rank_gap.low, rank_gap.high, rank_gap.effective_n) == pytest.approx(
             (*expected.ends, expected.effective_n)
         )
 
     def test_without_the_card_the_primary_question_alone_is_asked(self) -> None:
         collection = without_judgments(toy())
-        found = audit(collection, run_of(collection, SCORES))
-        assert [repr(e.estimand) for e in found.card] == [
+        result = audit(collection, run_of(collection, SCORES))
+        assert [repr(e.estimand) for e in result.card] == [
             "HeadToHead",
             "HeadToHead(over=pairs)",
         ]
@@ -474,7 +492,7 @@ class TestWithoutJudgments:
 
 
 class TestWhatARunLacks:
-    def test_a_missing_query_counts_its_relevant_pairs_or_not_at_all_run_by_run(self) -> None:
+    def test_missing_query_counts_relevant_pairs_run_by_run(self) -> None:
         scores = {q: SCORES[q] for q in ("q1", "q3")}
         zero, exclude = toy_card(scores), toy_card(scores, missing="exclude")
         assert zero["rank gap"].details == {"pairs": 4, "absent": 2 / 8}
@@ -489,10 +507,10 @@ class TestWhatARunLacks:
             run_of(collection, SCORES, ranker="all"),
             run_of(collection, {"q1": SCORES["q1"]}, ranker="one"),
         ]
-        found = audit(collection, runs, "nDCG@1", card=True, missing="exclude")
-        assert [e.queries for e in found.card if e.estimand.key == "rank gap"] == [3, 1]
-        assert found.by_group().filter(pl.col("group") == "all")["queries"].to_list() == [3, 1]
-        assert "one: 2 judged queries not in the run, not counted" in note_sentences(found.notes)
+        result = audit(collection, runs, "nDCG@1", card=True, missing="exclude")
+        assert [e.queries for e in result.card if e.estimand.key == "rank gap"] == [3, 1]
+        assert result.by_group().filter(pl.col("group") == "all")["queries"].to_list() == [3, 1]
+        assert "one: 2 judged queries not in the run, not counted" in note_sentences(result.notes)
 
     def test_queries_that_only_judgments_know_count_for_no_side(self) -> None:
         plain = toy()
@@ -503,24 +521,32 @@ class TestWhatARunLacks:
             plain.docs, plain.queries, pl.concat([plain.qrels, judged.cast(plain.qrels.schema)])
         )
         scores = {**SCORES, "q9": {"d1-human": 9.0, "d1-llm": 1.0, "d2-human": 0.5}}
-        one, two = toy_card(), toy_card(scores, collection=more)
+        before, enlarged = toy_card(), toy_card(scores, collection=more)
         for kind in KINDS:
-            assert (two[kind].value, two[kind].details) == (one[kind].value, one[kind].details)
+            assert (enlarged[kind].value, enlarged[kind].details) == (
+                before[kind].value,
+                before[kind].details,
+            )
 
-    def test_a_run_ordered_by_ranks_has_no_score_gap_and_nothing_retrieved_is_undefined_and_not_0(
+    def test_run_ordered_by_ranks_has_no_score_gap(
         self,
     ) -> None:
-        found = toy_card(spec={"score_order": "rank"})
-        assert np.isnan([found["score gap"].value, found["score gap"].p]).all()
-        assert (found["score gap"].queries, found["rank gap"].value) == (
+        effects_by_kind = toy_card(spec={"score_order": "rank"})
+        assert np.isnan([effects_by_kind["score gap"].value, effects_by_kind["score gap"].p]).all()
+        assert (effects_by_kind["score gap"].queries, effects_by_kind["rank gap"].value) == (
             0,
             toy_card()["rank gap"].value,
         )
-        assert [kind for kind, e in found.items() if math.isnan(e.value)] == ["score gap"]
-        found = toy_card({})
-        assert all(math.isnan(found[kind].value) for kind in KINDS if kind != "rank gap")
-        assert (found["rank gap"].value, found["rank gap"].details["absent"]) == (0, 1)
-        assert [found[kind].queries for kind in ("page", "relevant twins", "score gap")] == [
+        assert [kind for kind, e in effects_by_kind.items() if math.isnan(e.value)] == ["score gap"]
+        effects_by_kind = toy_card({})
+        assert all(math.isnan(effects_by_kind[kind].value) for kind in KINDS if kind != "rank gap")
+        assert (
+            effects_by_kind["rank gap"].value,
+            effects_by_kind["rank gap"].details["absent"],
+        ) == (0, 1)
+        assert [
+            effects_by_kind[kind].queries for kind in ("page", "relevant twins", "score gap")
+        ] == [
             0,
             0,
             0,
@@ -530,25 +556,29 @@ class TestWhatARunLacks:
 class TestGroupsThatAreNotTwins:
     @pytest.mark.parametrize("shift", [0.8, 0.0, -0.8])
     @pytest.mark.parametrize("blank", [True, False])
-    def test_where_a_part_of_a_page_has_no_label_level_is_that_of_the_rest(
+    def test_page_partly_unlabelled_is_level_where_the_rest_is(
         self, shift: float, blank: bool
     ) -> None:
-        """Half of the documents have a label, five of six of them a; a label file lacks the others, or is blank."""
+        """Half of the documents have a label, five of six of them a; a label file lacks the others,
+        or is blank.
+        """
         rng = np.random.default_rng(3)
-        side = {f"d{n}": None if n % 2 else "b" if n % 12 == 0 else "a" for n in range(600)}
+        side: dict[str, str | None] = {f"d{n}": None for n in range(600)}
+        for n in range(0, 600, 2):
+            side[f"d{n}"] = "b" if n % 12 == 0 else "a"
         docs = [{"id": d, "text": "", "side": s} for d, s in side.items()]
-        whole = collection_of(docs, {f"q{q}": "x" for q in range(60)}, {})
-        drawn = {q: rng.choice(600, 40, replace=False) for q in whole.queries["id"]}
+        collection = collection_of(docs, {f"q{q}": "x" for q in range(60)}, {})
+        drawn = {q: rng.choice(600, 40, replace=False) for q in collection.queries["id"]}
         lift = {"a": 0.5, "b": 0.5 + shift, None: 0.0}
         scores = {
             q: {f"d{d}": rng.normal() + lift[side[f"d{d}"]] for d in ds} for q, ds in drawn.items()
         }
-        labelled = whole.docs.filter(pl.col("side").is_not_null())
-        known = whole if blank else Collection(labelled, whole.queries, whole.qrels)
-        page = card_of(audit(known, run_of(whole, scores), by="side", card=True))["page"]
+        labelled = collection.docs.filter(pl.col("side").is_not_null())
+        known = collection if blank else Collection(labelled, collection.queries, collection.qrels)
+        page = card_of(audit(known, run_of(collection, scores), by="side", card=True))["page"]
         pages = [
-            [bool(side[d]) for d in sorted(found, key=lambda d: -found[d])[:20]]
-            for found in scores.values()
+            [bool(side[d]) for d in sorted(query_scores, key=lambda d: -query_scores[d])[:20]]
+            for query_scores in scores.values()
         ]
         discounts = 1 / np.log2(np.arange(2, 22))
         share = (np.mean(pages, axis=0) * discounts).sum() / discounts.sum()
@@ -562,14 +592,14 @@ class TestGroupsThatAreNotTwins:
             {"id": ["x"], "title": [""], "text": ["x"], "source": ["human"], "origin": ["x"]}
         )
         more = Collection(pl.concat([plain.docs, extra]), plain.queries, plain.qrels)
-        found = toy_card(collection=more)
-        assert found["page"].banded
-        assert found["page"].details["shares"] == pytest.approx(1 / 7)
-        assert not found["relative delta"].banded
+        effects_by_kind = toy_card(collection=more)
+        assert effects_by_kind["page"].banded
+        assert effects_by_kind["page"].details["shares"] == pytest.approx(1 / 7)
+        assert not effects_by_kind["relative delta"].banded
 
 
 @pytest.mark.parametrize("correction", ["bonferroni", "holm"])
-def test_ps_beside_the_primary_one_are_a_family_but_those_of_the_score_gap(correction: str) -> None:
+def test_ps_beside_primary_are_a_family_without_score_gap(correction: str) -> None:
     collection, runs = twins(12), []
     for name, losses in (("r", 0), ("s", 1), ("t", 2)):
         sides = [("human", "llm") if n >= losses else ("llm", "human") for n in range(12)]
@@ -578,8 +608,8 @@ def test_ps_beside_the_primary_one_are_a_family_but_those_of_the_score_gap(corre
             for n, (top, low) in enumerate(sides)
         }
         runs.append(run_of(collection, scores, ranker=name))
-    found = audit(collection, runs, "nDCG@1", card=True, correction=correction).card
-    tested = [e for e in found if e.estimand.key not in ("score gap", "other twins")]
+    card_effects = audit(collection, runs, "nDCG@1", card=True, correction=correction).card
+    tested = [e for e in card_effects if e.estimand.key not in ("score gap", "other twins")]
     exact = sorted([2 / 4096, 26 / 4096, 158 / 4096] * 4)
     assert sorted(e.checks["sign flips"] for e in tested) == pytest.approx(exact)
     # Where no query is lost, p is that of twelve effective_n on one side, to the same number.
@@ -590,5 +620,5 @@ def test_ps_beside_the_primary_one_are_a_family_but_those_of_the_score_gap(corre
         assert {e.family_size for e in members} == {len(members)}
         expected = correct([e.p for e in members], correction)
         assert [e.p_corrected for e in members] == pytest.approx(expected.tolist())
-    assert all(e.p_corrected == e.p for e in found if e.estimand.key == "score gap")
-    assert all(math.isnan(e.p_corrected) for e in found if e.estimand.key == "other twins")
+    assert all(e.p_corrected == e.p for e in card_effects if e.estimand.key == "score gap")
+    assert all(math.isnan(e.p_corrected) for e in card_effects if e.estimand.key == "other twins")

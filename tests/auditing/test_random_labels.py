@@ -1,4 +1,6 @@
-"""Random labels of groups that are not twins: what Relative Δ and the page read under them, documents in many lists."""
+"""Random labels of groups that are not twins: what Relative Δ and the page read under them,
+documents in many lists.
+"""
 
 import random
 import statistics
@@ -27,7 +29,11 @@ from ranktilt.auditing.null_distributions.base import (
     enough,
     shuffled_labels,
 )
-from ranktilt.auditing.null_distributions.judged_documents import judged_labels, null_deltas
+from ranktilt.auditing.null_distributions.judged_documents import (
+    ShuffledRun,
+    judged_labels,
+    null_deltas,
+)
 from ranktilt.auditing.null_distributions.lists import listed_labels
 from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels
 from ranktilt.auditing.null_distributions.twins import signs_of
@@ -54,7 +60,8 @@ EVERY: list[Measure] = [*MEASURES, AP, RR @ 3, *GRADED]
 
 
 def judged_groups(queries: int, docs: str, relevant: str) -> Collection:
-    """Per query, documents of its own in groups, the letters of `docs`; those of `relevant` are judged so.
+    """Per query, documents of its own in groups, the letters of `docs`; those of `relevant` are
+    judged so.
 
     A letter "-" is a document without a group. Lone documents: no twins anywhere.
     """
@@ -77,11 +84,11 @@ def judged_groups(queries: int, docs: str, relevant: str) -> Collection:
 def blind_run(collection: Collection, seed: int, *, ties: int | None = None) -> Run:
     """Each query's own documents in random order; with `ties`, that many distinct scores."""
     rng = np.random.default_rng(seed)
-    found: dict[str, dict[str, float]] = {q: {} for q in collection.queries["id"]}
+    scores: dict[str, dict[str, float]] = {q: {} for q in collection.queries["id"]}
     for doc in collection.ids:
         score = float(rng.integers(ties)) if ties else float(rng.random())
-        found[doc.split("d")[0]][doc] = score
-    return run_of(collection, found, ranker="blind")
+        scores[doc.split("d")[0]][doc] = score
+    return run_of(collection, scores, ranker="blind")
 
 
 def pieces(collection: Collection, run: Run) -> tuple[Judgments, JudgedRun]:
@@ -95,11 +102,13 @@ def slow_deltas(
     pair: tuple[int, int],
     labels: npt.NDArray[np.int8],
 ) -> list[list[float]]:
-    """Relative Δ under each labeling: every document of the ranking counts, and every measure starts anew."""
+    """Relative Δ under each labeling: every document of the ranking counts, and every measure
+    starts anew.
+    """
     judgments, at = aligned.judgments, aligned.judgment
-    found: list[list[float]] = [[] for _ in measures]
+    values_by_measure: list[list[float]] = [[] for _ in measures]
     for row in labels:
-        for deltas, of in zip(found, measures, strict=True):
+        for deltas, of in zip(values_by_measure, measures, strict=True):
             sides = []
             for group in pair:
                 gains = np.where((at >= 0) & (row[at] == group), judgments.grade[at], 0.0)
@@ -111,11 +120,11 @@ def slow_deltas(
             both = ~np.isnan(sides).any(axis=0)
             a, b = (np.where(both, side, 0.0).sum() / max(both.sum(), 1) for side in sides)
             deltas.append(float(relative_delta(a, b)))
-    return found
+    return values_by_measure
 
 
 class TestShuffledLabels:
-    def test_every_query_keeps_its_numbers_of_each_group_and_every_order_is_equally_likely(
+    def test_queries_keep_group_numbers_and_orders_are_equally_likely(
         self,
     ) -> None:
         judgments, _ = pieces(c := judged_groups(5, "aaaabb-cc", "aaabb-c"), blind_run(c, 0))
@@ -137,7 +146,9 @@ class TestNullDeltas:
     def test_relevant_documents_alone_give_what_whole_rankings_give(
         self, ties: int | None, trec_eval: bool
     ) -> None:
-        """Grades, documents without a group or unretrieved, queries with one group only, and two runs together."""
+        """Grades, documents without a group or unretrieved, queries with one group only, and two
+        runs together.
+        """
         collection = judged_groups(9, "aaaabbccc--", "aaabbc-")
         grade = pl.Series(np.random.default_rng(0).integers(1, 4, collection.qrels.height))
         qrels = collection.qrels.with_columns(grade=grade)
@@ -150,28 +161,33 @@ class TestNullDeltas:
         aligned = [pieces(collection, run)[1] for run in runs]
         aligned = [lists.untied() for lists in aligned] if trec_eval else aligned
         judgments, pairs = aligned[0].judgments, [(0, 1), (2, 0), (1, 2)]
-        tasks = [(lists, pair) for lists in aligned for pair in pairs]
+        tasks = [ShuffledRun(judged_run=run, groups=pair) for run in aligned for pair in pairs]
         labels = shuffled_labels(judgments, 3, 12)
-        for (lists, pair), found in zip(
+        for task, deltas in zip(
             tasks, null_deltas(tasks, EVERY, Shuffles(judgments, 3, 12)), strict=True
         ):
-            for fast, slow in zip(found, slow_deltas(lists, EVERY, pair, labels), strict=True):
+            slow_rows = slow_deltas(task.judged_run, EVERY, task.groups, labels)
+            for fast, slow in zip(deltas, slow_rows, strict=True):
                 assert fast == pytest.approx(np.array(slow), rel=0, abs=1e-12, nan_ok=True)
 
     def test_neither_the_size_of_a_piece_nor_who_works_together_matters(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         collection = judged_groups(12, "aaabbcc", "aabc")
-        judgments, one = pieces(collection, blind_run(collection, 1, ties=3))
-        _, two = pieces(collection, blind_run(collection, 2, ties=3))
-        tasks = [(run, pair) for run in (one, two) for pair in ((0, 1), (1, 2))]
-        whole = np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
+        judgments, first_run = pieces(collection, blind_run(collection, 1, ties=3))
+        _, second_run = pieces(collection, blind_run(collection, 2, ties=3))
+        tasks = [
+            ShuffledRun(judged_run=run, groups=pair)
+            for run in (first_run, second_run)
+            for pair in ((0, 1), (1, 2))
+        ]
+        null = np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
         monkeypatch.setattr(base, "_FEWEST", 1)
         for step, share in ((1, 4), (2, 4), (7, 4), (1 << 18, 1 << 40)):
             monkeypatch.setattr(base, "_ENTRIES", step * len(judgments.group))
             monkeypatch.setattr(base, "_SHARE", share)
             assert np.array_equal(
-                whole, np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
+                null, np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
             )
 
     def test_what_is_worked_on_together_fits_into_the_memory(self) -> None:
@@ -193,8 +209,9 @@ def test_about_95_percent_of_label_blind_rankings_lie_within() -> None:
         collection = judged_groups(20, docs, relevant)
         for seed in range(60):
             judgments, aligned = pieces(collection, blind_run(collection, seed, ties=ties))
-            (found,) = null_deltas([(aligned, (0, 1))], [of], Shuffles(judgments, seed, 300))
-            ends = interval(found[0])
+            task = ShuffledRun(judged_run=aligned, groups=(0, 1))
+            (deltas,) = null_deltas([task], [of], Shuffles(judgments, seed, 300))
+            ends = interval(deltas[0])
             a, b = group_values(aligned, [of], grouping(collection, "kind"), "expected")[
                 0, 1:3
             ].mean(axis=1)
@@ -202,10 +219,10 @@ def test_about_95_percent_of_label_blind_rankings_lie_within() -> None:
     assert 164 <= inside <= 178
 
 
-def test_ten_relevant_against_one_tilt_by_themselves_and_a_ranker_that_sees_labels_lies_beyond() -> (
-    None
-):
-    """It puts the one relevant document of b first, so Relative Δ is near 0: far from what random labels give."""
+def test_tilt_of_ten_against_one_lies_beyond_for_label_reader() -> None:
+    """It puts the one relevant document of b first, so Relative Δ is near 0: far from what random
+    labels give.
+    """
     collection = judged_groups(60, "a" * 100 + "b" * 100, "a" * 10 + "b")
     run = blind_run(collection, 0)
     blind = audit(collection, run, ["nDCG"], by="kind", resamples=100)
@@ -216,16 +233,18 @@ def test_ten_relevant_against_one_tilt_by_themselves_and_a_ranker_that_sees_labe
     first = [f"q{q}d100" for q in range(60)]
     score = pl.col("score") + 2 * pl.col("doc_id").is_in(first)
     tilted = Run.from_frame(run.frame().with_columns(score), spec={"ranker": "b-first"})
-    found = audit(collection, tilted, ["nDCG"], by="kind", resamples=500)
-    (tilt,) = found.tilts
+    result = audit(collection, tilted, ["nDCG"], by="kind", resamples=500)
+    (tilt,) = result.tilts
     assert -100 < tilt.value < 0 < tilt.null_low
     assert tilt.checks["shuffled labels"] == pytest.approx(2 / 1001)
     assert tilt.p < 0.001
-    assert found.verdict("b-first").side == "b"
+    assert result.verdict("b-first").side == "b"
 
 
 def test_a_sure_tilt_survives_the_correction_in_a_long_table() -> None:
-    """Three groups, nine measures and two runs make 54 tests: 1,000 shuffles could not reach p = .05 / 54."""
+    """Three groups, nine measures and two runs make 54 tests: 1,000 shuffles could not reach p =
+    .05 / 54.
+    """
     assert [enough(tests) for tests in (1, 20, 21, 54)] == [SHUFFLES, SHUFFLES, 1050, 2700]
     assert 54 * 2 / (1 + 2700) < 0.05
     collection = judged_groups(40, "aaaabbcc", "aaabc")
@@ -259,14 +278,23 @@ def two_lists(*relevant: str, second: str = "x") -> tuple[Collection, JudgedRun]
 def labels_of(text: str, second: str) -> LabelEffects:
     collection, aligned = two_lists(second=second)
     code = aligned.group_codes(grouping(collection, "side"))
-    labels = listed_labels(aligned, estimand(text), code == 0, code == 1, origins=np.arange(4))  # type: ignore[arg-type]
+    question = estimand(text)
+    labels = listed_labels(
+        aligned,
+        question,  # type: ignore[arg-type]
+        code == 0,
+        code == 1,
+        origins=np.arange(4),
+    )
     assert labels is not None
     return labels
 
 
 @pytest.mark.parametrize("text", ["Share@1", "ExposureRatio", "ExposureRatio(aggregate=means)"])
 def test_a_document_in_two_lists_adds_twice_to_one_label(text: str) -> None:
-    """x adds .25 to Share@1 in both lists, y and z .25 in one each: √((.5² + 2 · .25²) / (4 · .25²)) = √1.5."""
+    """x adds .25 to Share@1 in both lists, y and z .25 in one each: √((.5² + 2 · .25²) / (4 ·
+    .25²)) = √1.5.
+    """
     labels = labels_of(text, "x")
     assert labels.spread == pytest.approx(np.sqrt(1.5))
     if text != "ExposureRatio(aggregate=means)":
@@ -277,7 +305,9 @@ def test_a_document_in_two_lists_adds_twice_to_one_label(text: str) -> None:
 
 
 def test_what_labels_add_sums_to_the_answer() -> None:
-    """The first document's share of two ranks' exposure is 1 / (1 + 1/log2(3)), the second's the rest."""
+    """The first document's share of two ranks' exposure is 1 / (1 + 1/log2(3)), the second's the
+    rest.
+    """
     labels = labels_of("ExposureRatio", "x")
     top = 1 / (1 + 1 / np.log2(3))
     assert labels.clusters.weight == pytest.approx([top, 1 - top] * 2)
@@ -302,7 +332,9 @@ def test_what_labels_add_sums_to_the_answer() -> None:
 
 
 def test_relevant_documents_of_two_queries() -> None:
-    """nDCG@1 of a is 1 and of b 0 in both queries: x adds 1 beside a mean of 0 of the others, y and z 0 beside .5."""
+    """nDCG@1 of a is 1 and of b 0 in both queries: x adds 1 beside a mean of 0 of the others, y and
+    z 0 beside .5.
+    """
     _, aligned = two_lists("x", "y", "z")
     of = measure("nDCG@1")
     sample = Sample("r", RelativeDelta(of=of), "a", "b", np.ones(2), np.zeros(2))
@@ -343,7 +375,7 @@ def test_relevant_documents_of_a_page_add_beside_their_query_means() -> None:
     assert added == pytest.approx([4 / 3 * 2 / 3, -2 / 3 * -1 / 3, -2 / 3 * -1 / 3])
 
 
-def test_the_level_is_the_median_of_random_labels_and_stays_where_they_scatter_further() -> None:
+def test_level_is_median_of_random_labels_wherever_they_scatter() -> None:
     null = np.array([1.0, 1.0, 1.1, 1.4, 3.0])
     assert NullDistribution.from_draws(1.2, null).median == 1.1
     wide = NullDistribution.from_draws(1.2, null, spread=2.0)
@@ -351,8 +383,10 @@ def test_the_level_is_the_median_of_random_labels_and_stays_where_they_scatter_f
     assert np.isnan(NullDistribution.from_draws(1.2, np.array([np.nan])).median)
 
 
-def test_labels_that_a_coin_tossed_name_no_side_however_many_queries_meet_them() -> None:
-    """40 documents in 150 queries; labels shuffled in each list anew named a side in most of these worlds."""
+def test_coin_labels_name_no_side_over_many_queries() -> None:
+    """40 documents in 150 queries; labels shuffled in each list anew named a side in most of these
+    worlds.
+    """
     small, away = np.zeros((2, 3))
     for seed in range(12):
         rng = np.random.default_rng([seed, 31])
@@ -368,14 +402,14 @@ def test_labels_that_a_coin_tossed_name_no_side_however_many_queries_meet_them()
             for q, row in scores.items()
         }
         collection = collection_of(docs, queries, qrels)
-        found = audit(
+        result = audit(
             collection,
             run_of(collection, scores),
             ["nDCG@5", "Share@5", "NDSR@5"],
             by="side",
             resamples=200,
         )
-        every = [found.tilts[0], *(e for e in found.card if e.estimand.kind != "relevance")]
+        every = [result.tilts[0], *(e for e in result.card if e.estimand.kind != "relevance")]
         small += [e.p < 0.05 for e in every]
         away += [e.leans != "" for e in every]
     assert (small <= 3).all(), small  # 1 of 20 is expected
@@ -394,13 +428,19 @@ class Material(NamedTuple):
     aligned: JudgedRun
 
 
-def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] = ()) -> Material:
+def material_of(
+    sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] = ()
+) -> Material:
     """Documents d0, d1 … of the sides named letter by letter ("-" for none); one order a query."""
     docs = [
         {"id": f"d{n}", "text": "x", "side": None if side == "-" else side}
         for n, side in enumerate(sides)
     ]
-    qrels = {f"q{q}": dict.fromkeys(found, 1) for q, found in enumerate(relevant) if found}
+    qrels = {
+        f"q{q}": dict.fromkeys(relevant_docs, 1)
+        for q, relevant_docs in enumerate(relevant)
+        if relevant_docs
+    }
     queries = {f"q{q}": "x" for q in range(len(orders))}
     collection = collection_of(docs, queries, qrels)
     scores = {
@@ -417,25 +457,25 @@ def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] 
 
 
 def null_of(
-    given: Material, depth: int, *, shuffles: int = 1000, seed: int = 0
+    material: Material, depth: int, *, shuffles: int = 1000, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    page = TopRanks.from_run(given.aligned, NDSR @ depth, given.collection.docs.height)
-    (found,) = page_module.share_bands(
-        [page], given.groups, Shuffles(given.aligned.judgments, seed, shuffles)
+    page = TopRanks.from_run(material.aligned, NDSR @ depth, material.collection.docs.height)
+    (band,) = page_module.share_bands(
+        [page], material.groups, Shuffles(material.aligned.judgments, seed, shuffles)
     )
-    return found[0] - found[1]
+    return band[0] - band[1]
 
 
 def shares(order: Order, depth: int) -> dict[str, float]:
     """What each document holds of a page, ties shared."""
     length = min(depth, sum(map(len, order)))
-    whole = sum(1 / np.log2(1 + r) for r in range(1, length + 1))
-    held, rank = {}, 1
+    discount_sum = sum(1 / np.log2(1 + r) for r in range(1, length + 1))
+    attention, rank = {}, 1
     for block in order:
         mass = sum(1 / np.log2(1 + r) for r in range(rank, min(rank + len(block), depth + 1)))
-        held |= dict.fromkeys(block, float(mass / whole / len(block)))
+        attention |= dict.fromkeys(block, float(mass / discount_sum / len(block)))
         rank += len(block)
-    return held
+    return attention
 
 
 def simulated(
@@ -447,7 +487,7 @@ def simulated(
     ever = {d for right in relevant for d in right}
     labelled = [d for d in label if label[d] != "-"]
     strata = [[d for d in labelled if d in ever], [d for d in labelled if d not in ever]]
-    found = []
+    differences = []
     for _ in range(rounds):
         everywhere = dict.fromkeys(label, "-")
         for stratum in strata:
@@ -461,8 +501,8 @@ def simulated(
                 zip(known, draw.sample([label[d] for d in known], len(known)), strict=True)
             )
             values.append(sum(share * SIGNS[drawn[d]] for d, share in shares(order, depth).items()))
-        found.append(statistics.fmean(values))
-    return found
+        differences.append(statistics.fmean(values))
+    return differences
 
 
 SIGNS = {"a": 1, "b": -1, "-": 0}
@@ -470,24 +510,26 @@ SIGNS = {"a": 1, "b": -1, "-": 0}
 
 class TestDifference:
     def test_by_hand_with_ties_a_cut_and_documents_of_no_group(self) -> None:
-        given = made("abb-a", [[["d0"], ["d1", "d3"], ["d4"]], [["d2"]], []])
-        page = TopRanks.from_run(given.aligned, NDSR @ 3, 5)
+        material = material_of("abb-a", [[["d0"], ["d1", "d3"], ["d4"]], [["d2"]], []])
+        page = TopRanks.from_run(material.aligned, NDSR @ 3, 5)
         t = 1 / np.log2(3)
         expected = [(1 - (t + 0.5) / 2) / (1.5 + t), -1, 0]
-        assert page.difference(signs_of(given.groups, ("a", "b"))).tolist() == pytest.approx(
+        assert page.difference(signs_of(material.groups, ("a", "b"))).tolist() == pytest.approx(
             expected
         )
         assert page.known.tolist() == [True, True, False]
         origins = np.array([0, 1, 0, -1, 1])  # d0 and d2 are of one origin, d1 and d4 of another
-        nets = page.clusters(signs_of(given.groups, ("a", "b"))).with_origins(origins).origin_totals
+        nets = (
+            page.clusters(signs_of(material.groups, ("a", "b"))).with_origins(origins).origin_totals
+        )
         assert nets.tolist() == pytest.approx(
             [1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)]
         )
 
     def test_documents_that_nobody_knows_keep_their_part_of_the_page(self) -> None:
-        given = made("ab", [[["d0"], ["d1"]]])
+        material = material_of("ab", [[["d0"], ["d1"]]])
         page = TopRanks.from_run(
-            given.aligned, NDSR @ 2, 1
+            material.aligned, NDSR @ 2, 1
         )  # a collection of one document: d1 is beyond it
         assert page.row.tolist() == [0, -1]
         assert page.difference(np.array([1], dtype=np.int8)).tolist() == pytest.approx(
@@ -512,11 +554,11 @@ class TestLevel:
             [(0, 1), (2, 3), (0, 3)],
             [],
         ]
-        found = [
+        sums = [
             twin_module.all_paired(signs, np.array(pairs, dtype=np.int64).reshape(-1, 2))
             for pairs in cases
         ]
-        assert found == [True, False, False, False]  # d2 and d3 have none, d0 has two, none has one
+        assert sums == [True, False, False, False]  # d2 and d3 have none, d0 has two, none has one
 
 
 def random_case(
@@ -544,7 +586,7 @@ class TestRandomLabels:
         self, documents: int, depth: int
     ) -> None:
         sides, orders, relevant = random_case(documents, documents=documents, depth=depth)
-        fast = null_of(made(sides, orders, relevant), depth, shuffles=4000)
+        fast = null_of(material_of(sides, orders, relevant), depth, shuffles=4000)
         slow = simulated(sides, orders, relevant, depth, 4000)
         error = statistics.stdev(slow) * (2 / 4000) ** 0.5
         assert fast.mean() == pytest.approx(statistics.fmean(slow), abs=4 * error)
@@ -554,21 +596,21 @@ class TestRandomLabels:
                 np.quantile(slow, q), abs=0.25 * statistics.stdev(slow)
             )
 
-    def test_labels_are_drawn_without_replacement_and_what_is_not_retrieved_leaves_its_label(
+    def test_labels_are_drawn_without_replacement_also_for_unretrieved(
         self,
     ) -> None:
         # All six documents tie and fill the page: whoever is who, the sides hold 4/6 and 2/6 of it.
         full = [[f"d{n}" for n in range(6)]]
-        assert null_of(made("aaaabb", [full]), 6).tolist() == pytest.approx([2 / 6] * 1000)
+        assert null_of(material_of("aaaabb", [full]), 6).tolist() == pytest.approx([2 / 6] * 1000)
         # A query without results counts not at all.
-        assert null_of(made("aaaabb", [full, [], full]), 6).tolist() == pytest.approx(
+        assert null_of(material_of("aaaabb", [full, [], full]), 6).tolist() == pytest.approx(
             [2 / 6] * 1000
         )
         # d0 (a) and d2 (b) are relevant, only d0 is retrieved: it is of a in half of the draws. The
         # rest is one tie.
-        given = made("aabb", [[["d0"], ["d1", "d3"]]], [["d0", "d2"]])
+        material = material_of("aabb", [[["d0"], ["d1", "d3"]]], [["d0", "d2"]])
         top = shares([["d0"], ["d1", "d3"]], 3)["d0"]
-        counts = Counter(np.round(null_of(given, 3), 9).tolist())
+        counts = Counter(np.round(null_of(material, 3), 9).tolist())
         assert set(counts) == {round(top, 9), round(-top, 9)}
         assert counts[round(top, 9)] == pytest.approx(500, abs=80)
 
@@ -576,18 +618,21 @@ class TestRandomLabels:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sides, orders, relevant = random_case(7, documents=60, depth=8)
-        one, two = (made(sides, mine, relevant) for mine in (orders, orders[::-1]))
-        pages = [TopRanks.from_run(given.aligned, NDSR @ 8, 60) for given in (one, two)]
-        shuffles = Shuffles(one.aligned.judgments, 0, 100)
+        forward, backward = (material_of(sides, mine, relevant) for mine in (orders, orders[::-1]))
+        pages = [
+            TopRanks.from_run(material.aligned, NDSR @ 8, 60) for material in (forward, backward)
+        ]
+        shuffles = Shuffles(forward.aligned.judgments, 0, 100)
         alone = [
-            next(page_module.share_bands([page], one.groups, shuffles)).tolist() for page in pages
+            next(page_module.share_bands([page], forward.groups, shuffles)).tolist()
+            for page in pages
         ]
         assert [
-            found.tolist() for found in page_module.share_bands(pages, one.groups, shuffles)
+            band.tolist() for band in page_module.share_bands(pages, forward.groups, shuffles)
         ] == alone
         monkeypatch.setattr(base, "_SHARE", 1 << 40)
         assert [
-            found.tolist() for found in page_module.share_bands(pages, one.groups, shuffles)
+            band.tolist() for band in page_module.share_bands(pages, forward.groups, shuffles)
         ] == alone
 
 

@@ -1,4 +1,6 @@
-"""A published run is split into the input order, the model's part and the parser's: the parts are what was put in."""
+"""A published run is split into the input order, the model's part and the parser's: the parts are
+what was put in.
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -12,17 +14,9 @@ import pytest
 from ranktilt import Collection, DataError, audit
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.replay_log import (
-    INPUT,
-    MODEL,
-    PARTS,
-    PUBLISHED,
-    STRICT,
-    LogRuns,
-    ReplayedLog,
-    log_runs,
-    replay_log,
-)
+from ranktilt.auditing.replay_log.replay_log import replay_log
+from ranktilt.auditing.replay_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
+from ranktilt.auditing.replay_log.runs import LogRuns, log_runs
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.views.replay_log import view
 from tests.rankers.llm.judge import WORDS, Answer, logged, rank_llm_text
@@ -33,7 +27,9 @@ TOPICS, SIZE = 24, 10
 
 
 def collection() -> Collection:
-    """Ten documents a query, of which half have a twin of a language model; the first two and their twins count."""
+    """Ten documents a query, of which half have a twin of a language model; the first two and their
+    twins count.
+    """
     docs, qrels = list[dict[str, str]](), dict[str, dict[str, int]]()
     for topic in range(TOPICS):
         for number in range(SIZE):
@@ -83,9 +79,9 @@ def runs(folder: Path, answer: Answer, **options: Any) -> LogRuns:
 
 
 def change(split: ReplayedLog, part: int, measure: str, pair: Pair = (ALL, ALL)) -> Change:
-    found = split.change(PARTS[part], measure, pair)
-    assert found is not None
-    return found
+    change_of_part = split.change(PARTS[part], measure, pair)
+    assert change_of_part is not None
+    return change_of_part
 
 
 def sorted_by(key: Callable[[int], int], ids: Sequence[str]) -> str:
@@ -114,53 +110,55 @@ MEASURES = ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3", "Share@3", "NDKL@5", "AW
 
 
 @pytest.mark.parametrize("answer", [llm_first, both])
-def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(
-    tmp_path: Path, answer: Answer
-) -> None:
-    found = runs(tmp_path, answer)
-    split = replay_log(found, EVERY, MEASURES, by="source", resamples=200)
-    audited = audit(EVERY, list(found.runs.values()), MEASURES, by="source", resamples=200)
+def test_parts_add_up_to_the_audit_of_the_published_run(tmp_path: Path, answer: Answer) -> None:
+    log = runs(tmp_path, answer)
+    split = replay_log(log, EVERY, MEASURES, by="source", resamples=200)
+    audited = audit(EVERY, list(log.runs.values()), MEASURES, by="source", resamples=200)
     for number, measure in enumerate(("nDCG@5", "P@3")):
         tilts = {t.run: t.value for t in audited.tilts if t.measure == measure}
-        means = dict(zip(found.runs, 100 * audited.values[:, number, 0].mean(axis=1), strict=True))
+        means = dict(zip(log.runs, 100 * audited.values[:, number, 0].mean(axis=1), strict=True))
         for values, pair in ((means, (ALL, ALL)), (tilts, ("human", "llm"))):
-            model, parser, whole, strict = (change(split, part, measure, pair) for part in range(4))
+            model, parser, random_part, strict = (
+                change(split, part, measure, pair) for part in range(4)
+            )
             assert model.old + model.value + parser.value == pytest.approx(
                 values[PUBLISHED], nan_ok=True
             )
             assert [model.old, model.new, parser.new, strict.new] == pytest.approx(
                 [values[INPUT], values[MODEL], values[PUBLISHED], values[STRICT]], nan_ok=True
             )
-            assert whole.value == pytest.approx(model.value + parser.value, nan_ok=True)
+            assert random_part.value == pytest.approx(model.value + parser.value, nan_ok=True)
     for measure in MEASURES[2:]:
         pair = (ALL, ALL) if measure in MEASURES[5:] else ("human", "llm")
         model, parser, _, strict = (change(split, part, measure, pair) for part in range(4))
         effects = {e.run: e.value for e in audited.card if repr(e.estimand) == measure}
         assert [model.old, model.new, parser.new, strict.new] == pytest.approx(
-            [effects[run] for run in found.runs]
+            [effects[run] for run in log.runs]
         )
         assert model.old + model.value + parser.value == pytest.approx(effects[PUBLISHED])
     assert split.pairs == (("human", "llm"),)
 
 
-def test_what_a_model_ranks_is_its_part_and_what_a_parser_makes_of_prose_is_not(
+def test_model_ranking_is_its_part_and_parsed_prose_is_not(
     tmp_path: Path,
 ) -> None:
     answers = (relevant_first, prose)
     model, parser = (
         replay_log(runs(tmp_path, answer), EVERY, ["nDCG@5"], resamples=500) for answer in answers
     )
-    ranked, none, nothing, made = (
+    ranked, none, nothing, both_parts = (
         change(split, part, "nDCG@5") for split in (model, parser) for part in (0, 1)
     )
     assert ranked.low > 10
     assert ranked.p_corrected < 0.05
     assert (none.value, none.low, none.high, none.p) == (0, 0, 0, 1)
     assert (nothing.value, nothing.low, nothing.high, nothing.p) == (0, 0, 0, 1)
-    assert made.value != 0
+    assert both_parts.value != 0
     assert (model.failures, parser.failures) == (0, TOPICS * 4)
     assert parser.kinds == {"off-format": TOPICS * 4}
-    assert parser.examples == (("off-format", "4 passages have been provided.", TOPICS * 4),)
+    (example,) = parser.examples
+    assert (example.kind, example.times) == ("off-format", TOPICS * 4)
+    assert example.answer == "4 passages have been provided."
 
 
 def thoughtful(query: str, ids: Any) -> str:
@@ -190,7 +188,7 @@ def test_reasoning_around_answers_changes_no_part(tmp_path: Path) -> None:
     )
 
 
-def test_a_log_of_code_that_reads_the_numbers_within_reasoning_is_replayed(tmp_path: Path) -> None:
+def test_log_of_numbers_read_within_reasoning_is_replayed(tmp_path: Path) -> None:
     replayed = runs(tmp_path, thoughtful).rankings
     assert (replayed.unmatched, replayed.other_order) == ([], 0)
     assert {answer.kind for answer in replayed.answers} == {"ok"}
@@ -200,27 +198,30 @@ def test_several_rankings_and_reasoning_alone_are_told_from_none(tmp_path: Path)
     several = replay_log(runs(tmp_path, undecided), EVERY, [], max_failures=0.5)
     assert (several.kinds, several.ambiguous, several.failures) == ({"ambiguous": 96}, 96, 96)
     page = view(several)
-    said = [sentence.text for sentence in page.sentences]
-    assert said[0].startswith(
+    texts = [sentence.text for sentence in page.sentences]
+    assert texts[0].startswith(
         "In 96 of 96 answers there is more than one ranking: what the published run shows is"
     )
     moved = sum(answer.moved for answer in several.answers)
-    assert said[1] == (
-        f"The published reading takes {moved} of the 96 answers that hold none or several rankings for one."
+    assert texts[1] == (
+        f"The published reading takes {moved} of the 96 answers that hold none or several rankings "
+        "for one."
     )
     assert page.headline == (
         "failed: 96 of 96 answers (100.0 %) hold no ranking, or more than one; at most 50.0 % may"
     )
     unfinished = replay_log(runs(tmp_path, cut_off), EVERY, [])
     assert (unfinished.kinds, unfinished.ambiguous) == ({"cut off": 96}, 0)
-    said = [sentence.text for sentence in view(unfinished).sentences]
-    assert said[0].startswith("In 96 of 96 answers there is no ranking: ")
-    assert said[-1] == "96 answers are cut off within their reasoning: the model needs more tokens."
+    texts = [sentence.text for sentence in view(unfinished).sentences]
+    assert texts[0].startswith("In 96 of 96 answers there is no ranking: ")
+    assert (
+        texts[-1] == "96 answers are cut off within their reasoning: the model needs more tokens."
+    )
 
 
-def test_a_preference_is_the_models_part_and_the_file_says_how_it_was_found(tmp_path: Path) -> None:
-    found = runs(tmp_path, llm_first)
-    split = replay_log(found, EVERY, by="source", max_failures=0.5, resamples=500, seed=3)
+def test_preference_is_the_models_part_and_file_says_source(tmp_path: Path) -> None:
+    log = runs(tmp_path, llm_first)
+    split = replay_log(log, EVERY, by="source", max_failures=0.5, resamples=500, seed=3)
     assert split.measures == ("nDCG@10", "ExposureRatio")
     for measure in split.measures:
         model, parser, *_ = (change(split, part, measure, ("human", "llm")) for part in range(4))
@@ -241,7 +242,7 @@ def test_a_preference_is_the_models_part_and_the_file_says_how_it_was_found(tmp_
 
 
 def test_only_queries_with_a_call_count(tmp_path: Path) -> None:
-    found = runs(tmp_path, relevant_first)
+    log = runs(tmp_path, relevant_first)
     text = (tmp_path / "log.json").read_text()
     (tmp_path / "log.json").write_text(text[: text.rindex("}, ", 0, len(text) // 2) + 1])
     half = log_runs(tmp_path / "log.json", CANDIDATES, EVERY)
@@ -250,18 +251,18 @@ def test_only_queries_with_a_call_count(tmp_path: Path) -> None:
     split = replay_log(half, EVERY, ["nDCG@5"], resamples=200)
     assert change(split, 0, "nDCG@5").queries == split.queries == len(names)
     assert note_sentences(split.notes) == ()
-    whole = found.runs[PUBLISHED].frame()
+    frame = log.runs[PUBLISHED].frame()
     complete = names[:-1]
     assert (
         half.runs[PUBLISHED]
         .frame()
         .head(len(complete) * SIZE)
-        .equals(whole.head(len(complete) * SIZE))
+        .equals(frame.head(len(complete) * SIZE))
     )
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
-    found = runs(tmp_path, prose)
+    log_of_runs = runs(tmp_path, prose)
     log = tmp_path / "log.json"
     none = f"{log}: none of its 96 calls fits the candidates: call 1 "
     with refused(f"{none}passage [1] is no candidate of query 'q0'", DataError):
@@ -269,7 +270,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     with refused(f"{none}shows passages that are no candidates", DataError):
         log_runs(log, run_of(EVERY, {"q5": {"5-0": 2.0, "5-2": 1.0}}), EVERY)
     blank = Collection(
-        *(one.with_columns(text=pl.lit("")) for one in (EVERY.docs, EVERY.queries)), EVERY.qrels
+        *(frame.with_columns(text=pl.lit("")) for frame in (EVERY.docs, EVERY.queries)), EVERY.qrels
     )
     by_text = (
         "shows passages that are no candidates; prompts are matched by texts: name a collection"
@@ -277,7 +278,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     with refused(f"{none}{by_text}", DataError):
         log_runs(log, CANDIDATES, blank)
     unjudged = Collection(EVERY.docs, EVERY.queries, EVERY.qrels[:0])
-    assert replay_log(found, unjudged).changes == ()
+    assert replay_log(log_of_runs, unjudged).changes == ()
     no = "cannot be split; name a measure such as nDCG@10, or ExposureRatio with groups"
     for measures, by, message in (
         (["nDCG@5"], None, "nDCG@5 needs judgments, and there are none: name them (--qrels FILE)"),
@@ -285,9 +286,9 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         (["HeadToHead"], "source", f"HeadToHead {no}"),
     ):
         with refused(message):
-            replay_log(found, unjudged, measures, by=by)
+            replay_log(log_of_runs, unjudged, measures, by=by)
     with refused("expected a share of 0 to 1 as max_failures, got 2"):
-        replay_log(found, EVERY, max_failures=2)
+        replay_log(log_of_runs, EVERY, max_failures=2)
 
 
 def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
@@ -295,17 +296,17 @@ def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     text = log.read_text().replace("[1] ", "[1] unknown ", 1)
     log.write_text(text)
-    found = log_runs(log, CANDIDATES, EVERY)
-    split = replay_log(found, EVERY, ["nDCG@5"], max_failures=0, resamples=200)
+    log_of_runs = log_runs(log, CANDIDATES, EVERY)
+    split = replay_log(log_of_runs, EVERY, ["nDCG@5"], max_failures=0, resamples=200)
     assert [call.call for call in split.unmatched] == [1]
     (note,) = note_sentences(split.notes)
     assert note.startswith(
         "warning: 1 call of 96 cannot be matched, which counts as failed (first: call 1 passage "
     )
     assert note.endswith("; 1 query left out whole: q0")
-    assert set(found.runs[PUBLISHED].queries) == {f"q{topic}" for topic in range(1, TOPICS)}
+    assert set(log_of_runs.runs[PUBLISHED].queries) == {f"q{topic}" for topic in range(1, TOPICS)}
     assert (len(split.answers), split.unreadable, split.failures, split.passed) == (95, 0, 1, False)
-    assert replay_log(found, EVERY, [], max_failures=1 / 96).passed
+    assert replay_log(log_of_runs, EVERY, [], max_failures=1 / 96).passed
     calls = [
         call if n % 4 else call.replace("[1] ", "[1] unknown ", 1)
         for n, call in enumerate(text.split("}, "))
@@ -318,7 +319,9 @@ def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
 
 
 def test_ligatures_of_a_broken_encoding_lose_no_query(tmp_path: Path) -> None:
-    """A prompt says what the candidate's bytes mean: EF AC 81 is the ligature fi, read letter by letter."""
+    """A prompt says what the candidate's bytes mean: EF AC 81 is the ligature fi, read letter by
+    letter.
+    """
     broken = [b"\xef\xac\x81".decode("latin-1"), b"\xef\xac\x82".decode("latin-1")]
     texts = ["five flat fins", "two flags fit", "no fish fled", "fifty flies fit"]
     docs = [
@@ -330,14 +333,16 @@ def test_ligatures_of_a_broken_encoding_lose_no_query(tmp_path: Path) -> None:
         }
         for n, text in enumerate(texts)
     ]
-    given = collection_of(docs, {"q": "which fins"}, {"q": {"d3": 1}})
+    collection = collection_of(docs, {"q": "which fins"}, {"q": {"d3": 1}})
     prompts = {f"d{n}": text for n, text in enumerate(texts)}
     records, _ = logged(
         {"q": list(prompts)}, {"q": "which fins"}, prompts, lambda query, ids: "[4] [3] [2] [1]"
     )
     (tmp_path / "log.json").write_text(rank_llm_text(records))
-    found = log_runs(
-        tmp_path / "log.json", run_of(given, {"q": {f"d{n}": -float(n) for n in range(4)}}), given
+    log = log_runs(
+        tmp_path / "log.json",
+        run_of(collection, {"q": {f"d{n}": -float(n) for n in range(4)}}),
+        collection,
     )
-    assert (found.rankings.unmatched, found.rankings.answers[0].kind) == ([], "repaired")
-    assert found.runs[MODEL].frame()["doc_id"].to_list() == ["d3", "d2", "d1", "d0"]
+    assert (log.rankings.unmatched, log.rankings.answers[0].kind) == ([], "repaired")
+    assert log.runs[MODEL].frame()["doc_id"].to_list() == ["d3", "d2", "d1", "d0"]

@@ -1,4 +1,6 @@
-"""Stored calls are made rankings anew: the published one as it was; in strict ones prose decides nothing."""
+"""Stored calls are made rankings anew: the published one as it was; in strict ones prose decides
+nothing.
+"""
 
 from pathlib import Path
 from random import Random
@@ -8,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.auditing.replay_log import UnmatchedCall, log_runs, replay_calls
+from ranktilt.auditing.replay_log.rankings import UnmatchedCall, replay_calls
+from ranktilt.auditing.replay_log.runs import log_runs
 from ranktilt.data.rank_llm import read_candidates
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
@@ -64,23 +67,23 @@ def calls(
 
 @given(st.randoms(use_true_random=False), st.booleans(), st.integers(1, 3))
 def test_the_published_run_comes_back_rank_for_rank(chance: Random, ids: bool, step: int) -> None:
-    def answer(query: str, shown: object) -> str:
+    def answer(query: str, passages: object) -> str:
         return chance.choice(ANSWERS).format(*chance.sample(range(1, 7), k=4))
 
     first, run = calls(answer, ids=ids, step=step)
-    made = replay_calls(first, CANDIDATES)
-    assert (names(made.published), made.unmatched, made.other_order) == (run, [], 0)
-    for orders in (made.model, made.strict):
+    replay = replay_calls(first, CANDIDATES)
+    assert (names(replay.published), replay.unmatched, replay.other_order) == (run, [], 0)
+    for orders in (replay.model, replay.strict):
         assert {q: sorted(docs) for q, docs in names(orders).items()} == {
             q: sorted(docs) for q, docs in LISTS.items()
         }
 
 
-def test_calls_of_several_queries_may_alternate_and_a_log_of_two_runs_is_refused() -> None:
-    first, run = calls(lambda query, shown: "[2] > [1] > [4] > [3]" if query == "q1" else "[4]")
+def test_queries_may_alternate_and_log_of_two_runs_is_refused() -> None:
+    first, run = calls(lambda query, passages: "[2] > [1] > [4] > [3]" if query == "q1" else "[4]")
     mixed = [first[n] for n in (0, 3, 1, 4, 2)]
     assert names(replay_calls(mixed, CANDIDATES).published) == run
-    first, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
+    first, _ = calls(lambda query, passages: "[4] > [3] > [2] > [1]")
     again = [logged_call._replace(number=logged_call.number + len(first)) for logged_call in first]
     with pytest.raises(
         UserError, match=r"^call 6 of the log ranks a query again .* it holds several runs"
@@ -88,30 +91,32 @@ def test_calls_of_several_queries_may_alternate_and_a_log_of_two_runs_is_refused
         replay_calls([*first, *again], CANDIDATES)
 
 
-def test_without_rankings_nothing_is_decided_and_an_echo_leaves_the_input_order() -> None:
-    first, run = calls(lambda query, shown: "4 passages are provided.")
-    made = replay_calls(first, CANDIDATES)
-    assert {reply.kind for reply in made.answers} == {OFF_FORMAT}
-    assert all(reply.moved and not reply.echo for reply in made.answers)
-    assert names(made.published) == run != INPUT
-    assert names(made.model) == INPUT
+def test_without_rankings_nothing_is_decided_and_echo_keeps_order() -> None:
+    first, run = calls(lambda query, passages: "4 passages are provided.")
+    replay = replay_calls(first, CANDIDATES)
+    assert {reply.kind for reply in replay.answers} == {OFF_FORMAT}
+    assert all(reply.moved and not reply.echo for reply in replay.answers)
+    assert names(replay.published) == run != INPUT
+    assert names(replay.model) == INPUT
     strict = [tuple(replay_calls(first, CANDIDATES, seed=seed).strict[0]) for seed in range(200)]
-    assert strict[0] == tuple(made.strict[0])
+    assert strict[0] == tuple(replay.strict[0])
     first = np.bincount([order[0] for order in strict], minlength=7) / 200
     assert first[:2] == pytest.approx([0.25, 0.25], abs=0.1), (
         "the first window is shuffled, whatever came first"
     )
     first, run = calls(
-        lambda query, shown: "4" if len(set(shown) & {"d", "e"}) == 2 else "[1] > [2] > [3] > [4]"
+        lambda query, passages: (
+            "4" if len(set(passages) & {"d", "e"}) == 2 else "[1] > [2] > [3] > [4]"
+        )
     )
-    made = replay_calls(first, CANDIDATES)
-    assert names(made.published) == run != INPUT
+    replay = replay_calls(first, CANDIDATES)
+    assert names(replay.published) == run != INPUT
     assert (
-        sum(reply.echo for reply in made.answers)
-        == sum(reply.kind == OK for reply in made.answers)
+        sum(reply.echo for reply in replay.answers)
+        == sum(reply.kind == OK for reply in replay.answers)
         > 0
     )
-    assert names(made.model) == INPUT
+    assert names(replay.model) == INPUT
 
 
 @pytest.mark.parametrize(
@@ -130,18 +135,18 @@ def test_what_an_answer_leaves_out_follows_and_repeats_count_once(
     assert rankings.strict[0][:2] == order[:2]
 
 
-def test_calls_that_do_not_follow_are_counted_and_those_in_doubt_left_out() -> None:
-    first, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]", ids=True)
-    other = first[0]._replace(ids=("f", "a", "e"), answer="[2] > [1]")
-    made = replay_calls([other, *first[3:]], CANDIDATES)
-    assert (made.other_order, made.unmatched, made.called) == (1, [], {0, 1})
-    assert names(made.published)["q1"] == list("abcdfeg"), "in the places that these three held"
-    texts, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
+def test_unrelated_calls_are_counted_and_doubtful_ones_left_out() -> None:
+    first, _ = calls(lambda query, passages: "[4] > [3] > [2] > [1]", ids=True)
+    trimmed = first[0]._replace(ids=("f", "a", "e"), answer="[2] > [1]")
+    replay = replay_calls([trimmed, *first[3:]], CANDIDATES)
+    assert (replay.other_order, replay.unmatched, replay.called) == (1, [], {0, 1})
+    assert names(replay.published)["q1"] == list("abcdfeg"), "in the places that these three held"
+    texts, _ = calls(lambda query, passages: "[4] > [3] > [2] > [1]")
     lost = replay_calls(
         [texts[1]._replace(prompt=texts[1].prompt.replace(TEXTS["d"], TEXTS["a"]))], CANDIDATES
     )
     reason = "shows passages of equal text in another order than the calls before it leave"
-    assert lost.unmatched == [UnmatchedCall(2, reason)]
+    assert lost.unmatched == [UnmatchedCall(call=2, reason=reason)]
 
 
 @pytest.mark.long

@@ -26,10 +26,10 @@ from tests.toy import run_of, toy
 
 def ranked(collection: Collection, name: str, above: list[str]) -> Run:
     """Query i finds its two documents, the source named in `above` first; "-" lets them tie."""
-    found = {}
+    scores = {}
     for i, winner in enumerate(above):
-        found[f"q{i}"] = {f"{i}-{s}": 2.0 if winner == s else 1.0 for s in ("human", "llm")}
-    return run_of(collection, found, ranker=name)
+        scores[f"q{i}"] = {f"{i}-{s}": 2.0 if winner == s else 1.0 for s in ("human", "llm")}
+    return run_of(collection, scores, ranker=name)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,9 @@ def three() -> Audit:
 
 @pytest.fixture
 def uneven() -> Audit:
-    """Undefined values: query 2 of the toy without its LLM judgment; another run with nothing at all."""
+    """Undefined values: query 2 of the toy without its LLM judgment; another run with nothing at
+    all.
+    """
     collection = toy()
     qrels = collection.qrels.filter(pl.col("doc_id") != "d2-llm")
     collection = Collection(collection.docs, collection.queries, qrels)
@@ -61,8 +63,10 @@ def uneven() -> Audit:
 
 
 @pytest.fixture(scope="module")
-def whole() -> Audit:
-    """The toy with everything an audit can hold; the second run finds nothing, so that much is undefined."""
+def full_audit() -> Audit:
+    """The toy with everything an audit can hold; the second run finds nothing, so that much is
+    undefined.
+    """
     collection, rankers = toy(), [BM25(), BM25(k1=0.9)]
     runs = [rankers[0].rank(collection), run_of(collection, {}, ranker="bm25(k1=0.9)")]
     raw = audit(collection, runs, ["nDCG@1", "AP@3"], card=True, resamples=200)
@@ -89,26 +93,31 @@ class TestTables:
     def test_detectable_effect_is_that_of_the_first_step_of_the_correction(
         self, three: Audit
     ) -> None:
-        found = three.frame("tilts")
-        assert found.select("run", "measure").rows() == [
+        frame = three.frame("tilts")
+        assert frame.select("run", "measure").rows() == [
             (r, m) for r in three.runs for m in ("nDCG@1", "RR", "R@2")
         ]
-        assert found["value"].to_list() == pytest.approx(
+        assert frame["value"].to_list() == pytest.approx(
             [200 * 0.9, 200 * (1.95 - 1.05) / 2 / 1.5, 0, -200 * 0.9, -200 * 0.9 / 3, 0, 0, 0, 0]
         )
         tests = [
-            3 if name == "nDCG@1" else 6 for name in found["measure"]
+            3 if name == "nDCG@1" else 6 for name in frame["measure"]
         ]  # three runs on the primary measure
-        assert found["family_size"].to_list() == tests
-        columns = (found["error"], tests, found["queries"])
+        assert frame["family_size"].to_list() == tests
+        columns = (frame["error"], tests, frame["queries"])
         expected = [detectable_effect(error, m, n) for error, m, n in zip(*columns, strict=True)]
-        assert found["detectable"].to_list() == pytest.approx(expected)
+        assert frame["detectable"].to_list() == pytest.approx(expected)
 
 
 class TestVerdict:
     def test_favours_human_text_or_is_inconclusive(self, three: Audit) -> None:
-        found, tilt = three.verdict("people"), three.tilts[0]
-        assert (found.kind, found.side, found.agree, found.measures) == ("favours", "human", 2, 3)
+        verdict, tilt = three.verdict("people"), three.tilts[0]
+        assert (verdict.kind, verdict.side, verdict.agree, verdict.measures) == (
+            "favours",
+            "human",
+            2,
+            3,
+        )
         # Among 40 draws with a chance of .05, 0 to 5 losses are the middle 95 %, which would end at
         # 150. The exact interval of 2 losses of 40, with the variance times 40/39 that leaves 39
         # votes, is wider.
@@ -118,22 +127,24 @@ class TestVerdict:
         assert tilt.high == 200
         assert repr(three) == "Audit(people, machines, blind; nDCG@1, RR, R@2; by human, llm)"
         collection = twins(40)
-        found = audit(
+        verdict = audit(
             collection,
             ranked(collection, "unsure", ["human"] * 22 + ["llm"] * 18),
             ["nDCG@1", "R@2"],
         )
         # The share of wins has a standard error of .0787, Relative Δ (400 times its distance from
         # one half) of 31.5.
-        assert found.verdict("unsure").sentence.endswith("; but level on R@2")
-        assert found.tilts[0].detectable == pytest.approx(detectable_effect(31.46, 1, 40), rel=0.03)
-        assert found.tilts[0].value == pytest.approx(20)
+        assert verdict.verdict("unsure").sentence.endswith("; but level on R@2")
+        assert verdict.tilts[0].detectable == pytest.approx(
+            detectable_effect(31.46, 1, 40), rel=0.03
+        )
+        assert verdict.tilts[0].value == pytest.approx(20)
         with pytest.raises(UserError, match=r"unknown run 'unsrue'; did you mean 'unsure'\?"):
-            found.verdict("unsrue")
+            verdict.verdict("unsrue")
 
 
 class TestFile:
-    @pytest.mark.parametrize("name", ["three", "uneven", "whole"])
+    @pytest.mark.parametrize("name", ["three", "uneven", "full_audit"])
     def test_an_audit_comes_back_equal(
         self, name: str, request: pytest.FixtureRequest, tmp_path: Path
     ) -> None:
@@ -149,7 +160,7 @@ class TestFile:
         assert back.by_group().equals(audited.by_group(), null_equal=True)
 
     def test_it_is_plain_json_that_holds_every_number_by_name(
-        self, uneven: Audit, whole: Audit
+        self, uneven: Audit, full_audit: Audit
     ) -> None:
         content = json.loads(uneven.to_json())
         assert (content["format"], content["version"]) == ("ranktilt-audit", 1)
@@ -158,10 +169,14 @@ class TestFile:
         assert content["values"][0][0][2][1] is None
         assert content["tilts"][0]["detectable"] is None  # of three queries
         assert uneven.table["value"].null_count() == 0
-        content = json.loads(whole.to_json())
-        assert (len(whole.card), len(whole.confounds), len(whole.controls)) == (12, 7, 12)
+        content = json.loads(full_audit.to_json())
+        assert (len(full_audit.card), len(full_audit.confounds), len(full_audit.controls)) == (
+            12,
+            7,
+            12,
+        )
         assert [e["kind"] for e in content["card"][:2]] == ["relative delta", "page"]
-        assert content["card"][2]["details"]["wins"] == whole.card[2].details["wins"]
+        assert content["card"][2]["details"]["wins"] == full_audit.card[2].details["wins"]
         assert content["confounds"][0]["name"] == "words"
         assert content["controls"][0]["control"] == "raw"
         length = next(c for c in content["controls"] if c["control"] == "length")
@@ -169,12 +184,12 @@ class TestFile:
 
     def test_without_judgments_it_comes_back_too(self, tmp_path: Path) -> None:
         collection = Collection(toy().docs, toy().queries, toy().qrels.clear())
-        found = audit(collection, BM25().rank(collection), card=True, resamples=200)
-        back = Audit.load(found.save(tmp_path / "audit.json"))
-        assert back == found
+        result = audit(collection, BM25().rank(collection), card=True, resamples=200)
+        back = Audit.load(result.save(tmp_path / "audit.json"))
+        assert back == result
         assert (back.measures, back.tilts, back.values.shape) == ((), (), (1, 0, 3, 3))
         assert back.pairs == (("human", "llm"),)
-        assert back.verdict("bm25") == found.verdict("bm25")
+        assert back.verdict("bm25") == result.verdict("bm25")
 
 
 FOUND = {
@@ -191,26 +206,24 @@ class TestTopResults:
             collection, [run_of(collection, FOUND, ranker="mine")], resamples=100, **options
         )
 
-    def test_they_come_back_to_the_last_bit_blocks_of_ties_whole_and_empty_lists_too(
-        self, tmp_path: Path
-    ) -> None:
+    def test_lists_come_back_exactly_with_ties_and_empty_lists(self, tmp_path: Path) -> None:
         audited = self.audited()
-        made, loaded = (
+        top_results, loaded = (
             audited.top_results,
             Audit.load(audited.save(tmp_path / "audit.json")).top_results,
         )
-        assert made
+        assert top_results
         assert loaded
-        (run,), (back,) = made.runs, loaded.runs
+        (run,), (back,) = top_results.runs, loaded.runs
         assert run.frame().equals(back.frame())
         assert (back.queries, back.name) == (run.queries, "mine")
         nothing = self.audited(keep_top=0)
         assert nothing.top_results is None
         assert Audit.load(nothing.save(tmp_path / "none.json")).top_results is None
-        found = self.audited(keep_top=2).top_results
-        assert found is not None
-        assert (found.depth, found.is_complete) == (2, False)
-        assert np.diff(found.runs[0].offsets).tolist() == [3, 1, 0]
+        top_two = self.audited(keep_top=2).top_results
+        assert top_two is not None
+        assert (top_two.depth, top_two.is_complete) == (2, False)
+        assert np.diff(top_two.runs[0].offsets).tolist() == [3, 1, 0]
         longest = Run(
             ("q",),
             np.array([0, 3]),
@@ -229,9 +242,9 @@ class TestTopResults:
         )
         docs, offsets = np.tile(np.arange(1000), 300), np.arange(301) * 1000
         runs = [Run(tuple(map(str, range(300))), offsets, docs, scores, ids, {}) for _ in range(2)]
-        found = TopResults.from_runs(runs)
-        assert not found.is_complete
-        assert MOST / 2 < found.results == 2 * 300 * found.depth <= MOST
+        top_results = TopResults.from_runs(runs)
+        assert not top_results.is_complete
+        assert MOST / 2 < top_results.results == 2 * 300 * top_results.depth <= MOST
         assert TopResults.from_runs(runs[:1]).is_complete
         run = Run(
             tuple(map(str, range(250))),
@@ -248,8 +261,8 @@ QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}
 
 
 def shares(collection: Collection, run: Run, *, depth: int = 3, **options: Any) -> RankShares:
-    found = audit(collection, run, options.pop("measures", ["P@1"]), **QUICK, **options)
-    return rank_shares(collection, run, found, depth=depth)
+    result = audit(collection, run, options.pop("measures", ["P@1"]), **QUICK, **options)
+    return rank_shares(collection, run, result, depth=depth)
 
 
 def toy_run(scores: Mapping[str, Mapping[str, float]]) -> tuple[Collection, Run]:
@@ -264,10 +277,10 @@ def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
         collection.docs.with_columns(side), collection.queries, collection.qrels
     )
     run = run_of(collection, {"q1": {"d1-human": 3, "d3-llm": 2, "d3-human": 1}}, ranker="run")
-    found = shares(collection, run, by="side")
-    np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
+    top_shares = shares(collection, run, by="side")
+    np.testing.assert_array_equal(top_shares.at, [[0, 0, 1], [0, 1, 0]])
     np.testing.assert_allclose(
-        found.neutral, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3]
+        top_shares.neutral, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3]
     )  # two of three in the list have a group
 
 
@@ -279,10 +292,10 @@ def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str
         "q2": {"d1-llm": 1, "d2-llm": 1},
     }
     collection, run = toy_run(scores)
-    found = audit(collection, run, ["R@1", "R@2", "R@3"], missing=missing, ties=ties, **QUICK)
-    expected = np.nanmean(found.values[0, :, 1:], axis=2).T
+    result = audit(collection, run, ["R@1", "R@2", "R@3"], missing=missing, ties=ties, **QUICK)
+    expected = np.nanmean(result.values[0, :, 1:], axis=2).T
     np.testing.assert_allclose(
-        rank_shares(collection, run, found, depth=3).recall, expected, atol=1e-12
+        rank_shares(collection, run, result, depth=3).recall, expected, atol=1e-12
     )
 
 
@@ -290,20 +303,22 @@ def test_nothing_is_found_without_judgments_or_relevant_documents_of_a_group() -
     collection = toy()
     collection = Collection(collection.docs, collection.queries, collection.qrels.clear())
     run = run_of(collection, {"q1": {"d1-human": 2, "d1-llm": 1}}, ranker="run")
-    found = shares(collection, run, measures=None, card=True)
-    assert np.isnan(found.recall).all()
-    np.testing.assert_array_equal(found.at[:, :2], [[1, 0], [0, 1]])
+    top_shares = shares(collection, run, measures=None, card=True)
+    assert np.isnan(top_shares.recall).all()
+    np.testing.assert_array_equal(top_shares.at[:, :2], [[1, 0], [0, 1]])
     collection = toy()
     judged = collection.qrels.filter(pl.col("doc_id").str.ends_with("-human"))
     docs = collection.docs.with_columns(side=pl.Series(["a", "b", "a", "c", "c", "c"]))
     collection = Collection(docs, collection.queries, judged)
     run = run_of(collection, {"q1": {"d1-human": 2, "d2-human": 1}}, ranker="run")
-    found = shares(collection, run, by="side")
-    assert np.isnan(found.recall).tolist() == [[False] * 3, [False] * 3, [True] * 3]
+    top_shares = shares(collection, run, by="side")
+    assert np.isnan(top_shares.recall).tolist() == [[False] * 3, [False] * 3, [True] * 3]
 
 
 def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray:
-    """Share of the first group at each rank: the mean over all orders that the ties allow, then over queries."""
+    """Share of the first group at each rank: the mean over all orders that the ties allow, then
+    over queries.
+    """
     total, reach = np.zeros(depth), np.zeros(depth)
     for entries in lists:
         blocks = [
@@ -329,22 +344,24 @@ IDS = tuple(toy().ids)
     )
 )
 def test_shares_are_the_mean_over_all_orders_of_the_ties(scores: list[dict[str, int]]) -> None:
-    found = shares(
+    top_shares = shares(
         *toy_run({f"q{number}": row for number, row in enumerate(scores, start=1)}), depth=4
     )
     np.testing.assert_allclose(
-        found.at[0], by_every_order([list(row.items()) for row in scores], 4), atol=1e-12
+        top_shares.at[0], by_every_order([list(row.items()) for row in scores], 4), atol=1e-12
     )
-    np.testing.assert_allclose(found.at.sum(axis=0)[found.queries > 0], 1, atol=1e-12)
-    assert found.queries.tolist() == [sum(len(row) > rank for row in scores) for rank in range(4)]
+    np.testing.assert_allclose(top_shares.at.sum(axis=0)[top_shares.queries > 0], 1, atol=1e-12)
+    assert top_shares.queries.tolist() == [
+        sum(len(row) > rank for row in scores) for rank in range(4)
+    ]
 
 
-def test_parts_are_the_queries_differences_over_the_sum_of_all_values_with_both_sides() -> None:
+def test_parts_are_query_differences_over_the_sum_of_values() -> None:
     # Sums 1.5 and 1.0: Relative Δ is 200 · 0.5 / 2.5 = 40, of which 200 · 0.6 / 2.5 = 48 and 200 ·
     # (−0.1) / 2.5 = −8.
     values = [[[[0.0] * 3, [1.0, 0.5, 0.9], [0.4, 0.6, np.nan]]]]
-    found = contributions(audit_of(values), "run", "nDCG@5", "human", "llm")
-    assert found.tolist() == pytest.approx([48, -8, np.nan], abs=1e-12, nan_ok=True)
+    query_contributions = contributions(audit_of(values), "run", "nDCG@5", "human", "llm")
+    assert query_contributions.tolist() == pytest.approx([48, -8, np.nan], abs=1e-12, nan_ok=True)
     assert np.isnan(
         parts(np.array([0.0, 0.0, np.nan]), np.array([0.0, 0.0, 1.0]))
     ).all()  # where both means are 0
@@ -355,18 +372,18 @@ SIDE = st.just(np.nan) | st.floats(0, 1, allow_subnormal=False)
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(SIDE, SIDE), min_size=1, max_size=30))
-def test_parts_add_up_to_the_delta_of_the_means_over_queries_with_both_sides_and_turn_with_them(
+def test_parts_add_up_to_delta_and_turn_with_sides(
     pairs,
 ) -> None:
     a, b = (np.array(side) for side in zip(*pairs, strict=True))
     both = [(x, y) for x, y in pairs if x == x and y == y]
     means = np.mean([x for x, _ in both] or [0]), np.mean([y for _, y in both] or [0])
-    each = parts(a, b)
-    np.testing.assert_array_equal(each, -parts(b, a))
+    differences = parts(a, b)
+    np.testing.assert_array_equal(differences, -parts(b, a))
     if sum(means) == 0:
-        assert np.isnan(each).all()
+        assert np.isnan(differences).all()
     else:
-        assert np.nansum(each) == pytest.approx(
+        assert np.nansum(differences) == pytest.approx(
             200 * (means[0] - means[1]) / (means[0] + means[1]), abs=1e-9
         )
 

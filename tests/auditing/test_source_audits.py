@@ -1,4 +1,6 @@
-"""Several sources: side by side, one family of tests, the same documents for all; and trends over temperature."""
+"""Several sources: side by side, one family of tests, the same documents for all; and trends over
+temperature.
+"""
 
 import json
 import math
@@ -18,7 +20,7 @@ from ranktilt import Collection, UserError, gate
 from ranktilt.auditing.significance import Columns
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.auditing.sources_apart import again_apart, take_apart
-from ranktilt.auditing.temperature_trend import Trend, trend
+from ranktilt.auditing.temperature_trend import Trend, TrendTask, trend
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import trend_sentence, trend_sentences
 from ranktilt.statistics.correction import correct
@@ -29,7 +31,7 @@ from tests.reporting.audits import timeless_source_audits, toy_source_audits
 QUICK: dict[str, Any] = {"resamples": 300}
 
 
-def made(
+def source_audits(
     collection: Collection | None = None, measures: Any = "nDCG@1", **options: Any
 ) -> SourceAudits:
     return audit_sources(
@@ -42,27 +44,27 @@ def made(
 
 def test_relative_delta_by_hand_in_the_order_of_temperature() -> None:
     Decided.seen.clear()
-    found = made()
+    audits = source_audits()
     assert Decided.seen == [
         ("human", "llm-tmp0.2"),
         ("human", "llm-tmp0.7"),
         ("human", "llm-tmp1.0"),
     ]
-    assert [(source.source, source.temperature) for source in found.sources] == [
+    assert [(source.source, source.temperature) for source in audits.sources] == [
         ("llm-tmp0.2", 0.2),
         ("llm-tmp0.7", 0.7),
         ("llm-tmp1.0", 1.0),
     ]
-    assert [t.value for t in found.tilts] == pytest.approx([-100, 0, 100])
-    assert [(t.mean_a, t.mean_b) for t in found.tilts] == [(0.25, 0.75), (0.5, 0.5), (0.75, 0.25)]
-    assert [(t.a, t.b) for t in found.tilts] == [
-        ("human", source.source) for source in found.sources
+    assert [t.value for t in audits.tilts] == pytest.approx([-100, 0, 100])
+    assert [(t.mean_a, t.mean_b) for t in audits.tilts] == [(0.25, 0.75), (0.5, 0.5), (0.75, 0.25)]
+    assert [(t.a, t.b) for t in audits.tilts] == [
+        ("human", source.source) for source in audits.sources
     ]
-    assert [t.queries for t in found.tilts] == [QUERIES] * 3
-    verdicts = [found.verdict(found.runs[0], source.source) for source in found.sources]
+    assert [t.queries for t in audits.tilts] == [QUERIES] * 3
+    verdicts = [audits.verdict(audits.runs[0], source.source) for source in audits.sources]
     sides = [("favours", "llm-tmp0.2"), ("inconclusive", None), ("favours", "human")]
     assert [(verdict.kind, verdict.side) for verdict in verdicts] == sides
-    (trend,) = found.trends
+    (trend,) = audits.trends
     assert (trend.series, trend.a, trend.queries, trend.temperatures) == (
         "llm",
         "human",
@@ -75,27 +77,29 @@ def test_relative_delta_by_hand_in_the_order_of_temperature() -> None:
 
 def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
     rankers = [decided(), decided({"llm-tmp0.2": 13, "llm-tmp0.7": 24, "llm-tmp1.0": 27})]
-    found = audit_sources(studied(), rankers, ["nDCG@1", "nDCG@3"], **QUICK)
-    ps = [t.p for t in found.tilts]
-    assert len(ps) == found.spec["family_size"] == 2 * 3 * 2
-    assert found.primary == "nDCG@3"
-    for name in found.measures:  # the primary one, and the others
-        own = [t for t in found.tilts if t.measure == name]
-        assert [t.p_corrected for t in own] == pytest.approx(correct([t.p for t in own], "holm"))
+    audits = audit_sources(studied(), rankers, ["nDCG@1", "nDCG@3"], **QUICK)
+    ps = [t.p for t in audits.tilts]
+    assert len(ps) == audits.spec["family_size"] == 2 * 3 * 2
+    assert audits.primary == "nDCG@3"
+    for name in audits.measures:  # the primary one, and the others
+        tilts = [t for t in audits.tilts if t.measure == name]
+        assert [t.p_corrected for t in tilts] == pytest.approx(
+            correct([t.p for t in tilts], "holm")
+        )
     bonferroni = audit_sources(
         studied(), rankers, ["nDCG@1", "nDCG@3"], correction="bonferroni", **QUICK
     )
     assert [t.p_corrected for t in bonferroni.tilts] == pytest.approx([min(1, 6 * p) for p in ps])
-    (sentence,) = trend_sentences(made(measures=["nDCG@1", "P@1", "R@5"]))
+    (sentence,) = trend_sentences(source_audits(measures=["nDCG@1", "P@1", "R@5"]))
     assert sentence.endswith(
         "agrees on 2 of 3 measures"
     )  # all relevant documents stand among the first five
 
 
 def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
-    found = made(sources=["llm-tmp0.2", "llm-tmp1.0"])
-    assert found.trends == ()
-    assert "no trend of llm: 2 temperatures; a trend needs 3" in note_sentences(found.notes)
+    audits = source_audits(sources=["llm-tmp0.2", "llm-tmp1.0"])
+    assert audits.trends == ()
+    assert "no trend of llm: 2 temperatures; a trend needs 3" in note_sentences(audits.notes)
     columns = {"cold": {"temperature": 0.2}, "hot": {"temperature": 1.0}}
     apart = audit_sources(studied(columns), [decided({"cold": 1, "hot": 2})], "nDCG@1", **QUICK)
     assert not [
@@ -104,7 +108,8 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     several = {name: {"temperature": number / 10} for number, name in enumerate("abc")}
     others = audit_sources(studied(several), [decided(dict.fromkeys("abc", 1))], "nDCG@1", **QUICK)
     assert [note for note in note_sentences(others.notes) if "no trend" in note] == [
-        "no trend: 3 temperatures, each of a series of its own; sources of one model share a column "
+        "no trend: 3 temperatures, each of a series of its own; sources of one model share a "
+        "column "
         "'model'"
     ]
     equal = audit_sources(
@@ -136,19 +141,19 @@ def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     ],
 )
 def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: float) -> None:
-    found = take_apart(studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}))
-    known = {source.source: source.temperature for source in found.sources}
+    series = take_apart(studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}))
+    known = {source.source: source.temperature for source in series.sources}
     assert known == pytest.approx({name: expected, "other": 0.5, "b": 0.0}, nan_ok=True)
-    assert not any("other" in note for note in note_sentences(found.notes))
+    assert not any("other" in note for note in note_sentences(series.notes))
 
 
 def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
-    named = {
+    columns = {
         "x1": {"model": "x", "prompt": "paper", "temperature": 0.2},
         "y1": {"model": "y", "prompt": "paper", "temperature": 0.2},
         "x2": {"model": "x", "prompt": "polish", "temperature": 0.1},
     }
-    sources = take_apart(studied(named)).sources
+    sources = take_apart(studied(columns)).sources
     assert [(source.source, source.series) for source in sources] == [
         ("x1", "x, paper"),
         ("x2", "x, polish"),
@@ -169,21 +174,21 @@ def test_a_name_without_its_temperature_is_the_model(
     names: tuple[str, str], series: set[str]
 ) -> None:
     columns = {name: {"temperature": t} for name, t in zip(names, (0.2, 0.7), strict=True)}
-    found = take_apart(studied(columns))
-    assert {source.series for source in found.sources} == series
+    series_found = take_apart(studied(columns))
+    assert {source.series for source in series_found.sources} == series
 
 
 # The same documents for all
 
 
 def test_only_documents_that_every_source_rewrote_are_compared() -> None:
-    found = made(studied(without={"llm-tmp1.0": 8}))
-    assert [t.queries for t in found.tilts] == [32] * 3
+    audits = source_audits(studied(without={"llm-tmp1.0": 8}))
+    assert [t.queries for t in audits.tilts] == [32] * 3
     # Human text wins queries 0 to 9, 0 to 19 and 0 to 29 of the 32 that are left.
-    assert [t.mean_a for t in found.tilts] == [10 / 32, 20 / 32, 30 / 32]
-    assert {source.documents for source in found.sources} == {32}
-    whole = studied(without={"llm-tmp1.0": 8})
-    pair = take_apart(whole).collections[0]
+    assert [t.mean_a for t in audits.tilts] == [10 / 32, 20 / 32, 30 / 32]
+    assert {source.documents for source in audits.sources} == {32}
+    collection = studied(without={"llm-tmp1.0": 8})
+    pair = take_apart(collection).collections[0]
     assert pair.docs.group_by("source").len().sort("source").rows() == [
         ("human", 40),
         ("llm-tmp0.2", 32),
@@ -193,24 +198,26 @@ def test_only_documents_that_every_source_rewrote_are_compared() -> None:
     )  # the others compete, unjudged
     assert (
         "32 of 40 rewritten documents are common to all (llm-tmp1.0 lacks 8)"
-        in note_sentences(found.notes)[1]
+        in note_sentences(audits.notes)[1]
     )
 
 
-def test_documents_outside_of_a_pool_are_no_lack_and_judgments_of_unknown_ones_stay() -> None:
-    whole = studied(without=dict.fromkeys(TEMPERATURES, 8))
-    docs = whole.docs.with_columns(pool=pl.col("origin").str.tail(-1).cast(int) < 32)
-    qrels = whole.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) < 32)
-    found = made(Collection(docs, whole.queries, qrels))
-    assert [t.twins for t in found.tilts] == [True] * 3
-    assert not [note for note in note_sentences(found.notes) if "do not cover" in note]
-    whole = studied()
+def test_documents_outside_pool_are_no_lack_and_unknown_judgments_stay() -> None:
+    collection = studied(without=dict.fromkeys(TEMPERATURES, 8))
+    docs = collection.docs.with_columns(pool=pl.col("origin").str.tail(-1).cast(int) < 32)
+    qrels = collection.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) < 32)
+    audits = source_audits(Collection(docs, collection.queries, qrels))
+    assert [t.twins for t in audits.tilts] == [True] * 3
+    assert not [note for note in note_sentences(audits.notes) if "do not cover" in note]
+    collection = studied()
     strange = pl.DataFrame(
-        {"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=whole.qrels.schema
+        {"query_id": ["q0"], "doc_id": ["gone"], "grade": [1]}, schema=collection.qrels.schema
     )
-    with_strange = Collection(whole.docs, whole.queries, pl.concat([whole.qrels, strange]))
-    found = made(with_strange)
-    assert [note for note in note_sentences(found.notes) if "unknown" in note] == [
+    with_strange = Collection(
+        collection.docs, collection.queries, pl.concat([collection.qrels, strange])
+    )
+    audits = source_audits(with_strange)
+    assert [note for note in note_sentences(audits.notes) if "unknown" in note] == [
         "1 judgment of unknown documents counts in the row 'all' and in no group"
     ]
 
@@ -230,27 +237,27 @@ def test_documents_outside_of_a_pool_are_no_lack_and_judgments_of_unknown_ones_s
 def test_each_source_stands_with_the_human_or_the_first_one(
     sources: tuple[str, ...], expected: list[tuple[str, str]]
 ) -> None:
-    whole = studied(count=2)
-    apart = take_apart(whole, sources)
+    collection = studied(count=2)
+    apart = take_apart(collection, sources)
     assert apart.pairs == expected
     for pair, names in zip(apart.collections, apart.pairs, strict=True):
         assert set(pair.sources) == set(names)
         assert set(pair.qrels["doc_id"]) == set(pair.ids)
-        assert {*pair.spec["without_sources"], *names} == set(whole.sources)
+        assert {*pair.spec["without_sources"], *names} == set(collection.sources)
 
 
 def test_a_part_is_made_again_from_the_whole() -> None:
-    whole = studied(without={"llm-tmp1.0": 8})
+    collection = studied(without={"llm-tmp1.0": 8})
     for pair, (_, source) in zip(
-        take_apart(whole).collections, take_apart(whole).pairs, strict=True
+        take_apart(collection).collections, take_apart(collection).pairs, strict=True
     ):
         compared = pair.spec["compared_sources"]
-        assert compared == ["human", *(name for name in whole.sources if name != "human")]
-        assert again_apart(whole, source, compared) == pair
+        assert compared == ["human", *(name for name in collection.sources if name != "human")]
+        assert again_apart(collection, source, compared) == pair
 
 
 def test_without_common_documents_all_of_each_source_are_compared() -> None:
-    audits = made(apart())
+    audits = source_audits(apart())
     assert [tilt.queries for tilt in audits.tilts] == [1, 39, 39]
     assert note_sentences(audits.notes)[1].startswith(
         "warning: no document was rewritten by every source: all "
@@ -268,26 +275,32 @@ def test_a_source_of_several_temperatures_is_in_no_trend() -> None:
 
 def apart() -> Collection:
     """One source rewrote document 0 alone, the two others all but that."""
-    whole = studied()
+    collection = studied()
     first = pl.col("source") == "llm-tmp0.2"
-    docs = whole.docs.filter((pl.col("source") == "human") | (first == (pl.col("origin") == "h0")))
+    docs = collection.docs.filter(
+        (pl.col("source") == "human") | (first == (pl.col("origin") == "h0"))
+    )
     return Collection(
-        docs, whole.queries, whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
+        docs,
+        collection.queries,
+        collection.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode())),
     )
 
 
 def mixed() -> Collection:
-    whole = studied({"a": {"temperature": 0.2}})
+    collection = studied({"a": {"temperature": 0.2}})
     warm = pl.when(pl.col("id") == "a:3").then(0.7).otherwise(pl.col("temperature"))
-    return Collection(whole.docs.with_columns(temperature=warm), whole.queries, whole.qrels)
+    return Collection(
+        collection.docs.with_columns(temperature=warm), collection.queries, collection.qrels
+    )
 
 
 def late() -> Collection:
     """Only documents that one source lacks are judged relevant."""
-    whole = studied(without={"llm-tmp1.0": 8})
+    collection = studied(without={"llm-tmp1.0": 8})
     last = pl.col("query_id").str.tail(-1).cast(int) >= 32
-    judged = whole.qrels.with_columns(grade=pl.when(last).then("grade").otherwise(0))
-    return Collection(whole.docs, whole.queries, judged)
+    judged = collection.qrels.with_columns(grade=pl.when(last).then("grade").otherwise(0))
+    return Collection(collection.docs, collection.queries, judged)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +309,8 @@ def late() -> Collection:
         (
             studied,
             {"reference": "man"},
-            r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\): they stand "
+            r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\): they "
+            r"stand "
             "in the column 'source' of the documents; choose with --source and --reference",
         ),
         (
@@ -314,43 +328,43 @@ def test_mistakes_are_named(
     collection: Callable[[], Collection], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError, match=f"^{message}"):
-        made(collection(), **options)
+        source_audits(collection(), **options)
 
 
 # Keeping
 
 
-def test_json_holds_everything_and_a_source_without_a_temperature_in_no_trend() -> None:
+def test_json_is_complete_and_source_without_temperature_has_no_trend() -> None:
     wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 0}
-    found = audit_sources(
+    audits = audit_sources(
         studied({name: {} for name in wins}), [decided(wins)], ["nDCG@1", "AP@1"], **QUICK
     )
-    assert found.trends[0].temperatures == (0.2, 0.7, 1.0)
-    assert [source.source for source, _ in found.points(found.runs[0], "nDCG@1", "llm")] == [*wins][
-        :3
-    ]
-    content = json.loads(found.to_json())
+    assert audits.trends[0].temperatures == (0.2, 0.7, 1.0)
+    assert [source.source for source, _ in audits.points(audits.runs[0], "nDCG@1", "llm")] == [
+        *wins
+    ][:3]
+    content = json.loads(audits.to_json())
     assert content["reference"] == "human"
     assert [source["temperature"] for source in content["sources"]] == [0.2, 0.7, 1.0, None]
     assert [t["value"] for t in content["effects"] if t["question"] == "nDCG@1"] == pytest.approx(
         [-100, 0, 100, -200]
     )
     assert [t["kind"] for t in content["trends"]] == ["rises", "rises"]
-    assert [v["b"] for v in content["verdicts"]] == [source.source for source in found.sources]
-    assert content["sentences"] == list(trend_sentences(found))
-    assert [note["sentence"] for note in content["notes"]] == list(note_sentences(found.notes))
+    assert [v["b"] for v in content["verdicts"]] == [source.source for source in audits.sources]
+    assert content["sentences"] == list(trend_sentences(audits))
+    assert [note["sentence"] for note in content["notes"]] == list(note_sentences(audits.notes))
     assert (content["spec"]["resamples"], content["spec"]["family_size"]) == (300, 8)
 
 
 @pytest.mark.parametrize("make", [toy_source_audits, timeless_source_audits])
 def test_it_comes_back_equal(make: Callable[[], SourceAudits], tmp_path: Path) -> None:
-    found = make()
-    back = SourceAudits.load(found.save(tmp_path / "sources.json.gz"))
-    assert back == found
+    audits = make()
+    back = SourceAudits.load(audits.save(tmp_path / "sources.json.gz"))
+    assert back == audits
     assert repr((back.sources, back.tilts, back.trends)) == repr(
-        (found.sources, found.tilts, found.trends)
+        (audits.sources, audits.tilts, audits.trends)
     )
-    assert trend_sentences(back) == trend_sentences(found)
+    assert trend_sentences(back) == trend_sentences(audits)
 
 
 THREE = (0.2, 0.7, 1.0)
@@ -365,28 +379,28 @@ def wins_of(*wins: int, queries: int = 40) -> npt.NDArray[np.float64]:
 def trend_of(
     values: npt.NDArray[np.float64], temperatures: tuple[float, ...] = THREE, resamples: int = 400
 ) -> Trend:
-    columns = Columns(np.concatenate([values[:, 0], values[:, 1]]), None)
-    names = {"run": "bm25", "measure": "nDCG@1", "series": "llama", "a": "human"}
-    return trend(
-        columns,
-        [None] * len(temperatures),
-        temperatures,
-        resamples=resamples,
-        seed=0,
-        **names,
+    task = TrendTask(
+        run="bm25",
+        measure="nDCG@1",
+        series="llama",
+        a="human",
+        temperatures=temperatures,
+        columns=Columns(np.concatenate([values[:, 0], values[:, 1]]), None),
+        clusters=(None,) * len(temperatures),
     )
+    return trend(task, resamples=resamples, seed=0)
 
 
 def test_values_correlation_and_change_by_hand() -> None:
     # Relative Δ = 200 · (wins − losses)/40: 10, 15 and 12 wins of 40 give −100, −50 and −80.
-    found = trend_of(wins_of(10, 15, 12))
-    assert found.values == pytest.approx((-100, -50, -80))
-    assert found.correlation == pytest.approx(0.5)  # ranks 1, 3, 2 beside 1, 2, 3
-    assert found.change == pytest.approx(20)
-    assert found.queries == 40
-    assert found.kind == "inconclusive"
+    trend = trend_of(wins_of(10, 15, 12))
+    assert trend.values == pytest.approx((-100, -50, -80))
+    assert trend.correlation == pytest.approx(0.5)  # ranks 1, 3, 2 beside 1, 2, 3
+    assert trend.change == pytest.approx(20)
+    assert trend.queries == 40
+    assert trend.kind == "inconclusive"
     assert "inconclusive, no trend with temperature shown on nDCG@1: rank corr" in trend_sentence(
-        found
+        trend
     )
     shared = trend_of(
         wins_of(10, 20, 30, 30), (0.2, 0.2, 0.7, 1.0)
@@ -394,19 +408,19 @@ def test_values_correlation_and_change_by_hand() -> None:
     assert shared.change == pytest.approx(100 - (-100 + 0) / 2)
 
 
-def test_a_resample_without_any_order_is_dropped_and_wins_that_grow_rise_in_every_one() -> None:
+def test_resample_without_order_is_dropped_and_growing_wins_rise() -> None:
     # One query of 40 differs: (39/40)^40 = 36 % of resamples lack it, and the others all order the
     # temperatures alike.
-    found = trend_of(wins_of(10, 10, 11), resamples=4000)
-    assert found.dropped / 4000 == pytest.approx((39 / 40) ** 40, abs=0.03)
-    assert found.low > 0
-    assert found.change_low < 0
-    assert found.kind == "inconclusive"
-    found = trend_of(wins_of(5, 20, 35))
-    assert (found.low, found.correlation, found.high) == (1, 1, 1)  # in every resample
-    assert found.change == pytest.approx(300)  # from −150 to +150
-    assert 0 < found.change_low < found.change < found.change_high
-    assert found.kind == "rises"
+    trend = trend_of(wins_of(10, 10, 11), resamples=4000)
+    assert trend.dropped / 4000 == pytest.approx((39 / 40) ** 40, abs=0.03)
+    assert trend.low > 0
+    assert trend.change_low < 0
+    assert trend.kind == "inconclusive"
+    trend = trend_of(wins_of(5, 20, 35))
+    assert (trend.low, trend.correlation, trend.high) == (1, 1, 1)  # in every resample
+    assert trend.change == pytest.approx(300)  # from −150 to +150
+    assert 0 < trend.change_low < trend.change < trend.change_high
+    assert trend.kind == "rises"
     falling = trend_of(wins_of(35, 20, 5))
     assert falling.kind == "falls"
     assert "moves away from human as temperature rises: rank correlation −1.00 " in trend_sentence(
@@ -423,8 +437,8 @@ def test_a_resample_without_any_order_is_dropped_and_wins_that_grow_rise_in_ever
 @settings(max_examples=60)
 def test_rank_correlation_is_scipys(rows: list[list[int]]) -> None:
     temperatures, values = [0.2, 0.7, 0.7, 1.3], np.array(rows, dtype=np.float64)
-    found = rank_correlation(temperatures, values)
-    for column, correlation in zip(values.T, found, strict=True):
+    correlations = rank_correlation(temperatures, values)
+    for column, correlation in zip(values.T, correlations, strict=True):
         if len(set(column)) == 1:
             assert math.isnan(correlation)
         else:
@@ -435,28 +449,28 @@ def test_the_interval_is_that_of_a_plain_bootstrap() -> None:
     rng = np.random.default_rng(3)
     chances = np.array([[0.3], [0.5]])[None] + np.array([0, 0.05, 0.1])[:, None, None]
     values = (rng.random((3, 2, 60)) < chances).astype(np.float64)
-    found = trend_of(values, resamples=4000)
+    trend = trend_of(values, resamples=4000)
     changes = []
     for _ in range(4000):
         a, b = values[:, :, rng.integers(0, 60, 60)].mean(axis=2).T
         delta = 200 * (a - b) / (a + b)
         changes.append(delta[2] - delta[0])
     low, high = np.quantile(changes, (0.025, 0.975))
-    assert found.change_low == pytest.approx(low, abs=6)
-    assert found.change_high == pytest.approx(high, abs=6)
+    assert trend.change_low == pytest.approx(low, abs=6)
+    assert trend.change_high == pytest.approx(high, abs=6)
 
 
 def test_only_queries_that_are_defined_everywhere_count() -> None:
     values = wins_of(10, 15, 12)
     values[1, 0, :4] = np.nan
     values[2, 1, 2:6] = np.nan
-    found = trend_of(values)
-    assert found.queries == 34
-    assert found == trend_of(values[:, :, 6:])
+    trend = trend_of(values)
+    assert trend.queries == 34
+    assert trend == trend_of(values[:, :, 6:])
     back = trend_of(values[:, ::-1])
-    assert (back.correlation, back.low, back.high) == (-found.correlation, -found.high, -found.low)
+    assert (back.correlation, back.low, back.high) == (-trend.correlation, -trend.high, -trend.low)
     assert (back.change_low, back.change_high) == pytest.approx(
-        (-found.change_high, -found.change_low)
+        (-trend.change_high, -trend.change_low)
     )
     none = trend_of(np.full((3, 2, 5), np.nan))
     assert (none.queries, none.kind) == (0, "inconclusive")
@@ -475,7 +489,7 @@ def test_both_intervals_must_exclude_0_on_one_side() -> None:
         (-1.0, 0.0, -9.0, -0.1, "inconclusive"),
         (-1.0, -0.5, -9.0, 0.0, "inconclusive"),
     ):
-        found = Trend(
+        trend = Trend(
             run="r",
             measure="m",
             series="s",
@@ -491,11 +505,11 @@ def test_both_intervals_must_exclude_0_on_one_side() -> None:
             queries=40,
             dropped=0,
         )
-        assert found.kind == found.derived()["kind"] == kind, (low, high, change_low, change_high)
+        assert trend.kind == trend.derived()["kind"] == kind, (low, high, change_low, change_high)
 
 
 def test_a_gate_judges_each_source() -> None:
-    audits = made()
+    audits = source_audits()
     decision = gate(audits, max_tilt=20)
     assert [(row.b, row.outcome) for row in decision.rows] == [
         ("llm-tmp0.2", "tilted"),

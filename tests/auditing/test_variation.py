@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, Run, audit
-from ranktilt.auditing.answer.gate import check_growth, check_tilt
-from ranktilt.auditing.pairwise.choices import SCHEMA, Decisions, pairwise
+from ranktilt.auditing.gate.limit_checks import check_growth, check_tilt
+from ranktilt.auditing.pairwise.audit import pairwise
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
 from ranktilt.auditing.pairwise.pairs import two_groups
 from ranktilt.auditing.sequential import sequential_audit
 from ranktilt.explaining.factors.effects import factor_effects
@@ -46,7 +47,10 @@ CASES = [
     Case(
         variation=Variation(total=10, fixed={"tied": 3, "single": 2}),
         enough=True,
-        words="all documents have the same score in 3 of 10 lists and there is only one document in 2 of 10 lists",
+        words=(
+            "all documents have the same score in 3 of 10 lists and there is only one document "
+            "in 2 of 10 lists"
+        ),
     ),
     Case(
         variation=Variation(total=0, fixed={}),
@@ -116,9 +120,9 @@ def test_one_list_for_all_queries_is_not_level() -> None:
         }
         for shift, query in enumerate(PLAIN.queries["id"])
     }
-    other = audit(PLAIN, listed(rolled), "nDCG@10", confounds=False, resamples=200)
-    assert other.tilts[0].variation == Variation(total=40, fixed={})
-    assert other.tilts[0].verdict() == "level"
+    rolled_result = audit(PLAIN, listed(rolled), "nDCG@10", confounds=False, resamples=200)
+    assert rolled_result.tilts[0].variation == Variation(total=40, fixed={})
+    assert rolled_result.tilts[0].verdict() == "level"
 
 
 def test_order_by_rank_varies() -> None:
@@ -133,8 +137,8 @@ def test_order_by_rank_varies() -> None:
         {"score_order": "rank"},
     )
     runs = [tied, ranked]
-    found = audit(PLAIN, runs, "nDCG@10", confounds=False, resamples=200)
-    causes = {effect.run: effect.variation.fixed for effect in found.tilts if effect.variation}
+    result = audit(PLAIN, runs, "nDCG@10", confounds=False, resamples=200)
+    causes = {effect.run: effect.variation.fixed for effect in result.tilts if effect.variation}
     assert causes == {"engine": {"tied": 40}, "run": {"repeated": 39}}
 
 
@@ -160,20 +164,20 @@ def test_a_model_that_does_not_rank_is_not_level() -> None:
         "returned": {"returned_input": {"lists": 30, "of": 40}},
     }
     runs = [replace(plain, spec={"ranker": name, **spec}) for name, spec in specs.items()]
-    found = audit(PLAIN, runs, "nDCG@10", confounds=False, resamples=200)
+    result = audit(PLAIN, runs, "nDCG@10", confounds=False, resamples=200)
     # 6 of 10 answers stand for 24 of 40 lists.
-    causes = {effect.run: effect.variation.fixed for effect in found.tilts if effect.variation}
+    causes = {effect.run: effect.variation.fixed for effect in result.tilts if effect.variation}
     assert causes == {"unread": {"unread": 24}, "returned": {"returned": 30}}
-    assert {effect.verdict() for effect in found.tilts} == {"inconclusive"}
+    assert {effect.verdict() for effect in result.tilts} == {"inconclusive"}
 
 
 def test_lists_in_the_order_given_are_counted() -> None:
-    kept, turned, short = (
+    straight, turned, short = (
         np.arange(6, 0, -1.0),
         np.array([1.0, 6, 5, 4, 3, 2]),
         np.array([2.0, 1.0]),
     )
-    assert returned_input([kept, turned, short]) == {"lists": 1, "of": 2}
+    assert returned_input([straight, turned, short]) == {"lists": 1, "of": 2}
 
 
 @dataclass(frozen=True)
@@ -198,11 +202,11 @@ def test_a_dead_engine_is_not_decided() -> None:
     docs = pl.DataFrame({"id": ids, "text": ""}).with_columns(source=pl.col("id").str.head(1))
     queries = pl.DataFrame({"id": [str(number) for number in range(600)], "text": "?"})
     judgments = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64})
-    found = sequential_audit(Collection(docs, queries, judgments), Dead(), 10)
-    assert (found.decision, found.sent) == ("inconclusive", 600)
+    result = sequential_audit(Collection(docs, queries, judgments), Dead(), 10)
+    assert (result.decision, result.sent) == ("inconclusive", 600)
     assert (
         "all documents have the same score in 600 of 600 lists, so that level cannot"
-        in decision_sentence(found)
+        in decision_sentence(result)
     )
 
 
@@ -216,12 +220,14 @@ def test_a_choice_by_place_is_not_level() -> None:
         for first, second in ((f"a{n}", f"b{n}"), (f"b{n}", f"a{n}"))
     ]
     choices = Decisions(
-        pl.DataFrame(rows, SCHEMA, orient="row"), two_groups(collection, "source", "a"), "first"
+        frame=pl.DataFrame(rows, SCHEMA, orient="row"),
+        sides=two_groups(collection, "source", "a"),
+        model="first",
     )
-    found = pairwise(collection, choices, count_rule="each", resamples=300)
-    [outcome] = found.outcomes
+    result = pairwise(collection, choices, count_rule="each", resamples=300)
+    [outcome] = result.outcomes
     assert (outcome.preference.value, outcome.error) == (0.5, 0.0)
-    verdict = found.verdict(outcome)
+    verdict = result.verdict(outcome)
     assert verdict.kind == "inconclusive"
     assert (
         "the choice follows the order in which the documents were shown in 40 of 40 pairs"
@@ -229,7 +235,7 @@ def test_a_choice_by_place_is_not_level() -> None:
     )
     assert any(
         note.startswith("warning: first: the choice follows")
-        for note in note_sentences(found.notes)
+        for note in note_sentences(result.notes)
     )
 
 
@@ -237,23 +243,27 @@ def test_a_choice_by_place_is_not_level() -> None:
     ("grade", "outcome", "code"), [("1", "inconclusive", 3), ("human", "level", 0)]
 )
 def test_a_judge_of_one_grade_is_not_level(grade: str, outcome: str, code: int) -> None:
-    """A judge that gives the human grades, which twins share, is level; one that gives 1 to all says nothing."""
+    """A judge that gives the human grades, which twins share, is level; one that gives 1 to all
+    says nothing.
+    """
     collection = bed()
     graded = (
         collection.qrels
         if grade == "human"
         else collection.qrels.with_columns(grade=pl.lit(1, pl.Int64))
     )
-    found = judge({"judge": graded}, collection=collection, resamples=300)
-    gated = gate_judges(found, max_gap=0.1)
+    result = judge({"judge": graded}, collection=collection, resamples=300)
+    gated = gate_judges(result, max_gap=0.1)
     assert ([row.outcome for row in gated.rows], gated.exit_code) == ([outcome], code)
     # Six twins a query, whose human grades are 0, 0, 0, 1, 1, 2: humans tell documents apart in all
     # 40 queries.
-    said = "judge: all documents get the same grade in 40 of 40 queries"
-    assert [note for note in note_sentences(gated.notes) if said in note] == [
-        note for note in note_sentences(found.notes) if said in note
+    sentence = "judge: all documents get the same grade in 40 of 40 queries"
+    assert [note for note in note_sentences(gated.notes) if sentence in note] == [
+        note for note in note_sentences(result.notes) if sentence in note
     ]
-    assert any(said in note for note in note_sentences(gated.notes)) == (outcome == "inconclusive")
+    assert any(sentence in note for note in note_sentences(gated.notes)) == (
+        outcome == "inconclusive"
+    )
 
 
 def test_a_dead_ranker_tells_nothing_of_factors() -> None:
@@ -266,13 +276,14 @@ def test_a_dead_ranker_tells_nothing_of_factors() -> None:
     grades = {f"q{number}": {f"{number}-low": 1, f"{number}-high": 1} for number in range(12)}
     collection = collection_of(docs, queries, grades)
     dead = {query: {str(row["id"]): 1.0 for row in docs} for query in queries}
-    found = factor_effects(collection, [run_of(collection, dead)])
-    assert factor_headline(found).endswith(
-        "nothing is shown: all documents have the same score in 12 of 12 lists, so that no factor could move a document"
+    effects = factor_effects(collection, [run_of(collection, dead)])
+    assert factor_headline(effects).endswith(
+        "nothing is shown: all documents have the same score in 12 of 12 lists, so that no factor "
+        "could move a document"
     )
     assert any(
         note.startswith("warning: ") and "12 of 12 lists" in note
-        for note in note_sentences(found.notes)
+        for note in note_sentences(effects.notes)
     )
 
 

@@ -1,4 +1,6 @@
-"""From per-query values to effects, from effects to one plain sentence a ranker, and to what to do next."""
+"""From per-query values to effects, from effects to one plain sentence a ranker, and to what to do
+next.
+"""
 
 import json
 import math
@@ -22,7 +24,7 @@ from ranktilt.measures.margin import read_margin
 from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.sentences.next_steps import step_words
 from ranktilt.reporting.sentences.verdicts import conflict_sentence
-from tests.auditing.arrays import answer, one, tilt
+from tests.auditing.arrays import answer, tilt, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
 
 NAN = math.nan
@@ -40,7 +42,7 @@ HOW = InferenceOptions(
 
 class TestTheRule:
     @pytest.mark.parametrize(
-        ("given", "expected"),
+        ("effect", "expected"),
         [
             (tilt(-30, -10), "b"),
             (tilt(10, 30, p=0.05), "inconclusive"),
@@ -52,13 +54,13 @@ class TestTheRule:
             (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
         ],
     )
-    def test_for_twins_level_is_0(self, given: Effect, expected: str) -> None:
-        assert given.neutral == 0
-        assert given.verdict() == expected
-        assert given.side(expected) == {"a": "human", "b": "llm"}.get(expected, "")
+    def test_for_twins_level_is_0(self, effect: Effect, expected: str) -> None:
+        assert effect.neutral == 0
+        assert effect.verdict() == expected
+        assert effect.side(expected) == {"a": "human", "b": "llm"}.get(expected, "")
 
     @pytest.mark.parametrize(
-        ("given", "expected"),
+        ("effect", "expected"),
         [
             (tilt(60, 90, p=0.6), "inconclusive"),
             (tilt(72, 78, p=0.6), "level"),
@@ -68,13 +70,13 @@ class TestTheRule:
         ],
     )
     def test_for_other_groups_level_is_the_middle_of_the_random_band(
-        self, given: Effect, expected: str
+        self, effect: Effect, expected: str
     ) -> None:
-        banded = tilt(given.low, given.high, given.p, null_low=55.0, null_high=95.0)
+        banded = tilt(effect.low, effect.high, effect.p, null_low=55.0, null_high=95.0)
         assert banded.neutral == 75
         assert banded.verdict() == expected
 
-    @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0)])
+    @pytest.mark.parametrize("effect", [tilt(10, 30), tilt(-4, 4, p=1.0)])
     @pytest.mark.parametrize(
         ("queries", "fields", "enough"),
         [
@@ -85,13 +87,13 @@ class TestTheRule:
         ],
     )
     def test_few_queries_say_nothing(
-        self, given: Effect, queries: int, fields: dict[str, int], enough: bool
+        self, effect: Effect, queries: int, fields: dict[str, int], enough: bool
     ) -> None:
-        few = replace(given, queries=queries, **fields)
+        few = replace(effect, queries=queries, **fields)
         assert few.testable is enough
-        assert few.verdict() == (given.verdict() if enough else "inconclusive")
+        assert few.verdict() == (effect.verdict() if enough else "inconclusive")
 
-    def test_of_other_groups_level_is_around_the_median_and_how_wide_it_is_can_be_chosen(
+    def test_other_groups_are_level_around_the_median_within_chosen_width(
         self,
     ) -> None:
         assert (
@@ -111,12 +113,12 @@ class TestTheRule:
 class TestSentences:
     def test_who_is_favoured_and_which_measures_agree(self) -> None:
         others = [tilt(-9, -5, measure="AP@3"), tilt(-20, 20, p=0.5, measure="AP@5")]
-        found = verdict_on([tilt(-30.04, -9.96, p=0.0004), *others])
-        assert found.sentence == (
-            "bm25 favours llm text: nDCG@3 is 25.0 % for llm text and 30.0 % for human text (Relative Δ −20.0 % "
-            "[−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures"
+        verdict = verdict_on([tilt(-30.04, -9.96, p=0.0004), *others])
+        assert verdict.sentence == (
+            "bm25 favours llm text: nDCG@3 is 25.0 % for llm text and 30.0 % for human text "
+            "(Relative Δ −20.0 % [−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures (AP@5 is inconclusive)"
         )
-        assert (found.run, found.kind, found.side, found.agree, found.measures) == (
+        assert (verdict.run, verdict.kind, verdict.side, verdict.agree, verdict.measures) == (
             "bm25",
             "favours",
             "llm",
@@ -124,20 +126,20 @@ class TestSentences:
             3,
         )
         assert "favours human documents:" in verdict_on([tilt(10, 30)], noun="documents").sentence
-        found = verdict_on(
+        verdict = verdict_on(
             [
                 tilt(-4, 3, p=0.8),
                 tilt(-1, 1, p=0.8, measure="P@5"),
                 tilt(-1, 9, p=0.8, measure="RR"),
             ]
         )
-        assert found.sentence.startswith(
+        assert verdict.sentence.startswith(
             "bm25 is level between human and llm, within ±5 points: nDCG@3 is 30.0 % for"
         )
-        assert (found.kind, found.side, found.agree) == ("level", None, 2)
+        assert (verdict.kind, verdict.side, verdict.agree) == ("level", None, 2)
 
     @pytest.mark.parametrize(
-        ("given", "reason"),
+        ("effect", "reason"),
         [
             (
                 tilt(-4, 18, p=0.31, error=7.5),
@@ -146,7 +148,8 @@ class TestSentences:
             (
                 tilt(-143, -126, p=0.31, error=8.6, null_low=-148.0, null_high=-128.0),
                 "this query set could only detect "
-                "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
+                "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text "
+                "(Relative Δ −134.5 % "
                 "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)",
             ),
             (
@@ -174,15 +177,16 @@ class TestSentences:
             (
                 answer(-0.01, 0.4, p_corrected=0.002, run="bm25"),
                 "p is below .05, but the interval reaches across level "
-                "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text "
+                "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm "
+                "text "
                 "(+19.5 points [−1.0",
             ),
         ],
     )
-    def test_inconclusive_says_why(self, given: Effect, reason: str) -> None:
-        found = verdict_on([given])
-        assert found.sentence.startswith(f"bm25: inconclusive: {reason}")
-        assert (found.kind, found.side) == ("inconclusive", None)
+    def test_inconclusive_says_why(self, effect: Effect, reason: str) -> None:
+        verdict = verdict_on([effect])
+        assert verdict.sentence.startswith(f"bm25: inconclusive: {reason}")
+        assert (verdict.kind, verdict.side) == ("inconclusive", None)
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
         others = [
@@ -191,11 +195,11 @@ class TestSentences:
             tilt(5, 9, measure="RR"),
             tilt(0, 1, 1, measure="R@5"),
         ]
-        found = verdict_on([tilt(-4, 18, p=0.31), *others, tilt(-9, 9, p=1, measure="AP@3")], 5)
-        assert found.sentence.endswith(
+        verdict = verdict_on([tilt(-4, 18, p=0.31), *others, tilt(-9, 9, p=1, measure="AP@3")], 5)
+        assert verdict.sentence.endswith(
             "; but human favoured on P@5, RR; llm favoured on AP; level on R@5"
         )
-        assert found.agree == 2
+        assert verdict.agree == 2
 
 
 class TestTilts:
@@ -210,35 +214,35 @@ class TestTilts:
             **fields,
         )
 
-    def test_by_hand_and_resamples_with_nothing_on_either_side_are_dropped_and_counted(
+    def test_effect_by_hand_drops_and_counts_empty_resamples(
         self,
     ) -> None:
-        (found,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
+        (effect,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
         # Means 1 and 1/6; 2 of 8 sign vectors are as far out; a resample with query 1 k times has
         # means 1 and k/6.
-        assert found.value == pytest.approx(100 * (5 / 6) / (7 / 12))
-        assert found.checks["sign flips"] == 2 / 8
+        assert effect.value == pytest.approx(100 * (5 / 6) / (7 / 12))
+        assert effect.checks["sign flips"] == 2 / 8
         # They carry .75, .5 and .5 of the denominator: 1.75² / 1.0625 = 2.9 queries, too few for an
         # interval.
-        assert found.sample == pytest.approx(1.75**2 / 1.0625)
-        assert np.isnan([found.low, found.high, found.p, found.p_corrected]).all()
-        (found,) = effects([self.side([1.0, 1.0, 1.0] * 4, [0.5, 0.0, 0.0] * 4)], HOW)
+        assert effect.sample == pytest.approx(1.75**2 / 1.0625)
+        assert np.isnan([effect.low, effect.high, effect.p, effect.p_corrected]).all()
+        (effect,) = effects([self.side([1.0, 1.0, 1.0] * 4, [0.5, 0.0, 0.0] * 4)], HOW)
         # A resample with the first kind k of 12 times has means 1 and k/24: k is 1 to 7 in 95 %
         # (binomial).
         factor = (
-            math.sqrt(found.sample / (found.sample - 1))
-            * stats.t.ppf(0.975, found.sample - 1)
+            math.sqrt(effect.sample / (effect.sample - 1))
+            * stats.t.ppf(0.975, effect.sample - 1)
             / 1.959964
         )
-        ends = [found.value + factor * (200 * (24 - k) / (24 + k) - found.value) for k in (7, 1)]
-        assert found.low == pytest.approx(ends[0], rel=1e-6)
-        assert found.high == pytest.approx(min(200.0, ends[1]), rel=1e-6)
-        assert found.dropped == 0
-        assert (found.null_low, found.null_high, found.twins) == (0, 0, True)
-        (found,) = effects([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
-        assert found.value == 200
-        assert np.isnan([found.low, found.high, found.error]).all()  # one query says anything
-        assert found.dropped == pytest.approx(1000 * 8 / 27, abs=60)
+        ends = [effect.value + factor * (200 * (24 - k) / (24 + k) - effect.value) for k in (7, 1)]
+        assert effect.low == pytest.approx(ends[0], rel=1e-6)
+        assert effect.high == pytest.approx(min(200.0, ends[1]), rel=1e-6)
+        assert effect.dropped == 0
+        assert (effect.null_low, effect.null_high, effect.twins) == (0, 0, True)
+        (effect,) = effects([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
+        assert effect.value == 200
+        assert np.isnan([effect.low, effect.high, effect.error]).all()  # one query says anything
+        assert effect.dropped == pytest.approx(1000 * 8 / 27, abs=60)
 
     def test_the_family_is_every_p_in_the_table(self) -> None:
         strong, weak = (
@@ -248,21 +252,21 @@ class TestTilts:
         undefined = self.side(
             [np.nan] * 6 + [1.0] * 6, [1.0] * 6 + [np.nan] * 6, "RR"
         )  # no query in common
-        found = effects([strong, weak, undefined], HOW)
-        assert found[0].checks["sign flips"] == 2 / 2**12
-        assert found[0].p < 0.001
-        assert found[0].p_corrected == 2 * found[0].p
-        assert found[1].p_corrected == 1.0
-        none = found[2]
+        strong_effects = effects([strong, weak, undefined], HOW)
+        assert strong_effects[0].checks["sign flips"] == 2 / 2**12
+        assert strong_effects[0].p < 0.001
+        assert strong_effects[0].p_corrected == 2 * strong_effects[0].p
+        assert strong_effects[1].p_corrected == 1.0
+        none = strong_effects[2]
         assert np.isnan([none.value, none.low, none.high, none.p, none.p_corrected]).all()
         assert (none.queries, none.excluded) == (0, 12)
 
-    def test_paired_t_by_name_and_paper_rounds_the_means_of_the_value_only(self) -> None:
+    def test_paired_t_by_name_rounds_means_of_value_only(self) -> None:
         a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
-        (found,) = effects([self.side(a, b)], replace(HOW, test="t"))
+        (effect,) = effects([self.side(a, b)], replace(HOW, test="t"))
         # Differences .4 .2 .3 .3: t² = 54 on 3 degrees of freedom, whose distribution has a closed
         # form.
-        assert found.p == pytest.approx(
+        assert effect.p == pytest.approx(
             1 - 2 / math.pi * (math.atan(18**0.5) + 18**0.5 / 19), abs=1e-12
         )
         a, b = [0.22049] * 4, [0.16951] * 4
@@ -275,12 +279,12 @@ class TestTilts:
 
     def test_the_band_and_its_p_come_from_the_shuffled_labels(self) -> None:
         null = np.arange(-499.0, 501.0) / 10
-        (found,) = effects([self.side([0.6] * 8, [0.2] * 8).among(null)], HOW)
-        assert found.value == pytest.approx(100)
-        assert (found.null_low, found.null_high) == (-47.5, 47.6)
-        assert found.checks["shuffled labels"] == pytest.approx(2 / 1001)
-        assert found.p == 2 * 0.5**8  # eight queries say exactly the same
-        assert not found.twins
+        (effect,) = effects([self.side([0.6] * 8, [0.2] * 8).among(null)], HOW)
+        assert effect.value == pytest.approx(100)
+        assert (effect.null_low, effect.null_high) == (-47.5, 47.6)
+        assert effect.checks["shuffled labels"] == pytest.approx(2 / 1001)
+        assert effect.p == 2 * 0.5**8  # eight queries say exactly the same
+        assert not effect.twins
 
 
 def question(kind: str, low: float, high: float) -> Effect:
@@ -304,9 +308,13 @@ PARTS = {
     [
         ([], "corrected p = .001)"),
         ([CLEAR], "; agrees on 2 of 2 questions"),
-        ([OPEN], "; agrees on 1 of 2 questions"),
-        ([OPEN, OTHER], "; agrees on 1 of 3 questions"),
-        ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions"),
+        ([OPEN], "; agrees on 1 of 2 questions (ΔNDSR@20 is inconclusive)"),
+        (
+            [OPEN, OTHER],
+            "; agrees on 1 of 3 questions (pair rank gap favours llm; ΔNDSR@20 is inconclusive)",
+        ),
+        ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions (pair rank gap is inconclusive)"),
+        ([OPEN, OPEN, OPEN], "; agrees on 1 of 4 questions (3 are inconclusive)"),
     ],
 )
 def test_the_card_says_what_its_other_questions_answer(
@@ -315,19 +323,20 @@ def test_the_card_says_what_its_other_questions_answer(
     kinds = ["page", "rank gap", "other twins"]
     first = replace(question("twins", *CLEAR), details=PARTS)
     questions = [first, *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
-    found = verdict_on([*questions, question("score gap", *CLEAR)])
-    assert found.sentence.startswith(
-        "bm25 favours human text: of twins the human one stands above in 60.0 %, the llm one in 40.0 %, on "
+    verdict = verdict_on([*questions, question("score gap", *CLEAR)])
+    assert verdict.sentence.startswith(
+        "bm25 favours human text: of twins the human one stands above in 60.0 %, the llm one in "
+        "40.0 %, on "
         "average over the queries (+20.0 % ["
     )
-    assert found.sentence.endswith(ending)
-    assert (found.agree, found.measures) == (1 + others.count(CLEAR), 1 + len(others))
+    assert verdict.sentence.endswith(ending)
+    assert (verdict.agree, verdict.measures) == (1 + others.count(CLEAR), 1 + len(others))
 
 
 def test_a_side_may_be_favoured_no_more_than_slightly() -> None:
-    found = verdict_on([tilt(1, 4)])
-    assert (found.kind, found.side, found.slight) == ("favours", "human", True)
-    assert found.sentence.startswith("bm25 favours human text slightly, within ±5 points: ")
+    verdict = verdict_on([tilt(1, 4)])
+    assert (verdict.kind, verdict.side, verdict.slight) == ("favours", "human", True)
+    assert verdict.sentence.startswith("bm25 favours human text slightly, within ±5 points: ")
     assert not verdict_on([tilt(1, 5.1)]).slight
 
 
@@ -345,23 +354,21 @@ def test_a_side_may_be_favoured_no_more_than_slightly() -> None:
 def test_a_margin_is_in_the_questions_own_unit(
     kind: str, low: float, high: float, margin: Any, expected: str
 ) -> None:
-    found = answer(low, high, kind, p_corrected=0.5, details=PARTS)
-    assert found.verdict(read_margin(margin)) == expected
+    verdict = answer(low, high, kind, p_corrected=0.5, details=PARTS)
+    assert verdict.verdict(read_margin(margin)) == expected
 
 
-def test_the_primary_question_is_a_family_of_its_own_and_no_vote_is_not_votes_that_nobody_counted() -> (
-    None
-):
-    made = [
+def test_primary_question_is_own_family_and_no_vote_is_said() -> None:
+    tilts = [
         tilt(10, 30, p=p, measure=m) for p, m in ((0.04, "nDCG@10"), (0.02, "RR"), (0.03, "P@5"))
     ]
-    found = corrected(made, "holm", as_measure("nDCG@10"))
-    assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
-    assert [e.family_size for e in found] == [1, 2, 2]
-    assert [e.family_size for e in corrected(made, "holm")] == [3, 3, 3]
-    found = {votes: answer(0.1, 0.3, effective_n=votes) for votes in (-1, 0, 9, 10)}
-    assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 9: 9, 10: 10}
-    assert {votes: e.testable for votes, e in found.items()} == {
+    corrected_tilts = corrected(tilts, "holm", as_measure("nDCG@10"))
+    assert [e.p_corrected for e in corrected_tilts] == pytest.approx([0.04, 0.04, 0.04])
+    assert [e.family_size for e in corrected_tilts] == [1, 2, 2]
+    assert [e.family_size for e in corrected(tilts, "holm")] == [3, 3, 3]
+    corrected_tilts = {votes: answer(0.1, 0.3, effective_n=votes) for votes in (-1, 0, 9, 10)}
+    assert {votes: e.sample for votes, e in corrected_tilts.items()} == {-1: 40, 0: 0, 9: 9, 10: 10}
+    assert {votes: e.testable for votes, e in corrected_tilts.items()} == {
         -1: True,
         0: False,
         9: False,
@@ -386,21 +393,21 @@ EXTRA = {
 
 class TestFromTheOtherSide:
     def test_every_sign_turns(self) -> None:
-        found = answer(0.1, 0.4, null_low=0.15, null_high=0.3, details=EXTRA).swapped()
-        assert (found.a, found.b) == ("llm", "human")
-        assert (found.value, found.low, found.high) == (-0.25, -0.4, -0.1)
-        assert (found.neutral, found.null_low, found.null_high) == (
+        effect = answer(0.1, 0.4, null_low=0.15, null_high=0.3, details=EXTRA).swapped()
+        assert (effect.a, effect.b) == ("llm", "human")
+        assert (effect.value, effect.low, effect.high) == (-0.25, -0.4, -0.1)
+        assert (effect.neutral, effect.null_low, effect.null_high) == (
             pytest.approx(-0.225),
             -0.3,
             -0.15,
         )
-        assert (found.error, found.p, found.p_corrected, found.queries) == (
+        assert (effect.error, effect.p, effect.p_corrected, effect.queries) == (
             pytest.approx(0.075),
             0.001,
             0.01,
             40,
         )
-        parts = found.details
+        parts = effect.details
         assert (parts["wins"], parts["losses"], parts["ties"]) == (10, 12, 8)
         assert (parts["both_wins"], parts["both_losses"], parts["both"]) == (8, 9, 25)
         assert (parts["raw"], parts["shares"], parts["pairs"], parts["absent"]) == (
@@ -411,9 +418,9 @@ class TestFromTheOtherSide:
         )
 
     def test_twice_is_the_same_and_nothing_becomes_a_negative_zero(self) -> None:
-        found = answer(0.0, 0.0, details={**EXTRA, "raw": 0.0, "shares": 0.0})
-        assert found.swapped().swapped() == found
-        turned = found.swapped()
+        effect = answer(0.0, 0.0, details={**EXTRA, "raw": 0.0, "shares": 0.0})
+        assert effect.swapped().swapped() == effect
+        turned = effect.swapped()
         numbers = (
             turned.value,
             turned.low,
@@ -449,7 +456,8 @@ def test_opposite_signs_are_said_in_words() -> None:
         answer(-0.4, -0.3, kind="other twins"),
     ]
     assert conflict_words(card).startswith(
-        "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and head-to-head, other "
+        "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and "
+        "head-to-head, other "
         "twins point to llm. "
     )
     page = answer(0.1, 0.2, null_low=0.3, null_high=0.5)  # which lies below its level
@@ -482,7 +490,7 @@ def of(
 ) -> Audit:
     """An audit of one run over a folder, or over labels."""
     run = {"ranker": ranker, **({"file": "engine.trec"} if ranker.startswith("replay:") else {})}
-    audit = one(audit.values[0, 0, 1], audit.values[0, 0, 2], measures=["nDCG@10"])
+    audit = two_group_audit(audit.values[0, 0, 1], audit.values[0, 0, 2], measures=["nDCG@10"])
     spec = {
         **audit.spec,
         "collection": collection or {"path": "data", "layout": "beir"},
@@ -512,26 +520,35 @@ def commands(audit: Audit) -> list[str]:
     return [step.command for step in next_steps(audit)]
 
 
-def test_a_tilt_is_explained_levelled_and_gated_with_the_options_that_were_given() -> None:
+def test_tilt_is_explained_levelled_and_gated_with_given_options() -> None:
     assert commands(of(HUMAN)) == [
         "ranktilt explain data -r bm25 --attribution",
         "ranktilt mitigate data -r bm25 -o level.html",
         "ranktilt audit data -r bm25 --json audit.json && ranktilt gate audit.json --max-tilt 5",
     ]
     file = {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}}
-    told = {"labels": "pages.csv", "label_file": file}
-    assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **told))[:2] == [
-        "ranktilt audit --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai --card",
-        "ranktilt mitigate --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai -o level.html",
+    origin = {"labels": "pages.csv", "label_file": file}
+    assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **origin))[:2] == [
+        (
+            "ranktilt audit --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai "
+            "--card"
+        ),
+        (
+            "ranktilt mitigate --run engine.trec --groups pages.csv:id=url,source=is_ai --name "
+            "1=ai "
+            "-o "
+            "level.html"
+        ),
     ]
 
 
 def test_steps_name_all_that_was_read_and_how() -> None:
-    told = {"path": "my data", "layout": "beir", "split": "dev", "ignore_unknown": True}
+    origin = {"path": "my data", "layout": "beir", "split": "dev", "ignore_unknown": True}
     assert commands(
-        of(LEVEL, ranker="replay:engine.trec(score_order=rank,queries=q.tsv)", **told)
+        of(LEVEL, ranker="replay:engine.trec(score_order=rank,queries=q.tsv)", **origin)
     ) == [
-        "ranktilt audit 'my data' --run engine.trec --score-order rank --queries q.tsv --split dev --ignore-unknown "
+        "ranktilt audit 'my data' --run engine.trec --score-order rank --queries q.tsv --split dev "
+        "--ignore-unknown "
         "--json audit.json && ranktilt gate audit.json --max-tilt 5"
     ]
     chosen = of(
@@ -573,9 +590,7 @@ def test_what_cannot_be_done_is_no_step() -> None:
     assert commands(of(HUMAN, ranker="")) == []
 
 
-def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_what_nobody_read_for_nothing() -> (
-    None
-):
+def test_unlike_texts_are_checked_first_and_open_verdict_needs_queries() -> None:
     cut = Confound("cut-off endings", "human", "llm", 0.02, 0.4, 120)
     assert commands(of(HUMAN, confounds=(cut,)))[0] == "ranktilt check data"
     alike = Confound("near-identical", "human", "llm", 0.3, 0.3, 60)
@@ -585,7 +600,11 @@ def test_unlike_texts_are_checked_first_an_open_verdict_asks_for_queries_and_wha
     needed = np.ceil(60 * (tilt.detectable / 10) ** 2)
     steps = next_steps(audit)
     assert (step_words(steps[0]), steps[0].command) == (
-        f"Some {needed:,.0f} queries like these 60 would show ±10 points; with more of them, audit again",
+        (
+            f"Some {needed:,.0f} queries like these 60 would show ±10 points; with more of them, "
+            "audit "
+            "again"
+        ),
         "ranktilt audit data -r bm25",
     )
     assert steps[1].command == "ranktilt audit data -r bm25 --card"

@@ -1,4 +1,6 @@
-"""The command line as a user meets it, in this process or in one of its own, and what several commands read."""
+"""The command line as a user meets it, in this process or in one of its own, and what several
+commands read.
+"""
 
 import os
 import re

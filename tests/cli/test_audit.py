@@ -14,11 +14,12 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Run
-from ranktilt.cli.options import read_rankers
+from ranktilt.auditing.failed_check import with_failed_check
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, sided
 from tests.reporting.readers import explorers
-from tests.toy import raw_qrels, write, write_cocktail, write_run
+from tests.toy import raw_qrels, write, write_beir, write_cocktail, write_run
 
 RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
 QUICK = ("--set", "statistics.resamples=200")
@@ -29,7 +30,9 @@ def library(
 ) -> Audit:
     collection = rt.load(folder)
     runs = [rt.ranker(text).rank(collection) for text in rankers]
-    return rt.audit(collection, runs, **{"resamples": 200, **options})
+    return with_failed_check(
+        collection, rt.audit(collection, runs, **{"resamples": 200, **options})
+    )
 
 
 def saved(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
@@ -38,13 +41,44 @@ def saved(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
     return Audit.load(tmp_path / "audit.json")
 
 
-def same(one: Audit, two: Audit) -> bool:
+def same(first: Audit, second: Audit) -> bool:
     """Whether two audits differ in nothing but the command that made them."""
     plain = [
         {name: value for name, value in audit.spec.items() if name != "command"}
-        for audit in (one, two)
+        for audit in (first, second)
     ]
-    return replace(one, spec=plain[0]) == replace(two, spec=plain[1])
+    return replace(first, spec=plain[0]) == replace(second, spec=plain[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "faults"),
+    [
+        ([], "cut-off endings of llm (100.0 %; limit ≤ 10 %)"),
+        (["--set", "check.max_cut_off=100"], ""),
+        (["--by", "gender"], ""),
+    ],
+)
+def test_a_check_that_fails_is_repeated(
+    cli: Cli, tmp_path: Path, options: list[str], faults: str
+) -> None:
+    docs = [
+        {
+            "_id": f"d{number}-{source}",
+            "text": f"topic{number} {source} words {number} that never end" * (number + 1),
+            "source": source,
+            "origin": f"d{number}",
+            "gender": "fm"[number % 2],
+        }
+        for number in range(4)
+        for source in ("human", "llm")
+    ]
+    queries = [{"_id": f"q{number}", "text": f"topic{number}"} for number in range(4)]
+    judgments = [(f"q{row['_id'][1]}", row["_id"], 1) for row in docs]
+    folder = write_beir(tmp_path / "open", docs=docs, queries=queries, qrels=judgments)
+    out = cli("audit", folder, "-r", "bm25", "-m", "nDCG@3", *options, *QUICK).out
+    warning = f"warning: ranktilt check {folder} ends with Void: {faults}; a tilt may come"
+    assert (" ".join(warning.split()) in " ".join(out.split())) == bool(faults)
+    assert ("ends with Void" in out) == bool(faults)
 
 
 def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:
@@ -76,29 +110,29 @@ def test_what_is_saved_is_audited_again_to_the_same_values(
     assert [file.name for file in files] == ["1-tfidf.trec.gz", "2-bm25_k1=0.9_b=0.4_5.trec.gz"]
     for file, text in zip(files, expected.runs, strict=True):
         run = Run.load(file)
-        made = rt.ranker(text).rank(collection)
+        expected_run = rt.ranker(text).rank(collection)
         assert run.name == text
-        assert run.frame().sort(pl.all()).equals(made.frame().sort(pl.all()))
+        assert run.frame().sort(pl.all()).equals(expected_run.frame().sort(pl.all()))
     again = saved(cli, tmp_path, toy_folder, "--run", files[0], "--run", files[1])
     assert again.runs == ("1-tfidf", "2-bm25_k1=0.9_b=0.4_5")
     assert again.values.tolist() == expected.values.tolist()
     assert [t.value for t in again.tilts] == [t.value for t in expected.tilts]
 
 
-def test_groups_are_compared_in_all_pairs_those_named_or_one_with_all_others(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_groups_are_compared_in_all_pairs_or_against_one(cli: Cli, tmp_path: Path) -> None:
     folder = sided(tmp_path / "sided")
     every = saved(cli, tmp_path, folder, "-r", "bm25", "--mixed")
     assert every.pairs == (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
-    one = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm, human", "--pair", "gpt,llm")
-    assert (one.pairs, one.groups) == (
+    swapped = saved(
+        cli, tmp_path, folder, "-r", "bm25", "--pair", "llm, human", "--pair", "gpt,llm"
+    )
+    assert (swapped.pairs, swapped.groups) == (
         (("llm", "human"), ("gpt", "llm")),
         ("all", "human", "gpt", "llm"),
     )
-    found = saved(cli, tmp_path, folder, "-r", "bm25", "--protected", "llm")
-    assert (found.pairs, found.groups) == ((("llm", "rest"),), ("all", "llm", "rest"))
-    assert saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm,rest").tilts == found.tilts
+    result = saved(cli, tmp_path, folder, "-r", "bm25", "--protected", "llm")
+    assert (result.pairs, result.groups) == ((("llm", "rest"),), ("all", "llm", "rest"))
+    assert saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm,rest").tilts == result.tilts
 
 
 def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -> None:
@@ -107,10 +141,13 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
     )
     refused = cli("audit", folder, "-r", "bm25")
     assert refused.code == 2
-    found = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
-    said = "1 judgment of unknown documents and 2 judgments of unknown queries count in the row 'all' and in no group"
-    assert said in note_sentences(found.notes)
-    everyone = dict(zip(found.queries, found.values[0, 0, 0], strict=True))
+    result = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
+    sentence = (
+        "1 judgment of unknown documents and 2 judgments of unknown queries count in the "
+        "row 'all' and in no group"
+    )
+    assert sentence in note_sentences(result.notes)
+    everyone = dict(zip(result.queries, result.values[0, 0, 0], strict=True))
     assert everyone["q1"] == pytest.approx(2 / 5)
     assert everyone["q9"] == 0
 
@@ -134,13 +171,13 @@ def test_statistics_card_and_controls_can_be_chosen(
     ]
     options += ["--set", "statistics.seed=3"]
     more = ("--card", "--controls", "--set", "check.near_identical=0.5")
-    found = saved(cli, tmp_path, toy_folder, *RANKERS, *options, *more)
-    assert {name: found.spec[name] for name in chosen} == chosen
+    result = saved(cli, tmp_path, toy_folder, *RANKERS, *options, *more)
+    assert {name: result.spec[name] for name in chosen} == chosen
     collection, rankers = rt.load(toy_folder), [rt.ranker(text) for text in RANKERS[1::2]]
     expected = library(toy_folder, card=True, **chosen)
-    runs = [one.rank(collection) for one in rankers]
-    assert same(found, rt.controls(collection, rankers, runs, expected, near=0.5))
-    assert found.spec["near"] == 0.5
+    runs = [ranker.rank(collection) for ranker in rankers]
+    assert same(result, rt.controls(collection, rankers, runs, expected, near=0.5))
+    assert result.spec["near"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -155,20 +192,20 @@ def test_preset_sets_what_no_option_overrides(
     cli: Cli, toy_folder: Path, tmp_path: Path, options: str, spec: dict[str, str]
 ) -> None:
     pytest.importorskip("nltk")
-    found = saved(cli, tmp_path, toy_folder, *options.split())
-    assert {name: found.spec[name] for name in spec} == spec
+    result = saved(cli, tmp_path, toy_folder, *options.split())
+    assert {name: result.spec[name] for name in spec} == spec
 
 
 def test_preset_dai_takes_its_recipe_measures_and_text(
     cli: Cli, toy_folder: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("nltk")
-    found = saved(cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25@5", "-r", "bm25(k1=1)")
-    assert found.runs == ("bm25:dai@5", "bm25:dai(k1=1.0)")
+    result = saved(cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25@5", "-r", "bm25(k1=1)")
+    assert result.runs == ("bm25:dai@5", "bm25:dai(k1=1.0)")
     measures = [f"{name}@{cutoff}" for name in ("nDCG", "AP") for cutoff in (1, 3, 5)]
-    assert list(map(repr, found.measures)) == measures
-    one = saved(cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25", "-m", "RR")
-    assert list(map(repr, one.measures)) == ["RR"]
+    assert list(map(repr, result.measures)) == measures
+    single = saved(cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25", "-m", "RR")
+    assert list(map(repr, single.measures)) == ["RR"]
     refused = cli("audit", toy_folder, "-r", "bm25", "--preset", "day")
     message = (
         "unknown preset 'day'; did you mean 'dai'? (valid: dai, wang, askari, askari-notebook)"
@@ -200,7 +237,8 @@ def test_options_reach_the_rankers_that_have_them(
     spec: str, options: dict[str, Any], expected: str
 ) -> None:
     assert [
-        repr(one) for one in read_rankers([spec], **{"text": None, "exclude_self": None, **options})
+        repr(read_ranker)
+        for read_ranker in read_rankers([spec], **{"text": None, "exclude_self": None, **options})
     ] == [expected]
 
 
@@ -237,10 +275,10 @@ def test_judgments_can_be_left_out_or_replaced_and_labels_added(
     table = write(
         tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nd3-llm,west\n"
     )
-    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
-    assert found.groups == ("all", "east", "west")
-    assert "2 documents without side, in no group" in note_sentences(found.notes)
-    assert found.spec["inputs"][-1]["path"] == str(table)
+    result = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
+    assert result.groups == ("all", "east", "west")
+    assert "2 documents without side, in no group" in note_sentences(result.notes)
+    assert result.spec["inputs"][-1]["path"] == str(table)
 
 
 def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -248,9 +286,9 @@ def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_pat
     file = write(tmp_path / "ranks.trec", "\n".join(lines) + "\n")
     table, qrels = labels(tmp_path), judgments(tmp_path)
     for first in ((toy_folder,), ("--groups", table, "--qrels", qrels)):
-        one = saved(cli, tmp_path, *first, "--run", file, "--score-order", "rank", "--card")
-        assert one.values[0, 0, :, 0].tolist() == [1, 0, 1]
-        assert np.isnan(next(e.value for e in one.card if e.estimand.key == "score gap"))
+        from_engine = saved(cli, tmp_path, *first, "--run", file, "--score-order", "rank", "--card")
+        assert from_engine.values[0, 0, :, 0].tolist() == [1, 0, 1]
+        assert np.isnan(next(e.value for e in from_engine.card if e.estimand.key == "score gap"))
     result = cli("audit", "--groups", table, "--qrels", qrels, "--run", file, *QUICK)
     assert result.code == 0
     assert result.err.startswith(f"warning: {file}")
@@ -272,7 +310,8 @@ def test_distances_are_audited_once_their_order_is_named(
         result = cli("audit", *first, "--run", file, *QUICK)
         assert result.code == 2
         assert result.err.startswith(
-            f"ranktilt: {file}: the scores rise along the given order in 2 of 2 lists; --score-order ascending (smaller"
+            f"ranktilt: {file}: the scores rise along the given order in 2 of 2 lists; "
+            "--score-order ascending (smaller"
         )
         audit = saved(cli, tmp_path, *first, "--run", file, "--score-order", "ascending")
         values = {estimate.estimand.key: estimate.value for estimate in audit.card}
@@ -284,8 +323,8 @@ def test_partial_responses_are_left_out_up_to_a_share(cli: Cli, tmp_path: Path) 
         {"_id": name, "_score": score}
         for name, score in (("d1-llm", 3.0), ("d1-human", 2.0), ("d2-llm", 1.0))
     ]
-    whole = {"timed_out": False, "hits": {"hits": hits}}
-    responses = {"q1": whole, "q2": whole, "q3": {**whole, "timed_out": True}}
+    complete = {"timed_out": False, "hits": {"hits": hits}}
+    responses = {"q1": complete, "q2": complete, "q3": {**complete, "timed_out": True}}
     file, table = write(tmp_path / "run.json", json.dumps(responses)), labels(tmp_path)
     command = ("audit", "--groups", table, "--run", file, *QUICK)
     result = cli(*command)
@@ -320,7 +359,8 @@ def test_the_report_ranks_nothing_again(
 ) -> None:
     write(
         tmp_path / "audit_shop.py",
-        "calls = []\ndef search(query, k):\n    calls.append(query)\n    return [('d1-human', 2.0), ('d1-llm', 1.0)]\n",
+        "calls = []\ndef search(query, k):\n    calls.append(query)\n"
+        "    return [('d1-human', 2.0), ('d1-llm', 1.0)]\n",
     )
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "report.html"
@@ -342,14 +382,14 @@ def test_what_cannot_be_written_is_found_before_anything_is_ranked(
     Path("file").touch()
     Path("half/runs").touch()
     before = sorted(Path().rglob("*"))
-    for options, said in (
+    for options, message in (
         ("--save kept", "kept/table.parquet: expected a file, this is a folder"),
         ("--save file", "file/audit.json: cannot be written: Not a directory"),
         ("--save half", "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
         ("--json file/a.json", "file/a.json: cannot be written: Not a directory"),
         ("--per-query kept/audit.json --save kept", "this file is written by --per-query too"),
     ):
-        assert said in refused(cli, "audit", "toy", "-r", "bm25", *options.split())
+        assert message in refused(cli, "audit", "toy", "-r", "bm25", *options.split())
         assert sorted(Path().rglob("*")) == before
 
 

@@ -1,4 +1,6 @@
-"""Every door of an audit reads files by their content and by named columns, and the numbers are those of TREC's."""
+"""Every door of an audit reads files by their content and by named columns, and the numbers are
+those of TREC's.
+"""
 
 from __future__ import annotations
 
@@ -122,8 +124,8 @@ def test_a_folder_of_responses_is_a_run(
         content = json.dumps({"took": 1, "hits": {"hits": hits}})
         write(tmp_path / "engine" / f"{name}.json", content)
     others = (f"--{name}={trec_files[name]}" for name in ("qrels", "groups"))
-    found = audited(cli, "--run", tmp_path / "engine", *others)
-    assert found == expected
+    result = audited(cli, "--run", tmp_path / "engine", *others)
+    assert result == expected
 
 
 def test_a_file_behind_another_door_is_named(cli: Cli, trec_files: dict[str, Path]) -> None:

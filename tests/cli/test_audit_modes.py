@@ -1,4 +1,6 @@
-"""ranktilt audit, the rarer ways: several models, labels as people have them, a live engine, the bundled collection."""
+"""ranktilt audit, the rarer ways: several models, labels as people have them, a live engine, the
+bundled collection.
+"""
 
 import io
 import json
@@ -35,12 +37,14 @@ class TestSeveralModels:
         assert [source.source for source in audits.sources] == ["gpt", "llm"]
         for part in reload_sources(audits).parts:
             (_, source) = part.audit.pairs[0]
-            two = saved(cli, tmp_path, folder, *RANKERS, "--source", "human", "--source", source)
+            pair_audit = saved(
+                cli, tmp_path, folder, *RANKERS, "--source", "human", "--source", source
+            )
             alone = tmp_path / source
             save(Collection(*only(load(folder), source)), alone)
-            assert part.audit.pairs == two.pairs == (("human", source),)
+            assert part.audit.pairs == pair_audit.pairs == (("human", source),)
             expected = saved(cli, tmp_path, alone, *RANKERS)
-            for audit in (part.audit, two):
+            for audit in (part.audit, pair_audit):
                 assert np.array_equal(audit.values, expected.values, equal_nan=True)
                 assert audit.by_group().equals(expected.by_group())
             assert part.collection == load(alone)
@@ -90,19 +94,22 @@ class TestSeveralModels:
         content = json.loads(cli(*words, "--reference", "llm").out)
         assert content["reference"] == "llm"
         assert [source["source"] for source in content["sources"]] == ["gpt", "human"]
-        found = json.loads(cli(*words, "--source", "gpt", "--reference", "human").out)
-        assert (found["format"], found["groups"]) == ("ranktilt-audit", ["all", "human", "gpt"])
+        against_gpt = json.loads(cli(*words, "--source", "gpt", "--reference", "human").out)
+        assert (against_gpt["format"], against_gpt["groups"]) == (
+            "ranktilt-audit",
+            ["all", "human", "gpt"],
+        )
 
     @pytest.mark.parametrize("option", [("--mixed",), ("--pair", "human,llm"), ("--by", "side")])
     def test_one_collection_by_name_or_for_its_groups(
         self, cli: Cli, tmp_path: Path, option: tuple[str, ...]
     ) -> None:
         folder, run = sided(tmp_path / "sided"), tmp_path / "run.trec"
-        found = saved(cli, tmp_path, folder, "-r", "bm25", *option)
-        assert found.spec["collection"].get("without_sources") is None
-        assert any(note.startswith("mixed: 3 sources") for note in note_sentences(found.notes)) == (
-            option[0] != "--by"
-        )
+        result = saved(cli, tmp_path, folder, "-r", "bm25", *option)
+        assert result.spec["collection"].get("without_sources") is None
+        assert any(
+            note.startswith("mixed: 3 sources") for note in note_sentences(result.notes)
+        ) == (option[0] != "--by")
         assert cli("rank", folder, "-r", "bm25", "-o", run).code == 0
         groups = saved(cli, tmp_path, folder, "--run", run).groups
         assert groups == ("all", "human", "gpt", "llm"), "a saved run stays as it was ranked"
@@ -133,8 +140,8 @@ def test_columns_are_named_by_what_they_hold_and_values_get_names(
     tmp_path: Path, name: str, content: str
 ) -> None:
     labels = LabelFile.from_text(f"{write(tmp_path / name, content)}:id=url,source=is_ai")
-    found = read_labels(LabelFile(labels.path, columns=labels.columns, names={"1": "ai"}))
-    assert found.select("doc_id", "source").rows() == [("a", "ai"), ("b", "0")]
+    renamed_labels = read_labels(LabelFile(labels.path, columns=labels.columns, names={"1": "ai"}))
+    assert renamed_labels.select("doc_id", "source").rows() == [("a", "ai"), ("b", "0")]
 
 
 def test_truth_values_have_names_too(tmp_path: Path) -> None:
@@ -156,11 +163,11 @@ def test_truth_values_have_names_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["ai.txt", "ai.tsv"])
 def test_of_a_list_of_ids_all_others_are_the_rest(tmp_path: Path, name: str, header: str) -> None:
     file = write(tmp_path / name, f"{header}d1-llm\nd2-llm\n\nd3-llm\nelsewhere\n")
-    found = with_labels(
+    labelled_toy = with_labels(
         toy(), LabelFile(str(file), names={"listed": "llm"}, rest="human"), by="source"
     )
-    assert found == toy()
-    assert found.spec["labels_read"] == "listed = llm; documents: 3 llm, 3 human (the rest)"
+    assert labelled_toy == toy()
+    assert labelled_toy.spec["labels_read"] == "listed = llm; documents: 3 llm, 3 human (the rest)"
 
 
 def test_labels_that_contradict_sources_are_refused(tmp_path: Path) -> None:
@@ -204,14 +211,14 @@ def test_a_run_and_a_list_are_audited_and_read_again(
     assert code == 0
     note = "labels: id = url, source = is_ai; 1 = an AI; documents: 2 an AI, 2 human (the rest)"
     assert note in " ".join(out.split())
-    found = rt.Audit.load("a.json")
-    assert (found.pairs, turned.pairs) == ((("human", "an AI"),), (("an AI", "human"),))
+    result = rt.Audit.load("a.json")
+    assert (result.pairs, turned.pairs) == ((("human", "an AI"),), (("an AI", "human"),))
     # Human text holds rank 1 and two of three places in q1, no first rank and one of two places in
     # q2.
-    share = next(e for e in found.card if repr(e.estimand) == "Share@1")
+    share = next(e for e in result.card if repr(e.estimand) == "Share@1")
     assert share.value == pytest.approx(((1 - 2 / 3) + (0 - 1 / 2)) / 2)
-    assert [e.value for e in found.card] == [-e.value for e in turned.card]
-    again = reload(found).collection
+    assert [e.value for e in result.card] == [-e.value for e in turned.card]
+    again = reload(result).collection
     assert again is not None
     assert dict(again.docs.select("id", "source").iter_rows()) == {
         n: "human" if n in "xz" else "an AI" for n in "ywxz"
@@ -233,12 +240,16 @@ def test_what_cannot_be_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (
             ":id=url",
             {},
-            "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')",
+            (
+                "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids "
+                "look "
+                "like 'a')"
+            ),
         ),
     ):
         with refused(message.replace("{}", str(file)), rt.UserError):
-            given = LabelFile.from_text(f"{file}{text}")
-            labelled(LabelFile(given.path, columns=given.columns, names=names), runs)
+            label_file = LabelFile.from_text(f"{file}{text}")
+            labelled(LabelFile(label_file.path, columns=label_file.columns, names=names), runs)
 
 
 ENGINE = """
@@ -288,10 +299,10 @@ def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[
     )
     assert code == 0
     assert "engine:asked_engine:search@30 favours human, shown after" in out
-    found = rt.SequentialAudit.load("s.json")
-    assert (found.decision, found.of, found.stop_at_tilt) == ("tilted", 216, 10)
-    assert found.sent < 216
-    assert found.spec["collection"]["queries"] == "queries.tsv"
+    result = rt.SequentialAudit.load("s.json")
+    assert (result.decision, result.of, result.stop_at_tilt) == ("tilted", 216, 10)
+    assert result.sent < 216
+    assert result.spec["collection"]["queries"] == "queries.tsv"
     assert "closed in" in Path("s.html").read_text("utf-8")
     assert cli("report", "s.json", "-o", "again.html").code == 0
     rt.save(rt.bundled(), "bundled")  # a collection and any ranker will do
@@ -310,15 +321,13 @@ def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[
     assert (code, "bm25 is not decided after 20 queries and " in out) == (0, True)
 
 
-def test_demo_is_an_audit_of_the_bundled_collection_and_names_what_its_texts_are(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_demo_audits_bundled_collection_and_names_its_texts(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     code, out, err = cli(
         "demo", "-r", "bm25", "-m", "P@1", "--card", "--controls", "--json", file, "--format", "csv"
     )
-    found, collection = rt.Audit.load(file), rt.bundled()
-    assert (code, out) == (0, rt.table(found, "csv"))
+    result, collection = rt.Audit.load(file), rt.bundled()
+    assert (code, out) == (0, rt.table(result, "csv"))
     for words in (
         "paragraphs of the NumPy",
         "with a rewrite by a language model (Claude)",
@@ -327,9 +336,9 @@ def test_demo_is_an_audit_of_the_bundled_collection_and_names_what_its_texts_are
         assert words in err
     assert err.count("\n") == 1
     expected = rt.audit(collection, rt.ranker("bm25").rank(collection), ["P@1"])
-    assert found.values.tolist() == expected.values.tolist()
-    assert {e.estimand.key for e in found.card} >= {"page", "relevant twins", "rank gap"}
-    assert {c.control for c in found.controls} == {"raw", *CONTROLS}
+    assert result.values.tolist() == expected.values.tolist()
+    assert {e.estimand.key for e in result.card} >= {"page", "relevant twins", "rank gap"}
+    assert {c.control for c in result.controls} == {"raw", *CONTROLS}
     assert (
         cli("demo", "-r", "bm25", "-m", "P@1", "--quiet", "-o", tmp_path / "report.html").err == ""
     )
@@ -339,7 +348,7 @@ def test_demo_is_an_audit_of_the_bundled_collection_and_names_what_its_texts_are
 def test_demo_without_the_neural_extra_says_how_to_get_it(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ranktilt.cli.audit.find_spec", lambda name: None)
+    monkeypatch.setattr("ranktilt.cli.audit.demo.find_spec", lambda name: None)
     code, out, err = cli("demo", "-m", "P@1", "--format", "csv")
     assert code == 0
     assert {line.split(",")[1] for line in out.splitlines() if line.startswith("means,")} == {
@@ -352,13 +361,13 @@ def test_demo_without_the_neural_extra_says_how_to_get_it(
 def test_demo_takes_the_neural_retriever_where_it_is(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    requested_specs: list[str] = []
 
     def stop(specs: list[str], **options: object) -> None:
-        asked.extend(specs)
+        requested_specs.extend(specs)
         raise rt.UserError("stop")
 
-    monkeypatch.setattr("ranktilt.cli.audit.find_spec", lambda name: name)
-    monkeypatch.setattr("ranktilt.cli.options.read_rankers", stop)
+    monkeypatch.setattr("ranktilt.cli.audit.demo.find_spec", lambda name: name)
+    monkeypatch.setattr("ranktilt.cli.audit.demo.read_rankers", stop)
     assert refused_by(cli, "demo") == "stop"
-    assert asked == ["tfidf", "bm25", "dense:minilm"]
+    assert requested_specs == ["tfidf", "bm25", "dense:minilm"]

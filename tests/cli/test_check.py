@@ -1,4 +1,6 @@
-"""ranktilt check and explain: 0 for a fair comparison, 1 for a void one; probes by name, and of other packages."""
+"""ranktilt check and explain: 0 for a fair comparison, 1 for a void one; probes by name, and of
+other packages.
+"""
 
 import csv
 import io
@@ -14,9 +16,10 @@ import pytest
 import ranktilt as rt
 from ranktilt.auditing.instrument import InstrumentRow
 from ranktilt.errors import UserError
-from ranktilt.explaining.check import CheckResult
-from ranktilt.explaining.explain import PROBES, Explanation, probe, probe_classes
+from ranktilt.explaining.check_result import CheckResult
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
+from ranktilt.explaining.probe_table import PROBES, probe, probe_classes
 from ranktilt.reporting.sentences.probes import findings_words
 from tests.cli.conftest import Cli
 from tests.explaining.checks import exclaiming, install
@@ -41,7 +44,9 @@ def texts(kind: str) -> Docs:
 def folder_of(
     path: Path, *, llm: Docs | None = None, qrels: list[Judgment] | None = None, **options: Any
 ) -> Path:
-    """Write forty pairs, each relevant to a query of its own; nothing about them is at fault unless asked for."""
+    """Write forty pairs, each relevant to a query of its own; nothing about them is at fault unless
+    asked for.
+    """
     corpora = {"human": texts("first"), "llm": texts("other") if llm is None else llm}
     queries = [{"_id": f"q{n}", "text": f"walk {n}"} for n in range(COUNT)]
     judgments = [(f"q{n}", f"d{n}", 1) for n in range(COUNT)] if qrels is None else qrels
@@ -125,12 +130,10 @@ def bed(tmp_path: Path) -> Path:
     return folder_of(tmp_path / "bed")
 
 
-def test_a_fair_comparison_ends_with_0_and_rankers_are_run_where_they_are_named(
-    cli: Cli, bed: Path
-) -> None:
+def test_fair_comparison_ends_with_0_and_runs_named_rankers(cli: Cli, bed: Path) -> None:
     code, out, err = cli("check", bed)
     assert (code, err) == (0, "")
-    assert "A fair comparison of llm with human: nothing found that voids it.\n" in out
+    assert "A fair comparison of llm with human: no fault makes it unfair.\n" in out
     assert sum(line.endswith("  ok") for line in out.splitlines()) == 16
     for part in ("Documents by source", "How texts differ from their twins", "Terms shared with"):
         assert part in out
@@ -165,12 +168,15 @@ def test_instrument_is_a_sentence_a_ranker_and_decides_too(
     file = tmp_path / "check.json"
     code, out, _ = cli("check", bed, "-r", "bm25", "--instrument", "--json", file)
     assert code == 1
-    void = "Void because of audits of bm25 that name a side too often (60 of 200 tosses of a coin)."
+    void = (
+        "Not a fair comparison of llm with human: audits of bm25 name a side too often (in 60 of 200 "
+        "tests where a coin decided who wrote what)."
+    )
     assert void in out
     assert (
-        "bm25 on nDCG@10: with sources by a coin, 60 of 200 audits name a side (30.0 % [24.0, 37.0]); too"
-        in out
-    )
+        "bm25 on nDCG@10: with sources by a coin, 60 of 200 audits name a side (30.0 % [24.0, "
+        "37.0]); too"
+    ) in out
     assert CheckResult.load(file).instrument == tuple(rows)
     rows[0] = replace(rows[0], sides_named=9, low=0.02, high=0.08)
     assert cli("check", bed, "-r", "bm25", "--instrument").code == 0
@@ -187,16 +193,17 @@ def test_options_that_nothing_reads_are_refused(cli: Cli, bed: Path) -> None:
     )
 
 
-def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_voiding_fault_ends_with_1_and_everything_is_written(cli: Cli, tmp_path: Path) -> None:
     docs = texts("other")
     for row in docs[: COUNT // 2]:
         row["text"] = f"I'm sorry, but I cannot do that. {row['text']}"
     file, spoilt = tmp_path / "found.json", folder_of(tmp_path / "bed", llm=docs)
     code, out, err = cli("check", spoilt, "-r", "bm25", "--json", file)
     assert (code, err) == (1, "")
-    assert "Void because of refusals (20 of 40, 50.0 %; limit ≤ 10 %)" in out
+    assert (
+        "Not a fair comparison of llm with human: refusals (20 of 40, 50.0 %; allowed: ≤ 10 %)"
+        in out
+    )
     assert "Effectiveness on each side alone" in out
     assert json.loads(file.read_bytes())["fair"] is False
 
@@ -275,7 +282,7 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
 def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
     """Rank gaps stand in CSV and JSON alone, and a file that is read back prints the same."""
     folder = rt.save(rt.bundled(), tmp_path / "bed")
-    said = cli(
+    refusal = cli(
         "explain",
         folder,
         "--attribution",
@@ -286,26 +293,28 @@ def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
         "--json",
         tmp_path / "why.json",
     )[1]
-    lines = said.splitlines()
+    lines = refusal.splitlines()
     starts = [n for n, line in enumerate(lines) if line.startswith(" property ")]
     assert [lines[n - 2].partition(":")[0] for n in starts] == ["bm25, claude", "tfidf, claude"]
     for start in starts:
         assert lines[start + 2].startswith(" what remains ")
-    assert "rank gap" not in said
-    found = Explanation.load(tmp_path / "why.json")
-    assert {row["of"] for row in found.results[0].rows} == {"score gap", "rank gap"}
+    assert "rank gap" not in refusal
+    explanation = Explanation.load(tmp_path / "why.json")
+    assert {row["of"] for row in explanation.results[0].rows} == {"score gap", "rank gap"}
     page, again = tmp_path / "why.html", tmp_path / "again.html"
     cli("explain", folder, "--attribution", "-r", "bm25", "-r", "tfidf", "-o", page)
     cli("report", tmp_path / "why.json", "-o", again)
     first, second = (Markup(path.read_text(encoding="utf-8")).text for path in (page, again))
-    for table in found.results[0].tables:
+    for table in explanation.results[0].tables:
         words = findings_words(table.findings)
         assert words in first
         assert words in second
 
 
 def test_effects_of_factors_are_printed_saved_and_a_page(cli: Cli, tmp_path: Path) -> None:
-    """Versions with a query's words stand higher under BM25, and rank as deep as a document has versions."""
+    """Versions with a query's words stand higher under BM25, and rank as deep as a document has
+    versions.
+    """
     words = {"q0": "river", "q1": "apple"}
     docs = [
         {
@@ -331,9 +340,9 @@ def test_effects_of_factors_are_printed_saved_and_a_page(cli: Cli, tmp_path: Pat
     assert "not retrieved" not in out.replace("what is not retrieved", "").replace(
         "0 where not retrieved", ""
     )
-    found = FactorEffects.load(tmp_path / "causes.json")
-    assert found.rows[0].low > 0
-    assert found.spec["command"].startswith("ranktilt explain")
+    effects = FactorEffects.load(tmp_path / "causes.json")
+    assert effects.rows[0].low > 0
+    assert effects.spec["command"].startswith("ranktilt explain")
     cli("report", tmp_path / "causes.json", "-o", tmp_path / "again.html")
     pages = [
         Markup((tmp_path / name).read_text(encoding="utf-8")).text

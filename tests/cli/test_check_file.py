@@ -1,4 +1,6 @@
-"""ranktilt check FILE: what a file is, what can be asked of it, what is missing, and the command to type."""
+"""ranktilt check FILE: what a file is, what can be asked of it, what is missing, and the command to
+type.
+"""
 
 from __future__ import annotations
 

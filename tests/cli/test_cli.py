@@ -8,11 +8,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from cyclopts import Token
 
 import ranktilt as rt
+from ranktilt.cli.app import points, share
 from ranktilt.cli.main import main
 from ranktilt.cli.tree import Command, commands, parse
 from tests.cli.conftest import Cli, refused
@@ -111,8 +114,8 @@ def test_ids_with_blanks_are_saved_and_read_back(
     assert (code, err) == (0, "")
     run = tmp_path / "s/runs/1-bm25.trec.gz"
     csv = [
-        cli("audit", toy_folder, *how, "--format", "csv").out
-        for how in (BM25, ("--run", run, *BM25[2:]))
+        cli("audit", toy_folder, *options, "--format", "csv").out
+        for options in (BM25, ("--run", run, *BM25[2:]))
     ]
     assert csv[1].replace("1-bm25", "bm25") == csv[0]
     why = "query id 'q 1' has a blank in it, which a run alone cannot hold; name a file instead"
@@ -234,8 +237,8 @@ def test_help_opens_with_commands_that_can_be_typed(command: Command, cli: Cli) 
     assert len(command.examples) in (1, 2, 3)
     for example in command.examples:
         words = shlex.split(example)
-        named = ["ranktilt", *command.path]
-        assert words[: len(named)] == named
+        command_words = ["ranktilt", *command.path]
+        assert words[: len(command_words)] == command_words
         parse(words[1:])
     code, out, _ = cli(*command.path, "--help-all")
     assert code == 0
@@ -298,7 +301,8 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
         "def show():\n"
         "    import polars\n"
         "    names = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')\n"
-        "    sys.stderr.write(' '.join(str(os.environ.get(n)) for n in names) + f' {polars.thread_pool_size()}')\n"
+        "    sys.stderr.write(' '.join(str(os.environ.get(n)) for n in names) + f' "
+        "{polars.thread_pool_size()}')\n"
         "atexit.register(show)\n",
     )
     unset = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "7")
@@ -338,14 +342,14 @@ def test_an_option_of_one_value_is_refused_twice(command: Command, cli: Cli) -> 
             continue
         first, last = option.names[0], option.names[-1]
         value = [] if option.hint is bool else ["1"]
-        said = refused(cli, *command.path, first, *value, last, *value)
-        assert said == f"{last} is given twice, but takes one value: keep one of them"
+        refusal = refused(cli, *command.path, first, *value, last, *value)
+        assert refusal == f"{last} is given twice, but takes one value: keep one of them"
 
 
 def test_what_may_be_repeated_still_may(cli: Cli, toy_folder: Path) -> None:
     assert cli("audit", toy_folder, *BM25, "-r", "tfidf").code == 0
-    said = refused(cli, "audit", toy_folder, "--groups", "a", "--groups", "b", "--groups", "c")
-    assert said == "--groups is given twice, but takes one value: keep one of them"
+    refusal = refused(cli, "audit", toy_folder, "--groups", "a", "--groups", "b", "--groups", "c")
+    assert refusal == "--groups is given twice, but takes one value: keep one of them"
 
 
 def test_python_m_ranktilt_is_the_command_line() -> None:
@@ -358,3 +362,11 @@ def test_python_m_ranktilt_is_the_command_line() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("ranktilt")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("converter", "text", "number"),
+    [(share, "0.05", 0.05), (share, "5%", 0.05), (points, "5", 5.0), (points, "5 %", 5.0)],
+)
+def test_sizes_may_be_percent(converter: Any, text: str, number: float) -> None:
+    assert converter(float, [Token(value=text)]) == number

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.auditing.arrays import audit_of, one
+from tests.auditing.arrays import audit_of, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli
 
@@ -18,8 +18,8 @@ QUICK = ("--set", "statistics.resamples=200")
 
 
 def test_the_first_file_is_the_new_one(cli: Cli, tmp_path: Path) -> None:
-    new = one(0.5 * TILE, TILE, runs=["dense"]).save(tmp_path / "new.json")
-    old = one(0.9 * TILE, TILE, runs=["bm25"]).save(tmp_path / "old.json")
+    new = two_group_audit(0.5 * TILE, TILE, runs=["dense"]).save(tmp_path / "new.json")
+    old = two_group_audit(0.9 * TILE, TILE, runs=["bm25"]).save(tmp_path / "old.json")
     there, back = (
         cli("compare", *files, *QUICK, "--quiet").out for files in ((new, old), (old, new))
     )
@@ -29,37 +29,42 @@ def test_the_first_file_is_the_new_one(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    audit, found = tmp_path / "audit.json", tmp_path / "found.json"
-    asked = ("-m", "nDCG@1", "-m", "ExposureRatio@2", "-m", "NDKL", *QUICK)
-    cli("audit", toy_folder, "-r", "bm25", "-r", "tfidf", "-r", "bm25@2", *asked, "--json", audit)
-    result = cli("compare", audit, "--baseline-run", "tfidf", *QUICK, "--json", found)
+    audit, page_data = tmp_path / "audit.json", tmp_path / "found.json"
+    options = ("-m", "nDCG@1", "-m", "ExposureRatio@2", "-m", "NDKL", *QUICK)
+    cli("audit", toy_folder, "-r", "bm25", "-r", "tfidf", "-r", "bm25@2", *options, "--json", audit)
+    result = cli("compare", audit, "--baseline-run", "tfidf", *QUICK, "--json", page_data)
     assert result.code == 0
-    few = "bm25@2: no difference in NDKL from tfidf can be shown: 3 queries are too few for a verdict; it takes 10"
+    few = (
+        "bm25@2: no difference in NDKL from tfidf can be shown: 3 queries are too few for a "
+        "verdict; it takes 10"
+    )
     assert few in result.out
     assert "Reference: tfidf.\n" in result.out
-    content = json.loads(found.read_text())
+    content = json.loads(page_data.read_text())
     assert [(c["run"], c["old_run"], c["estimand"]) for c in content["estimates"]] == [
-        (run, "tfidf", one) for run in ("bm25", "bm25@2") for one in ("ExposureRatio@2", "NDKL")
+        (run, "tfidf", measure)
+        for run in ("bm25", "bm25@2")
+        for measure in ("ExposureRatio@2", "NDKL")
     ]
     assert content["spec"]["baseline_run"] == "tfidf"
     page = cli("compare", audit, "--baseline-run", "tfidf", *QUICK, "--format", "html").out
-    assert "Comparison of one audit&#39;s runs" in page
+    assert "Comparison of bm25 and bm25@2 with tfidf" in page
 
 
 def test_queries_that_only_one_audit_holds_are_left_out(cli: Cli, tmp_path: Path) -> None:
-    new, old = one(0.5 * TILE, TILE), one(0.9 * TILE[:34], TILE[:34])
+    new, old = two_group_audit(0.5 * TILE, TILE), two_group_audit(0.9 * TILE[:34], TILE[:34])
     files = [audit.save(tmp_path / f"{name}.json") for name, audit in (("new", new), ("old", old))]
-    found = cli("compare", *files, *QUICK)
-    assert (found.code, "on 34 common queries" in found.out) == (0, True)
+    printed = cli("compare", *files, *QUICK)
+    assert (printed.code, "on 34 common queries" in printed.out) == (0, True)
     assert (
         "left out: 2 of 36 queries (5.6 %): 2 queries only in the new audit ('q34', 'q35')"
-        in found.out
+        in printed.out
     )
-    found = cli("gate", files[0], "--baseline", files[1], *QUICK)
-    assert (found.code, "on 34 common queries lies above 0" in found.out) == (1, True)
+    printed = cli("gate", files[0], "--baseline", files[1], *QUICK)
+    assert (printed.code, "on 34 common queries lies above 0" in printed.out) == (1, True)
     for verb in (["compare", *files], ["gate", files[0], "--baseline", files[1]]):
-        found = cli(*verb, "--max-left-out", "5")
-        assert (found.code, "5.6 %), more than --max-left-out 5; make both" in found.err) == (
+        printed = cli(*verb, "--max-left-out", "5")
+        assert (printed.code, "5.6 %), more than --max-left-out 5; make both" in printed.err) == (
             2,
             True,
         )
@@ -68,7 +73,7 @@ def test_queries_that_only_one_audit_holds_are_left_out(cli: Cli, tmp_path: Path
 @pytest.fixture
 def saved(tmp_path: Path) -> dict[str, Path]:
     audits = {"level": LEVEL, "human": HUMAN, "unsure": UNSURE, "nothing": NOTHING}
-    return {name: found.save(tmp_path / f"{name}.json") for name, found in audits.items()}
+    return {name: audit.save(tmp_path / f"{name}.json") for name, audit in audits.items()}
 
 
 @pytest.mark.parametrize(
@@ -138,10 +143,10 @@ def test_rows_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
         (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1),
     )
     for options, rows in (([], 6), *more):
-        found = json.loads(cli("gate", broad, *options, "--json", "-").out)["rows"]
-        wanted = {o for flag, o in pairwise(options) if flag in ("-m", "--measure")} or {"nDCG@5"}
-        assert (len(found), {row["measure"] for row in found}) == (rows, wanted)
-        assert "c,a" not in options or (found[0]["a"], found[0]["b"]) == ("c", "a")
+        gate_rows = json.loads(cli("gate", broad, *options, "--json", "-").out)["rows"]
+        measures = {o for flag, o in pairwise(options) if flag in ("-m", "--measure")} or {"nDCG@5"}
+        assert (len(gate_rows), {row["measure"] for row in gate_rows}) == (rows, measures)
+        assert "c,a" not in options or (gate_rows[0]["a"], gate_rows[0]["b"]) == ("c", "a")
 
 
 def test_markdown_to_stdout_in_place_of_the_table(cli: Cli, saved: dict[str, Path]) -> None:

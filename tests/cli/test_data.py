@@ -1,4 +1,6 @@
-"""ranktilt data: collections loaded, mixed, described and built from files by the very names that they have."""
+"""ranktilt data: collections loaded, mixed, described and built from files by the very names that
+they have.
+"""
 
 import json
 import shlex
@@ -36,14 +38,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "hub"
 
 
-def test_a_collection_of_the_hub_becomes_a_folder_and_says_of_what(
+def test_hub_collection_becomes_a_folder_and_says_of_what(
     cli: Cli, cache: Path, tmp_path: Path
 ) -> None:
     cached(cache, "IR-Cocktail/scifact", cocktail_zip())
     code, out, err = cli("data", "load", "hub:IR-Cocktail/scifact", "-o", tmp_path / "scifact")
     assert (code, out) == (0, "")
     assert err.splitlines() == [
-        f"{tmp_path / 'scifact'}: Collection(3 human, 3 llm; 3 queries, 10 judgments), from hub:IR-Cocktail/scifact "
+        f"{tmp_path / 'scifact'}: Collection(3 human, 3 llm; 3 queries, 10 judgments), from "
+        "hub:IR-Cocktail/scifact "
         f"at {COMMIT[:12]}",
         f"Next: ranktilt check {tmp_path / 'scifact'}",
     ]
@@ -54,14 +57,12 @@ def test_a_collection_of_the_hub_becomes_a_folder_and_says_of_what(
     expected = {"path": "hub:mteb/scifact", "revision": COMMIT, "split": "train", "layout": "beir"}
     assert {name: about[name] for name in expected} == expected
     snapshot = cache / "datasets--mteb--scifact" / "snapshots" / COMMIT
-    places = ("corpus.jsonl", "queries.jsonl", "qrels/train.jsonl")
-    assert about["files"] == {place: sha256(snapshot / place) for place in places}
+    names = ("corpus.jsonl", "queries.jsonl", "qrels/train.jsonl")
+    assert about["files"] == {name: sha256(snapshot / name) for name in names}
     assert (tmp_path / "x" / "qrels" / "train.tsv").is_file()
 
 
-def test_a_folder_is_written_in_beir_s_layout_and_its_files_have_a_hash_each(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_folder_has_beir_layout_and_hashes_of_files(cli: Cli, tmp_path: Path) -> None:
     corpora = {
         "corpus-human": raw_docs("human"),
         "0.2/corpus-llm": raw_docs("llm"),
@@ -72,18 +73,18 @@ def test_a_folder_is_written_in_beir_s_layout_and_its_files_have_a_hash_each(
     assert load(tmp_path / "new") == load(folder)
     assert (tmp_path / "new" / "corpus.jsonl").exists()
     about = json.loads((tmp_path / "new" / "loaded.json").read_text())
-    places = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
-    assert about["files"] == {place: sha256(folder / place) for place in places}
-    assert len(places) == 5
+    names = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    assert about["files"] == {name: sha256(folder / name) for name in names}
+    assert len(names) == 5
 
 
 @pytest.mark.parametrize("name", ["own.qrels", "own.tsv", "own.tsv.gz"])
 def test_judgments_of_ones_own_are_saved_under_their_name(
     cli: Cli, tmp_path: Path, name: str
 ) -> None:
-    own, folder = write(tmp_path / name, "q3 0 d1 1\n"), write_beir(tmp_path / "a")
+    qrels_path, folder = write(tmp_path / name, "q3 0 d1 1\n"), write_beir(tmp_path / "a")
     _, _, err = cli(
-        "data", "load", folder, "-o", tmp_path / "b", "--qrels", own, "--docs", "judged"
+        "data", "load", folder, "-o", tmp_path / "b", "--qrels", qrels_path, "--docs", "judged"
     )
     assert sorted(p.name for p in (tmp_path / "b" / "qrels").iterdir()) == ["own.tsv"]
     assert load(tmp_path / "b").qrels.rows() == [("q3", "d1", 1)]
@@ -108,26 +109,23 @@ def test_without_judgments_no_check_is_advised(cli: Cli, tmp_path: Path) -> None
     folder = write_cocktail(tmp_path / "in")
     code, _, err = cli("data", "load", folder, "--qrels", "none", "-o", tmp_path / "out")
     assert code == 0
-    assert (
-        err
-        == f"{tmp_path / 'out'}: Collection(3 human, 3 llm; 3 queries, 0 judgments), from {folder}\n"
+    assert err == (
+        f"{tmp_path / 'out'}: Collection(3 human, 3 llm; 3 queries, 0 judgments), from {folder}\n"
     )
     assert not (tmp_path / "out" / "qrels").exists()
 
 
-def test_mix_unites_folders_and_mix_and_load_write_parts_and_read_them(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_mix_unites_folders_and_reads_and_writes_parts(cli: Cli, tmp_path: Path) -> None:
     folders = [
         write_cocktail(tmp_path / side, corpora={side: raw_docs(side)}) for side in ("human", "llm")
     ]
-    whole, one, two = (tmp_path / name for name in ("whole", "one", "two"))
-    assert cli("data", "mix", *folders, "-o", whole) == (0, "", f"{whole}: {toy()!r}\n")
-    assert cli("data", "load", whole, "-o", one, "--rows-per-file", 4, "--quiet") == (0, "", "")
-    assert cli("data", "mix", one, one, "-o", two, "--rows-per-file", 3).code == 0
-    assert [rt.load(folder) for folder in (whole, one, two)] == [toy()] * 3
-    assert (whole / "corpus.jsonl").is_file()
-    for folder in (one, two):
+    joint, first, second = (tmp_path / name for name in ("whole", "one", "two"))
+    assert cli("data", "mix", *folders, "-o", joint) == (0, "", f"{joint}: {toy()!r}\n")
+    assert cli("data", "load", joint, "-o", first, "--rows-per-file", 4, "--quiet") == (0, "", "")
+    assert cli("data", "mix", first, first, "-o", second, "--rows-per-file", 3).code == 0
+    assert [rt.load(folder) for folder in (joint, first, second)] == [toy()] * 3
+    assert (joint / "corpus.jsonl").is_file()
+    for folder in (first, second):
         assert len(list((folder / "corpus").iterdir())) == 2
         assert not (folder / "corpus.jsonl").exists()
 
@@ -145,8 +143,14 @@ def test_a_collection_is_built_and_its_texts_are_cut(
     ]
     assert err.splitlines() == [
         f"{tmp_path / 'nq'}: Collection(3 human; 4 queries, 4 judgments)",
-        "Not as published: 3 training and 4 development questions were read, 307,373 and 7,830 there are.",
-        "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells.",
+        (
+            "Not as published: 3 training and 4 development questions were read, 307,373 and 7,830 "
+            "there are."
+        ),
+        (
+            "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` "
+            "tells."
+        ),
         f"Next: ranktilt generate rewrite {tmp_path / 'nq'} --llm openai:MODEL --dry-run",
     ]
     assert load(tmp_path / "nq") == build_nq320k(paths).collection
@@ -177,10 +181,10 @@ def questions(path: Path, n: int = 40) -> Path:
 
 
 def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> None:
-    place = tmp_path / "qa"
+    destination = tmp_path / "qa"
     files = [questions(tmp_path / "law.jsonl"), questions(tmp_path / "art.jsonl", 20)]
     code, out, err = cli(
-        "data", "build", "retrieval-qa", *files, "-o", place, "--run-depth", 5, "--triples", 3
+        "data", "build", "retrieval-qa", *files, "-o", destination, "--run-depth", 5, "--triples", 3
     )
     assert code == 0
     assert out == (
@@ -191,22 +195,27 @@ def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> 
         "chatgpt      120 answers; 0 empty answers left out, 0 questions without any\n"
         "asked again  20 questions, in the split of the first asking\n"
     )
-    assert err.splitlines()[-1] == f"Next: ranktilt audit {place} --by source -r bm25 -m nDCG@10"
-    about = orjson.loads((place / "built.json").read_bytes())
+    assert (
+        err.splitlines()[-1] == f"Next: ranktilt audit {destination} --by source -r bm25 -m nDCG@10"
+    )
+    about = orjson.loads((destination / "built.json").read_bytes())
     assert set(about["inputs"]) == {"law.jsonl", "art.jsonl"}
     assert about["triples"] == {"negatives": 3, "seed": 0}
     assert (about["shares"], about["fields"]["llm"]) == ([69, 2.5, 28.5], "chatgpt_answers")
     for by in ("source", "domain"):
-        shown = cli("audit", place, "--by", by, "-r", "bm25", "-m", "nDCG@10", *QUICK)
-        assert shown.code == 0
-        assert "Groups are not twins" in shown.out
+        printed = cli("audit", destination, "--by", by, "-r", "bm25", "-m", "nDCG@10", *QUICK)
+        assert printed.code == 0
+        assert "Groups are not twins" in printed.out
     assert (
-        cli("rank", place, "-r", "bm25@3", "--split", "train", "-o", tmp_path / "r.trec").code == 0
+        cli("rank", destination, "-r", "bm25@3", "--split", "train", "-o", tmp_path / "r.trec").code
+        == 0
     )
-    run = place / "runs" / "bm25_human_test.trec.gz"
-    judged = place / "msmarco" / "qrels_human_test.tsv"
+    run = destination / "runs" / "bm25_human_test.trec.gz"
+    judged = destination / "msmarco" / "qrels_human_test.tsv"
     assert (
-        cli("audit", place, "--run", run, "--qrels", judged, "--by", "none", "-m", "AP@1000").code
+        cli(
+            "audit", destination, "--run", run, "--qrels", judged, "--by", "none", "-m", "AP@1000"
+        ).code
         == 0
     )
 
@@ -218,7 +227,7 @@ def test_options_say_fields_sizes_and_names(cli: Cli, tmp_path: Path) -> None:
         for n in range(20)
     ]
     file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    place = tmp_path / "qa"
+    destination = tmp_path / "qa"
     fields = [
         "--question",
         "q",
@@ -238,14 +247,23 @@ def test_options_say_fields_sizes_and_names(cli: Cli, tmp_path: Path) -> None:
         0,
     ]
     done = cli(
-        "data", "build", "retrieval-qa", file, "-o", place, *fields, *map(str, more), "--seed", "3"
+        "data",
+        "build",
+        "retrieval-qa",
+        file,
+        "-o",
+        destination,
+        *fields,
+        *map(str, more),
+        "--seed",
+        "3",
     )
     assert done.code == 0
     assert done.out.splitlines()[:2] == [
         "a            10 questions: train 5, dev 1, test 4",
         "b            10 questions: train 5, dev 1, test 4",
     ]
-    assert load(place).sources == ("human", "gpt-4")
+    assert load(destination).sources == ("human", "gpt-4")
 
 
 HEAD = "q_id,q_text,doc_id,gender,doc_title,first sentence\n"
@@ -257,7 +275,9 @@ def people(tmp_path: Path, *, unlabelled: int = 0) -> Path:
     lines = []
     for query, text in TOPICS.items():
         for n in range(12):
-            gender = "" if n < unlabelled else "female" if n % 3 == 0 else "male"
+            gender = "female" if n % 3 == 0 else "male"
+            if n < unlabelled:
+                gender = ""
             lines.append(
                 f"{query},{text},{query}-{n},{gender},Person {n},Known for {text} and {n} books.\n"
             )
@@ -265,33 +285,34 @@ def people(tmp_path: Path, *, unlabelled: int = 0) -> Path:
 
 
 def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
-    place, build = (
+    destination, build = (
         tmp_path / "people",
         ("data", "build", "fair-ranking", people(tmp_path), "--protected", "female"),
     )
-    code, out, err = cli(*build, "--items", 12, "-o", place)
+    code, out, err = cli(*build, "--items", 12, "-o", destination)
     assert code == 0
     lines = dict(line.split("  ", 1) for line in out.splitlines())
     assert lines["queries"].strip() == "3 of 3"
     assert lines["no label"].strip() == "0 documents, left out"
     assert lines["P@20 by chance"].strip() == "0.300"  # a list of 12 fills 12 of 20 ranks
-    candidates = f"replay:{place}/candidates.trec"
+    candidates = f"replay:{destination}/candidates.trec"
     assert err.splitlines()[-1] == (
-        f"Next: ranktilt audit {place} --by gender --protected female -m P@20 -m ExposureRatio@12 "
+        f"Next: ranktilt audit {destination} --by gender --protected female -m P@20 -m "
+        "ExposureRatio@12 "
         f"-r {candidates} -r '{candidates}>>bm25'"
     )
-    collection = load(place)
+    collection = load(destination)
     assert set(collection.docs["gender"]) == {"female", "male"}
     assert collection.queries.rows() == list(TOPICS.items())
-    about = orjson.loads((place / "built.json").read_bytes())
+    about = orjson.loads((destination / "built.json").read_bytes())
     assert about["files"] == {"people.csv": sha256(tmp_path / "people.csv")}
     assert (about["seed"], about["blocks"], about["min_judged"]) == (0, "natural", 12)
-    runs = [Run.load(place / name) for name in ("candidates.trec", "initial.trec")]
+    runs = [Run.load(destination / name) for name in ("candidates.trec", "initial.trec")]
     assert [run.spec["ranker"] for run in runs] == ["shuffled items", "initial ranking"]
     assert all(set(np.diff(run.offsets)) == {12} for run in runs)
-    shown = cli(
+    printed = cli(
         "audit",
-        place,
+        destination,
         "--by",
         "gender",
         "--protected",
@@ -301,19 +322,22 @@ def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
         "-r",
         f"{candidates}>>bm25",
     )
-    assert shown.code == 0
+    assert printed.code == 0
     err = cli(*build, "--items", 6, "--blocks", "3,0,2,1", "-o", tmp_path / "one").err
     assert (
-        "warning: 3 lists have fewer than 2 items of a group; their exposure ratio says little, or nothing\n"
-        in err
-    )
+        "warning: 3 lists have fewer than 2 items of a group; their exposure ratio says little, "
+        "or "
+        "nothing\n"
+    ) in err
 
 
 REGIONS = ("Europe", "Asia", "Northern America", "Europe|Asia", "Africa", "Côte d'Ivoire")
 
 
 def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
-    """build, audit, rank and pairwise mean the same documents, and the next command can be pasted."""
+    """build, audit, rank and pairwise mean the same documents, and the next command can be
+    pasted.
+    """
     protected, side, members = "non-Europe|Asia", "non-Asia|Europe", {2, 4, 5}
     rows = [
         f"{query},{text},{query}-{n},{REGIONS[n % 6]},Person {n},Known for {text} and {n} books.\n"
@@ -321,9 +345,22 @@ def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
         for n in range(12)
     ]
     file = write(tmp_path / "regions.csv", HEAD.replace("gender", "region") + "".join(rows))
-    place, audited, chosen = tmp_path / "lists", tmp_path / "audit.json", tmp_path / "pairs.json"
+    destination, audited, chosen = (
+        tmp_path / "lists",
+        tmp_path / "audit.json",
+        tmp_path / "pairs.json",
+    )
     code, _, err = cli(
-        "data", "build", "fair-ranking", file, "--protected", protected, "--items", 12, "-o", place
+        "data",
+        "build",
+        "fair-ranking",
+        file,
+        "--protected",
+        protected,
+        "--items",
+        12,
+        "-o",
+        destination,
     )
     assert code == 0
     pasted = shlex.split(err.splitlines()[-1].removeprefix("Next: ranktilt "))
@@ -338,9 +375,11 @@ def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
         199,
     )
     assert gated.code != 2, gated.err
-    fair = f"replay:{place}/candidates.trec>>fair-rerank(by=region,group={protected},target=100)"
-    assert cli("rank", place, "-r", fair, "-o", tmp_path / "fair.trec").code == 0
-    collection, run = load(place), Run.load(tmp_path / "fair.trec").frame()
+    fair = (
+        f"replay:{destination}/candidates.trec>>fair-rerank(by=region,group={protected},target=100)"
+    )
+    assert cli("rank", destination, "-r", fair, "-o", tmp_path / "fair.trec").code == 0
+    collection, run = load(destination), Run.load(tmp_path / "fair.trec").frame()
     inside = {doc for doc in collection.ids if int(doc.partition("-")[2]) % 6 in members}
     for query in TOPICS:  # as many as a list has, before all others
         docs = run.filter(query_id=query).sort("rank")["doc_id"].to_list()
@@ -355,15 +394,19 @@ def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
             "choice": first if first in inside else second,
         }
         for query in TOPICS
-        for one, two in zip(sorted(inside), sorted({*collection.ids} - inside), strict=False)
-        for first, second in ((one, two), (two, one))
+        for chosen_doc, rejected_doc in zip(
+            sorted(inside), sorted({*collection.ids} - inside), strict=False
+        )
+        for first, second in ((chosen_doc, rejected_doc), (rejected_doc, chosen_doc))
     ]
-    stored = write(tmp_path / "choices.jsonl", "".join(f"{json.dumps(one)}\n" for one in choices))
+    stored = write(
+        tmp_path / "choices.jsonl", "".join(f"{json.dumps(choice)}\n" for choice in choices)
+    )
     by = ("--by", "region", "--protected", protected, *QUICK, "--json", chosen)
-    assert cli("pairwise", place, "--decisions", stored, *by).code == 0
-    found = PairwiseAudit.load(chosen)
-    assert found.protected == side
-    assert {one.protected.value for one in found.outcomes} == {1.0}
+    assert cli("pairwise", destination, "--decisions", stored, *by).code == 0
+    result = PairwiseAudit.load(chosen)
+    assert result.protected == side
+    assert {outcome.protected.value for outcome in result.outcomes} == {1.0}
 
 
 NAMES = ["a[1]", "{a,a1}", "a b@2,(c)"]
@@ -378,7 +421,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
 """Of the files that a library of tables reads, which takes patterns."""
 
 
-def made(path: Path, kind: str, name: str) -> Path:
+def one_row_table(path: Path, kind: str, name: str) -> Path:
     """Write a table of one row, whose id is `name`."""
     columns: dict[str, dict[str, Any]] = {
         "docs": {"_id": name, "text": ""},
@@ -396,7 +439,7 @@ def made(path: Path, kind: str, name: str) -> Path:
 def test_the_named_file_is_read(tmp_path: Path, file: str, where: str) -> None:
     kind, _, end = file.partition(".")
     for name in NAMES:
-        place = tmp_path / (f"{name}.{end}" if where == "file" else f"{name}/f.{end}")
+        path = tmp_path / (f"{name}.{end}" if where == "file" else f"{name}/f.{end}")
         for decoy in DECOYS:
-            made(Path(str(place).replace(name, decoy)), kind, "decoy")
-        assert READERS[file](made(place, kind, "wanted")) == "wanted"
+            one_row_table(Path(str(path).replace(name, decoy)), kind, "decoy")
+        assert READERS[file](one_row_table(path, kind, "wanted")) == "wanted"

@@ -1,4 +1,6 @@
-"""A result is shown and written in one way, whichever verb found it, with progress and warnings beside it."""
+"""A result is shown and written in one way, whichever verb found it, with progress and warnings
+beside it.
+"""
 
 import json
 import shlex
@@ -26,7 +28,7 @@ from ranktilt.cli.output import results
 from ranktilt.errors import DataWarning
 from ranktilt.progress import report
 from ranktilt.reporting.output import table
-from tests.auditing.arrays import one
+from tests.auditing.arrays import two_group_audit
 from tests.cli.conftest import Cli, refused
 from tests.reporting.readers import Terminal
 from tests.toy import full_device, no_permission, raw_docs, write_cocktail
@@ -66,8 +68,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         "toy": write_cocktail(folder / "toy"),
         "hot": write_cocktail(folder / "hot", corpora={"human": raw_docs(), **hot}),
-        "new": one(0.5 * TILE, TILE, runs=["dense"]).save(folder / "new.json"),
-        "old": one(0.9 * TILE, TILE, runs=["bm25"]).save(folder / "old.json"),
+        "new": two_group_audit(0.5 * TILE, TILE, runs=["dense"]).save(folder / "new.json"),
+        "old": two_group_audit(0.9 * TILE, TILE, runs=["bm25"]).save(folder / "old.json"),
     }
 
 
@@ -87,12 +89,12 @@ def test_what_is_printed_is_the_librarys(
     file = tmp_path / "new folder" / "found.json"
     arguments = [*command, "--format", form, "--json", str(file)]
     result = cli(*arguments)
-    found = VERBS[verb].result.load(file)
+    loaded = VERBS[verb].result.load(file)
     assert (result.code, result.err) == (VERBS[verb].code, "")
-    assert result.out == table(found, form)
-    assert found.spec["command"] == shlex.join(["ranktilt", *arguments])
+    assert result.out == table(loaded, form)
+    assert loaded.spec["command"] == shlex.join(["ranktilt", *arguments])
     if form == "table":
-        assert cli(*command, "--quiet").out == table(found, notes=False)
+        assert cli(*command, "--quiet").out == table(loaded, notes=False)
 
 
 @each_verb
@@ -124,12 +126,12 @@ def test_a_place_that_cannot_be_is_refused(
     read = next(Path(word) for word in command if Path(word).is_absolute())
     read = read if read.is_file() else read / "queries.jsonl"
     before = read.read_bytes()
-    for place, message in (
+    for path, message in (
         (tmp_path, f"--json {tmp_path}: expected a file, this is a folder"),
         (read, f"--json {read}: this file is read too; choose another file"),
         (read / "x", str(read)),
     ):
-        assert refused(cli, *command, "--json", place).startswith(message)
+        assert refused(cli, *command, "--json", path).startswith(message)
     if verb in PAGES:
         assert (
             refused(cli, *command, "-o", "-")
@@ -151,9 +153,9 @@ def test_a_folder_that_cannot_be_written_is_found_first(
     (folder := tmp_path / "locked").mkdir()
     with no_permission(folder):
         message = refused(cli, *command, "--json", folder / "f.json")
-    assert (
-        message
-        == f"{folder / 'f.json'}: cannot be written: Permission denied; choose a place you may write to"
+    assert message == (
+        f"{folder / 'f.json'}: cannot be written: Permission denied; choose a place you may "
+        "write to"
     )
 
 
@@ -193,25 +195,49 @@ def test_a_terminal_gets_a_bar(
         report("dense:[model]: encoding", 5, 10)
         with results() as out:
             out.write("the result\n")
-    shown = stream.getvalue()
+    stream_text = stream.getvalue()
     assert capfd.readouterr().out == "the result\n", "a bar that stands would catch it"
-    assert "the result" not in shown
-    assert "quick" not in shown
-    assert "dense:[model]: encoding" in shown
-    assert "50%" in shown
+    assert "the result" not in stream_text
+    assert "quick" not in stream_text
+    assert "dense:[model]: encoding" in stream_text
+    assert "50%" in stream_text
 
 
-def test_warnings_about_data_are_a_line_each_unless_quiet_others_as_ever(
+def test_a_log_gets_a_line_every_half_minute(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([0.0, 10.0, 31.0, 60.0, 135.0])
+    monkeypatch.setattr(notes.time, "monotonic", lambda: next(times))
+    with reporting(quiet=False):
+        for done in range(4):
+            report("fitting corrections", done, 4)
+    assert capfd.readouterr().err == (
+        "fitting corrections: 25% done, 31 s since the start\n"
+        "fitting corrections: 75% done, 2 min 15 s since the start\n"
+    )
+
+
+def test_a_quiet_log_gets_no_progress(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(notes, "_LINE_PAUSE", 0.0)
+    for quiet, is_shown in ((True, False), (False, True)):
+        with reporting(quiet=quiet):
+            report("ranking", 1, 2)
+        assert ("ranking: 50% done" in capfd.readouterr().err) == is_shown
+
+
+def test_data_warnings_are_a_line_each_unless_quiet(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    for quiet, shown in ((True, ""), (False, "warning: 3 documents have no twin\n" * 2)):
+    for quiet, printed in ((True, ""), (False, "warning: 3 documents have no twin\n" * 2)):
         with reporting(quiet=quiet):
             report("work", 0, 10)
             for _ in range(2):
                 warnings.warn("3 documents have no twin", DataWarning, stacklevel=1)
             if quiet:
                 note("a note")
-        assert capfd.readouterr() == ("", shown)
+        assert capfd.readouterr() == ("", printed)
     before = warnings.showwarning
     with pytest.warns(UserWarning, match="of others"), reporting(quiet=False):
         warnings.warn("of others", UserWarning, stacklevel=1)

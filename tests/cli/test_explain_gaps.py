@@ -1,4 +1,6 @@
-"""ranktilt explain --groups --run: which properties go with a gap, without texts and without twins."""
+"""ranktilt explain --groups --run: which properties go with a gap, without texts and
+without twins.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.properties.result import ExplainedGaps
 from tests.cli.conftest import Cli
 from tests.explaining.properties.planted import shop_documents, shop_run
@@ -32,7 +34,7 @@ def explained(cli: Cli, pages: Path, *options: object) -> tuple[str, ExplainedGa
 
 def test_labels_and_run_are_enough(cli: Cli, pages: Path) -> None:
     out, gaps = explained(cli, pages, "-o", pages / "gaps.html")
-    assert out.startswith("engine scores shop higher than forum: ")
+    assert out.startswith("engine scores shop higher than forum, by ")
     assert [gap.group_a for gap in gaps.primary] == ["shop"]
     assert gaps.spec["command"].startswith("ranktilt explain --groups")
     assert {file["path"] for file in gaps.spec["inputs"]} == {
@@ -47,6 +49,17 @@ def test_labels_and_run_are_enough(cli: Cli, pages: Path) -> None:
 def test_probe_names_columns(cli: Cli, pages: Path) -> None:
     _, gaps = explained(cli, pages, "--probe", "price")
     assert [about.name for about in gaps.properties] == ["price"]
+
+
+def test_labels_without_numbers_say_what_to_add(cli: Cli, pages: Path) -> None:
+    labels = pages / "kinds.csv"
+    shop_documents().select("id", "kind").rename({"id": "doc_id"}).write_csv(labels)
+    words = ("--groups", labels, "--by", "kind", "--run", pages / "engine.trec")
+    code, _, err = cli("explain", *words)
+    assert code == 2
+    assert f"{labels} has no column of numbers besides the labels; add a column" in err
+    command = f"ranktilt explain DIR --run {pages / 'engine.trec'} --groups {labels} --by kind"
+    assert err.strip().endswith(f"or name a folder DIR with the texts: {command}")
 
 
 def test_label_file_adds_columns_to_texts(cli: Cli, tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
-"""An audit's file in place of a collection: explain, mitigate and audit read what it was made of."""
+"""An audit's file in place of a collection: explain, mitigate and audit read what it was
+made of.
+"""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from ranktilt.cli.from_audit import with_inputs_of_audit
+from ranktilt.cli.audit.from_audit import with_inputs_of_audit
 from ranktilt.cli.main import run
 from ranktilt.data.bundled.reader import bundled
 from ranktilt.data.save import save
@@ -18,8 +20,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("audited")
     save(bundled(), folder / "bundled")
     words = ["audit", str(folder / "bundled"), "-m", "nDCG@10", "--quiet"]
-    two = [*words, "-r", "bm25", "-r", "ours=tfidf", "--json", str(folder / "two.json")]
-    assert run(two) == 0
+    words_of_two = [*words, "-r", "bm25", "-r", "ours=tfidf", "--json", str(folder / "two.json")]
+    assert run(words_of_two) == 0
     lines = [f"q{query} Q0 d{rank} {rank} {-rank} tag" for query in range(12) for rank in range(9)]
     (folder / "run.trec").write_text("\n".join(lines) + "\n")
     rows = [f"d{rank},{'ai' if rank % 2 else 'human'},{rank}" for rank in range(9)]
@@ -46,8 +48,8 @@ def test_card_and_draws_are_asked_again(folder: Path) -> None:
     first, again = folder / "card.json", folder / "card-again.json"
     assert run([*seeded, "--json", str(first)]) == 0
     assert run(["audit", str(first), "--quiet", "--json", str(again)]) == 0
-    made, remade = (json.loads(path.read_text()) for path in (first, again))
-    assert [made[key] for key in ("tilts", "card")] == [remade[key] for key in ("tilts", "card")]
+    content, remade = (json.loads(path.read_text()) for path in (first, again))
+    assert [content[key] for key in ("tilts", "card")] == [remade[key] for key in ("tilts", "card")]
     expanded = with_inputs_of_audit(["audit", str(first), "--set", "statistics.seed=4"])
     assert "statistics.resamples=500" in expanded
     assert "statistics.seed=3" not in expanded

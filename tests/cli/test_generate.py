@@ -1,4 +1,6 @@
-"""ranktilt generate against a real server on loopback: output, notes, exit codes, and what faults leave."""
+"""ranktilt generate against a real server on loopback: output, notes, exit codes, and what faults
+leave.
+"""
 
 import gzip
 import json
@@ -52,7 +54,10 @@ ASKED = "Please write a passage that answers the following query: "
 def text(number: int) -> str:
     """Two sentences that no other document has."""
     words = [WORDS[(number * 7 + step * (1 + number % 5)) % len(WORDS)] for step in range(16)]
-    return f"Number {number} tells of {', '.join(words[:8])}. Later it tells of {' and '.join(words[8:])}."
+    return (
+        f"Number {number} tells of {', '.join(words[:8])}. Later it tells of "
+        f"{' and '.join(words[8:])}."
+    )
 
 
 @pytest.fixture
@@ -80,9 +85,9 @@ def rewrite(cli: Cli, server: Server, folder: Path, *arguments: str | Path) -> t
     return cli("generate", "rewrite", folder, *model, *output, *arguments)
 
 
-def answer(cli: Cli, server: Server, given: Path, *arguments: str | Path) -> tuple[int, str, str]:
+def answer(cli: Cli, server: Server, path: Path, *arguments: str | Path) -> tuple[int, str, str]:
     model = [] if "--llm" in arguments else engine(server)
-    return cli("generate", "answer", given, *model, "-o", given.parent / "out", *arguments)
+    return cli("generate", "answer", path, *model, "-o", path.parent / "out", *arguments)
 
 
 def engine(server: Server, **options: float) -> list[str]:
@@ -97,29 +102,29 @@ def messages(bodies: list[dict[str, object]]) -> Counter[str]:
 
 
 def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, folder: Path) -> None:
-    made = folder.parent / "out"
+    output = folder.parent / "out"
     code, out, err = rewrite(cli, server, folder, "--json", folder.parent / "made.json")
     assert (code, out) == (0, "")
     assert err.splitlines() == [
-        f"{made}: {rt.load(made)!r}",
+        f"{output}: {rt.load(output)!r}",
         f"{SOURCE}: 12 of 12 documents rewritten",
         "12 answers asked for",
-        f"Next: ranktilt check {made}",
+        f"Next: ranktilt check {output}",
     ]
-    assert rt.load(made).pairs("human", SOURCE).height == 12
+    assert rt.load(output).pairs("human", SOURCE).height == 12
     content = json.loads((folder.parent / "made.json").read_text())
     assert (content["summaries"][0]["rewritten"], content["left_out"]) == (12, [])
     assert content["spec"]["llm"]["model"] == "tiny"
-    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     code, _, err = rewrite(cli, server, folder)
     assert (code, len(server.requests)) == (0, 12)
     assert "0 answers asked for; 12 were known" in err
-    assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
     quiet = rewrite(
         cli, server, folder, "--rows-per-file", "10", "--quiet", "-o", folder.parent / "parts"
     )
     assert quiet[1:] == ("", "")
-    assert rt.load(folder.parent / "parts") == rt.load(made)
+    assert rt.load(folder.parent / "parts") == rt.load(output)
     assert len(list((folder.parent / "parts" / "corpus").glob("part-*.parquet"))) == 3
 
 
@@ -145,10 +150,10 @@ def test_temperatures_are_options_or_one_in_the_text(
     several = ["--temperature", "0.2", "--temperature", "1", "--limit", "1"]
     assert rewrite(cli, server, folder, *several)[0] == 0
     assert rt.load(folder.parent / "out").sources == ("human", SOURCE, "tiny-tmp1.0")
-    said = refused(
+    refusal = refused(
         cli, "generate", "rewrite", folder, *several, *engine(server, temperature=0), "-o", "x"
     )
-    assert said == "--temperature and temperature=0 of openai:tiny: keep one of them"
+    assert refusal == "--temperature and temperature=0 of openai:tiny: keep one of them"
 
 
 @pytest.mark.parametrize("verb", [("rewrite", "in"), ("answer", "queries.tsv")])
@@ -160,8 +165,8 @@ def test_a_missing_place_is_named_before_a_missing_model(
     output = ("-o", tmp_path / "out")
     assert refused(cli, "generate", name, path, *output).startswith(f"{path}: no such f")
     path.mkdir()
-    said = refused(cli, "generate", name, path, *output)
-    assert said == "no model: name one, such as --llm openai:MODEL"
+    refusal = refused(cli, "generate", name, path, *output)
+    assert refusal == "no model: name one, such as --llm openai:MODEL"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +184,9 @@ def test_a_missing_place_is_named_before_a_missing_model(
 def test_a_rerun_after_any_fault_has_each_once(
     cli: Cli, server: Server, folder: Path, fault: str, first: int
 ) -> None:
-    """Exit code 2 where no other prompt would survive the fault, 1 where a document is left without an answer."""
+    """Exit code 2 where no other prompt would survive the fault, 1 where a document is left without
+    an answer.
+    """
     server.script = [None] * 4 + [fault] * 2
     assert rewrite(cli, server, folder, *engine(server, concurrency=2, retries=0))[0] == first
     server.script = []
@@ -188,16 +195,16 @@ def test_a_rerun_after_any_fault_has_each_once(
     again = messages(server.bodies[before:])
     assert code == 0, err
     rows = map(json.loads, (folder.parent / "out" / "corpus.jsonl").read_text().splitlines())
-    found = Counter(row["origin"].removesuffix("-human") for row in rows if row["source"] == SOURCE)
-    assert found == Counter(f"d{n}" for n in range(12))
+    counts = Counter(
+        row["origin"].removesuffix("-human") for row in rows if row["source"] == SOURCE
+    )
+    assert counts == Counter(f"d{n}" for n in range(12))
     assert not answered & again, "an answer was paid for twice"
     assert set(answered | again) == set(messages(server.answered)), "each document was answered"
 
 
 @pytest.mark.parametrize("fault", ["403", "404-model"])
-def test_a_fault_that_ends_all_says_so_in_one_line_and_writes_nothing(
-    cli: Cli, folder: Path, fault: str
-) -> None:
+def test_fatal_fault_is_one_line_and_writes_nothing(cli: Cli, folder: Path, fault: str) -> None:
     with Server(script=[None] * 6, faults=Faults(share=1, kinds=(fault,))) as server:
         code, out, err = rewrite(cli, server, folder)
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -220,11 +227,11 @@ def test_documents_without_an_answer_give_exit_1_and_are_listed(cli: Cli, folder
 
 
 def test_flagged_documents_are_listed_and_are_no_failure(cli: Cli, folder: Path) -> None:
-    def says(asked: list[dict[str, str]], body: dict[str, object]) -> str:
+    def says(messages: list[dict[str, str]], body: dict[str, object]) -> str:
         return (
             "I cannot help with that."
-            if "Number 3 " in asked[-1]["content"]
-            else rewritten(asked, body)
+            if "Number 3 " in messages[-1]["content"]
+            else rewritten(messages, body)
         )
 
     with Server(says) as server:
@@ -268,18 +275,28 @@ def test_all_splits_come_along_and_the_pool_is_marked(
     )
     assert code == 0
     assert err.startswith("pool: ")
-    made = rt.load(folder.parent / "out")
+    collection = rt.load(folder.parent / "out")
     assert (folder.parent / "out" / "qrels" / "train.tsv").is_file()
-    chosen = made.docs.filter(pl.col("pool") & (pl.col("source") == "human"))["id"].to_list()
+    chosen = collection.docs.filter(pl.col("pool") & (pl.col("source") == "human"))["id"].to_list()
     assert {"d0-human", "d1-human", "d2-human"} <= set(chosen)
     assert len(server.requests) == len(chosen) < 12
     assert "Queries chose the documents" in (folder.parent / "out" / "README.md").read_text()
-    other = folder.parent / "other"
+    other_folder = folder.parent / "other"
     err = rewrite(
-        cli, server, folder, "--split", "train", "--pool", "bm25", "--pool-depth", "1", "-o", other
+        cli,
+        server,
+        folder,
+        "--split",
+        "train",
+        "--pool",
+        "bm25",
+        "--pool-depth",
+        "1",
+        "-o",
+        other_folder,
     )[2]
-    assert err.splitlines()[-1] == f"Next: ranktilt check {other} --split train"
-    assert "d5-human" in rt.load(other).docs.filter(pl.col("pool"))["id"].to_list()
+    assert err.splitlines()[-1] == f"Next: ranktilt check {other_folder} --split train"
+    assert "d5-human" in rt.load(other_folder).docs.filter(pl.col("pool"))["id"].to_list()
 
 
 def test_a_dry_run_asks_nothing_and_knows_what_was_answered(
@@ -335,8 +352,8 @@ def test_a_named_one_keeps_judgments(
     pytest.importorskip("huggingface_hub")
     point_to(tmp_path / "hub", monkeypatch)
     cached(tmp_path / "hub", "mteb/scifact", mteb())
-    given = [*engine(server), "-o", tmp_path / "out", "--attempts", "1"]
-    code, _, err = cli("generate", "rewrite", "hub:mteb/scifact", *given)
+    options = [*engine(server), "-o", tmp_path / "out", "--attempts", "1"]
+    code, _, err = cli("generate", "rewrite", "hub:mteb/scifact", *options)
     assert (code, err.splitlines()[0].rpartition("; ")[2]) == (0, "3 queries, 10 judgments)")
     assert rt.load(tmp_path / "out").qrels.height == 2 * rt.load("hub:mteb/scifact").qrels.height
     assert [path.name for path in (tmp_path / "out" / "qrels").iterdir()] == ["test.tsv"]
@@ -351,46 +368,57 @@ def test_what_comes_next_needs_no_judgments(
     code, out, err = cli(*verb, folder.parent / "out")
     # The server's rewrites are the same words in another order: nothing is left to compare.
     assert (code, "Traceback" in err) == (1, False)
-    assert "Void because of near-identical pairs (12 of 12, 100.0 %" in " ".join(out.split())
+    assert ": near-identical pairs (12 of 12, 100.0 %" in " ".join(out.split())
 
 
 def test_a_query_file_becomes_a_collection_whose_cost_is_known(
     cli: Cli, server: Server, queries: Path
 ) -> None:
     code, out, err = answer(cli, server, queries)
-    made = rt.load(queries.parent / "out")
+    collection = rt.load(queries.parent / "out")
     assert (code, out) == (0, "")
     assert err.splitlines() == [
-        f"{queries.parent / 'out'}: {made!r}",
+        f"{queries.parent / 'out'}: {collection!r}",
         "tiny: 3 of 3 documents written",
         "3 answers asked for",
-        "qrels/test.tsv is generated, not judged: each document counts as relevant to the query it was written for",
+        (
+            "qrels/test.tsv is generated, not judged: each document counts as relevant to the "
+            "query "
+            "it "
+            "was written for"
+        ),
     ]
     assert {body["messages"][0]["content"] for body in server.bodies} == {
         ASKED + text for text in QUERIES.values()
     }
-    assert dict(made.queries.select("id", "text").iter_rows()) == QUERIES
-    assert made.sources == ("tiny",)
-    assert made.docs.select("id", "origin", "query_id").rows() == [
+    assert dict(collection.queries.select("id", "text").iter_rows()) == QUERIES
+    assert collection.sources == ("tiny",)
+    assert collection.docs.select("id", "origin", "query_id").rows() == [
         (f"{q}-tiny-1",) * 2 + (q,) for q in QUERIES
     ]
-    assert sorted(made.qrels.rows()) == [(q, f"{q}-tiny-1", 1) for q in QUERIES]
+    assert sorted(collection.qrels.rows()) == [(q, f"{q}-tiny-1", 1) for q in QUERIES]
     card = (queries.parent / "out" / "README.md").read_text(encoding="utf-8")
     assert (
-        "Made, not judged: each document is taken as relevant (grade 1) to the query it was written from"
-        in card
+        "Made, not judged: each document is taken as relevant (grade 1) to the query it was "
+        "written from"
+    ) in card
+    other_queries = write(queries.parent / "others.tsv", "id\ttext\nq9\tanother thing\n")
+    error = refused(
+        cli, "generate", "answer", other_queries, *engine(server), "-o", queries.parent / "out"
     )
-    other = write(queries.parent / "others.tsv", "id\ttext\nq9\tanother thing\n")
-    error = refused(cli, "generate", "answer", other, *engine(server), "-o", queries.parent / "out")
-    held = f"{queries.parent / 'out'}: holds answers to other queries, {queries}; "
-    assert error == f"{held}choose another folder or remove it"
+    refusal = f"{queries.parent / 'out'}: holds answers to other queries, {queries}; "
+    assert error == f"{refusal}choose another folder or remove it"
     options = ("--llm", "openai:tiny", "-n", "2", "--dry-run", "--price", "1,2")
     code, out, err = cli("generate", "answer", queries, *options)
     assert (code, err) == (0, "")
     assert out.splitlines()[:3] == [
         "documents   6 documents",
         "sources     tiny",
-        "requests    6 (0 of 6 are answered already); up to 2 more for each text whose answers are flagged",
+        (
+            "requests    6 (0 of 6 are answered already); up to 2 more for each text whose answers "
+            "are "
+            "flagged"
+        ),
     ]
     assert "tokens out  1,200, if a document has 200 tokens" in out
 
@@ -430,7 +458,7 @@ def test_failures_may_be_allowed(cli: Cli, queries: Path, most: str | None, code
     allowed = [] if most is None else ["--max-failures", most]
     with Server(script=["500"]) as server:
         model = engine(server, retries=0, concurrency=1)
-        found, _, err = answer(cli, server, queries, *model, *allowed)
-    assert found == code
+        exit_code, _, err = answer(cli, server, queries, *model, *allowed)
+    assert exit_code == code
     assert "1 document got no answer (" in err
     assert rt.load(queries.parent / "out").ids.to_list() == ["q2-tiny-1", "q3-tiny-1"]

@@ -1,4 +1,6 @@
-"""ranktilt generate versions: by rule, by a server, of a table; what is printed, written and priced."""
+"""ranktilt generate versions: by rule, by a server, of a table; what is printed, written and
+priced.
+"""
 
 import json
 from pathlib import Path
@@ -19,7 +21,7 @@ __all__ = ["folder"]  # a fixture of twelve documents
 def test_by_rule_a_design_is_written_and_its_checks_are_printed(
     cli: Cli, folder: Path, tmp_path: Path
 ) -> None:
-    made, file = tmp_path / "out", tmp_path / "checks.json"
+    output, file = tmp_path / "out", tmp_path / "checks.json"
     call = (
         "generate",
         "versions",
@@ -28,25 +30,28 @@ def test_by_rule_a_design_is_written_and_its_checks_are_printed(
         "length,words,facts",
         "--by-rule",
         "-o",
-        made,
+        output,
     )
     code, out, err = cli(*call, "--design", 8, "--json", file)
     assert code == 0
-    assert err == f"{made}: {rt.load(made)!r}\nNext: ranktilt explain {made} -r bm25 --by-factor\n"
-    assert rt.load(made).docs.height == 8 * 12
+    assert (
+        err
+        == f"{output}: {rt.load(output)!r}\nNext: ranktilt explain {output} -r bm25 --by-factor\n"
+    )
+    assert rt.load(output).docs.height == 8 * 12
     checks = ManipulationChecks.load(file)
     assert out == rt.table(checks)
     assert checks.spec["command"].startswith("ranktilt generate versions ")
     assert "length\n   words" in out
-    assert rt.load(made).spec["design"]["failed"] == list(checks.failed)
-    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    assert rt.load(output).spec["design"]["failed"] == list(checks.failed)
+    before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     assert cli(*call, "--quiet")[::2] == (0, "")
-    after = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    after = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     assert after == before, "8 runs are all combinations of three factors"
 
 
 def test_cells_are_drawn_and_documents_limited(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    made = tmp_path / "out"
+    output = tmp_path / "out"
     options = (
         "--factors",
         "length,fluency,query-words",
@@ -58,8 +63,8 @@ def test_cells_are_drawn_and_documents_limited(cli: Cli, folder: Path, tmp_path:
         "--seed",
         4,
     )
-    assert cli("generate", "versions", folder, *options, "-o", made).code == 0
-    read = rt.load(made)
+    assert cli("generate", "versions", folder, *options, "-o", output).code == 0
+    read = rt.load(output)
     assert (read.docs.height, read.docs["origin"].n_unique()) == (12, 6)
     assert (read.spec["design"]["cells"], read.spec["design"]["seed"]) == (2, 4)
 
@@ -67,7 +72,7 @@ def test_cells_are_drawn_and_documents_limited(cli: Cli, folder: Path, tmp_path:
 def test_each_text_is_asked_for_once_and_resumed(
     cli: Cli, server: Server, folder: Path, tmp_path: Path
 ) -> None:
-    made, prompt = (
+    output, prompt = (
         tmp_path / "out",
         write(tmp_path / "turned.txt", "Please rewrite the following text: {text}"),
     )
@@ -80,7 +85,7 @@ def test_each_text_is_asked_for_once_and_resumed(
         "--llm",
         f"openai:tiny(base_url={server.url},timeout=1,retries=0,concurrency=2)",
         "-o",
-        made,
+        output,
     )
     server.script = [None] * 4 + ["503"] * 2
     code, _, err = cli(*call)
@@ -92,10 +97,10 @@ def test_each_text_is_asked_for_once_and_resumed(
     assert "turned: 12 of 12 documents rewritten" in err
     answered = [json.dumps(body["messages"]) for body in server.answered]
     assert len(answered) == len(set(answered)) == 12, "an answer was paid for twice"
-    read = rt.load(made)
+    read = rt.load(output)
     assert read.sources == ("human", "tiny")
     assert read.docs.height == 4 * 12
-    assert (made / "answers.jsonl.gz").stat().st_size > 100
+    assert (output / "answers.jsonl.gz").stat().st_size > 100
 
 
 def test_a_dry_run_prices_each_prompt_and_sends_nothing(
@@ -118,25 +123,27 @@ def test_a_dry_run_prices_each_prompt_and_sends_nothing(
         ["style", "24"],
         ["price", "0.01"],
     ]
-    found = json.loads(cli(*call, "--dry-run", "--json", "-").out)
-    assert [row["texts"] for row in found["factors"]] == [12, 24]
-    assert found["price"] is None
+    content = json.loads(cli(*call, "--dry-run", "--json", "-").out)
+    assert [row["texts"] for row in content["factors"]] == [12, 24]
+    assert content["price"] is None
 
 
 def test_a_judge_grades_false_versions_and_faults_are_resumed(
     cli: Cli, folder: Path, tmp_path: Path
 ) -> None:
-    """Of q1, q2 and q3, whose documents have grades 2, 1 and 1, the judge gives 3, 1 and 0: on 0 to 2 a 2, a 1, a 0."""
-    said = {"query q1": "3", "query q2": "1", "query q3": "0"}
+    """Of q1, q2 and q3, whose documents have grades 2, 1 and 1, the judge gives 3, 1 and 0: on 0 to
+    2 a 2, a 1, a 0.
+    """
+    grades = {"query q1": "3", "query q2": "1", "query q3": "0"}
 
     def answered(messages: list[dict[str, str]], body: dict[str, object]) -> str:
         return next(
             f"##final score: {grade}"
-            for query, grade in said.items()
+            for query, grade in grades.items()
             if query in messages[-1]["content"]
         )
 
-    made = tmp_path / "out"
+    output = tmp_path / "out"
     queries = [json.dumps({"_id": f"q{n}", "text": f"query q{n}"}) for n in (1, 2, 3)]
     write(folder / "queries.jsonl", "\n".join(queries))
     with Server(answer=answered, script=[None, "503"]) as server:
@@ -153,7 +160,7 @@ def test_a_judge_grades_false_versions_and_faults_are_resumed(
         dry = cli(*call, "--dry-run", "--price", "1000000,0")
         assert (dry.code, dry.err, len(server.requests)) == (0, "", 0)
         assert dry.out.splitlines()[0].split()[:3] == ["judge", "3", "pairs,"]
-        code, out, err = cli(*call, "-o", made)
+        code, out, err = cli(*call, "-o", output)
         assert code == 1
         assert "umbrela-tiny: 2 of 3 pairs graded; 2 answers asked for" in err
         assert "1 request got no answer" in err
@@ -166,16 +173,16 @@ def test_a_judge_grades_false_versions_and_faults_are_resumed(
             == left["judge"]["price"]
             < float(dry.out.split()[-1].replace(",", ""))
         )
-        code, out, err = cli(*call, "-o", made)
+        code, out, err = cli(*call, "-o", output)
         assert code == 0
         assert "3 of 3 pairs graded; 1 answer asked for" in err
         assert (
-            "facts: 1 of 3 false versions graded lower than their originals, 0 higher, by umbrela-tiny"
-            in out
-        )
+            "facts: 1 of 3 false versions graded lower than their originals, 0 higher, by "
+            "umbrela-tiny"
+        ) in out
         bodies = [json.dumps(body["messages"]) for body in server.answered]
         assert len(bodies) == len(set(bodies)) == 3, "an answer was paid for twice"
-    read = rt.load(made)
+    read = rt.load(output)
     assert sorted(read.qrels.rows()) == [
         ("q1", "d0", 2),
         ("q1", "d0+facts", 2),
@@ -185,7 +192,7 @@ def test_a_judge_grades_false_versions_and_faults_are_resumed(
         ("q3", "d2+facts", 0),
     ]
     assert read.spec["design"]["judged"]["model"] == "tiny"
-    spec = json.loads((made / "manifest.json").read_text())["spec"]["judge"]
+    spec = json.loads((output / "manifest.json").read_text())["spec"]["judge"]
     assert (spec["counts"]["graded"], spec["prompt"]["name"]) == (3, "umbrela")
 
 
@@ -217,7 +224,7 @@ def test_a_table_of_versions_is_read(cli: Cli, tmp_path: Path) -> None:
     words = [(n, who, word) for n in range(6) for who, word in (("M", "He"), ("F", "She"))]
     rows += [f'd{n},{who},"{word} {text(n)}",q{n},query {n}' for n, who, word in words]
     table = write(tmp_path / "versions.csv", "\n".join([*rows, 'd0,N,"They.",q0,query 0', ""]))
-    made = tmp_path / "out"
+    output = tmp_path / "out"
     code, out, err = cli(
         "generate",
         "versions",
@@ -228,11 +235,11 @@ def test_a_table_of_versions_is_read(cli: Cli, tmp_path: Path) -> None:
         "--factor",
         "gender=M,F",
         "-o",
-        made,
+        output,
     )
     assert code == 0
     assert err.splitlines()[0] == "warning: 1 row is left out: 'gender' is neither 'M' nor 'F'"
     assert "every factor moved what it should" in out
-    read = rt.load(made)
+    read = rt.load(output)
     assert read.docs["id"].to_list()[:2] == ["d0", "d0+gender"]
     assert read.spec["design"]["kind"] == "given"

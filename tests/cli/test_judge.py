@@ -33,9 +33,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_judge_is_audited_from_files_and_gated(files: Path, cli: Cli) -> None:
-    given = "--human human.qrels --judge fond.qrels --runs runs --systems systems.tsv -m nDCG@3"
-    given += " --set statistics.resamples=200"
-    done = cli("judge", *shlex.split(given), "--json", "judge.json", "-o", "judge.html")
+    options = "--human human.qrels --judge fond.qrels --runs runs --systems systems.tsv -m nDCG@3"
+    options += " --set statistics.resamples=200"
+    done = cli("judge", *shlex.split(options), "--json", "judge.json", "-o", "judge.html")
     assert done.code == 0
     assert re.search(r"fond favours llm systems: \+\d+\.\d points", " ".join(done.out.split()))
     assert (
@@ -63,14 +63,18 @@ def test_a_judge_of_a_collection_is_asked_about_its_sources(files: Path, cli: Cl
         "j.json",
     )
     assert done.out.count("fond favours llm text on twins") == 1
-    assert [one["judge"] for one in json.loads((files / "j.json").read_text())["tilts"]] == ["fond"]
+    assert [tilt["judge"] for tilt in json.loads((files / "j.json").read_text())["tilts"]] == [
+        "fond"
+    ]
     assert cli("gate", "j.json", "--max-gap", "0.1").code == 1
 
 
 def test_a_model_grades_and_is_audited(
     files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server grades 3, above all human grades, where rivers come three times; it has no idea of clouds."""
+    """The server grades 3, above all human grades, where rivers come three times; it has no idea of
+    clouds.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
 
     def answered(messages: list[dict[str, str]], body: dict[str, object]) -> str:
@@ -82,7 +86,7 @@ def test_a_model_grades_and_is_audited(
         )
 
     with Server(answer=answered) as server:
-        given = [
+        words = [
             "judge",
             "bed",
             "--llm",
@@ -90,11 +94,11 @@ def test_a_model_grades_and_is_audited(
             "--prompt",
             "umbrela",
         ]
-        dry = cli(*given, "--dry-run", "--price", "1,2")
+        dry = cli(*words, "--dry-run", "--price", "1,2")
         assert (dry.code, server.requests) == (0, [])
         assert re.search(r"pairs +480 pairs", dry.out)
         done = cli(
-            *given,
+            *words,
             "--save-grades",
             "m.qrels",
             "--set",
@@ -102,19 +106,19 @@ def test_a_model_grades_and_is_audited(
             "--probe-pairs",
             "20",
         )
-        asked = len(server.requests)
-        again = cli(*given, "--set", "statistics.resamples=200", "--probe-pairs", "20")
-        assert len(server.requests) == asked
+        request_count = len(server.requests)
+        again = cli(*words, "--set", "statistics.resamples=200", "--probe-pairs", "20")
+        assert len(server.requests) == request_count
     assert (done.code, again.code) == (0, 0)
-    found = read_qrels(files / "m.qrels")
-    assert 0 < found.height < 480
+    judgments = read_qrels(files / "m.qrels")
+    assert 0 < judgments.height < 480
     assert "requests without a grade (unreadable), left out, not counted as 0" in done.out
     assert "agrees with humans at κ" in done.out
     assert "is fooled by query words: passages of grade 0 are graded" in done.out
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (
             "--judge fond.qrels",
@@ -165,9 +169,11 @@ def test_a_model_grades_and_is_audited(
         ),
     ],
 )
-def test_what_cannot_be_judged_is_refused(files: Path, cli: Cli, given: str, message: str) -> None:
+def test_what_cannot_be_judged_is_refused(
+    files: Path, cli: Cli, options: str, message: str
+) -> None:
     (files / "empty").mkdir()
-    assert message in refused(cli, "judge", *shlex.split(given))
+    assert message in refused(cli, "judge", *shlex.split(options))
 
 
 def test_a_limit_that_an_audit_of_judges_cannot_hold_is_refused(files: Path, cli: Cli) -> None:
@@ -205,9 +211,9 @@ def test_published_values_of_systems_are_compared_without_grades(
     Path("human.ndcgeval").write_text(HUMAN_VALUES)
     judged = HUMAN_VALUES.replace("b,1,0.40", "b,1,0.99").replace("b,2,0.60", "b,2,0.99")
     Path("judge.ndcgeval").write_text(judged)
-    given = ["judge", "--scores", "human.ndcgeval", "--scores", "judge.ndcgeval"]
+    words = ["judge", "--scores", "human.ndcgeval", "--scores", "judge.ndcgeval"]
     done = cli(
-        *given,
+        *words,
         "-m",
         "ndcg@20",
         "--json",

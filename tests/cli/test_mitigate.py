@@ -1,4 +1,6 @@
-"""ranktilt mitigate and train study: corrections and what they cost; trainings against the human side."""
+"""ranktilt mitigate and train study: corrections and what they cost; trainings against the human
+side.
+"""
 
 import gzip
 import json
@@ -10,8 +12,8 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.cli.train import read_amounts
-from ranktilt.cli.train_study import read_zero_shot
+from ranktilt.cli.train.arguments import read_amounts
+from ranktilt.cli.train.study import read_zero_shot
 from ranktilt.training.study_options import ZeroShot
 from tests.cli.conftest import Cli
 from tests.mitigation.planted import answered_folder
@@ -68,10 +70,10 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     code, out, err = cli("mitigate", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
     assert code == 0
     assert "Mitigated by offset " in out
-    found = rt.Bench.load("level.json")
-    assert found.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
-    assert (found.margin, found.budget, found.spec["mitigation"]["seed"]) == (30, 0.1, 1)
-    chosen = found.choose().chosen
+    bench = rt.Bench.load("level.json")
+    assert bench.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
+    assert (bench.margin, bench.budget, bench.spec["mitigation"]["seed"]) == (30, 0.1, 1)
+    chosen = bench.choose().chosen
     assert chosen is not None
     typed = Path("fits/ranker.txt").read_text("utf-8").strip()
     strength = "" if chosen.strength == 1 else f",strength={chosen.strength:g}"
@@ -95,15 +97,13 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert code == 0
     audited = json.loads(out)
     assert len(audited["queries"]) == 86  # neither those to fit on nor those to choose by
-    tilt, promised = audited["tilts"][0], found.tilt(chosen.name, ("human", "claude"))
+    tilt, promised = audited["tilts"][0], bench.tilt(chosen.name, ("human", "claude"))
     assert tilt["value"] == pytest.approx(promised.value)
     assert "by strength of offset" in Path("level.html").read_text("utf-8")
     assert cli("report", "level.json", "-o", "again.html").code == 0
 
 
-def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(
-    cli: Cli, bundled: Path
-) -> None:
+def test_own_splits_are_fitted_without_overlap_and_selected_by(cli: Cli, bundled: Path) -> None:
     save_splits(bundled)
     code, _, _ = cli(
         "mitigate", bundled, "-r", "bm25", "--method", "interleave", *QUICK, "--json", "level.json"
@@ -125,9 +125,9 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
     )
     code, out, _ = cli("mitigate", bundled, "-r", "bm25", "--fit", "bells", *options)
     assert code == 0
-    found = rt.Bench.load("level.json")
-    assert found.spec["queries"] == {"fit": 12, "select": 72, "test": 144}
-    assert found.spec["fitted_on"] == "bells"
+    bench = rt.Bench.load("level.json")
+    assert bench.spec["queries"] == {"fit": 12, "select": 72, "test": 144}
+    assert bench.spec["fitted_on"] == "bells"
     assert "fitted on bells" in out
     assert "fitted on bells" in Path("level.html").read_text("utf-8")
     qrels = bundled / "qrels" / "test.tsv"
@@ -139,9 +139,7 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
     assert rt.Bench.load("level.json").spec["queries"] == {"fit": 12, "select": 50, "test": 166}
 
 
-def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
-    cli: Cli, bundled: Path
-) -> None:
+def test_run_and_labels_suffice_and_audit_gate_level_agree(cli: Cli, bundled: Path) -> None:
     before = sorted(path.name for path in Path().iterdir())
     arguments = (
         "--run",
@@ -194,8 +192,10 @@ def test_a_run_and_labels_are_enough_and_audit_gate_and_level_say_the_same(
         "favours",
     )
     assert len(bench["candidates"]) == 1
-    assert err.splitlines()[-1].startswith("Next: Try corrections all the same: ranktilt mitigate")
-    assert err.splitlines()[-1].endswith("--set mitigate.always=true")
+    step = next(line for line in out.splitlines() if line.startswith("Next: "))
+    assert step.startswith("Next: Try corrections all the same: ranktilt mitigate")
+    assert step.endswith("--set mitigate.always=true")
+    assert "Next: " not in err
     code, out, _ = cli("mitigate", *inputs, *options, "--set", "mitigate.always=true")
     assert code == 0
     assert "fair-rerank 1" in out
@@ -228,7 +228,7 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         "labels.tsv",
     ]
     again = " ".join(["ranktilt mitigate bundled -r bm25", *options])
-    assert f"Next: Write the corrected ranker: {again} --save-ranker mitigated\n" in err
+    assert f"Next: Write the corrected ranker: {again} --save-ranker mitigated\n" in results[0][1]
     assert b'"bm25@100>>offset(fit=bm25-100-offset.json)"' in results[0][3]
     assert b"/tmp" not in results[0][3]
 
@@ -260,6 +260,10 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
     assert (bench["outcome"], bench["applied"]) == ("mitigated", chosen)
     assert f"To build {chosen} into an engine: The groups of source take turns" in out
     assert f"mitigated.trec: 216 queries, by {chosen}\n" in err
+    assert " queries fit corrections, " in err.splitlines()[0]
+    step = err[err.index("Next: Keep it so in CI: ranktilt ") :].splitlines()[0]
+    for command in step.removeprefix("Next: Keep it so in CI: ").split(" && "):
+        assert cli(*shlex.split(command)[1:]).code in (0, 1, 3)
     assert list(lists_in("mitigated.trec")) == list(lists_in("bm25.trec"))
     code, out, _ = cli("audit", "--run", "mitigated.trec", *RUN[2:6], *QUICKLY, "--json", "-")
     audited = json.loads(out)
@@ -335,7 +339,8 @@ bundled -r bm25 --save-run m.trec | --save-run corrects a saved run
 --run bm25.trec --groups labels.tsv --save-run m.csv | runs are written in TREC format
 --run bm25.trec --groups labels.tsv --save-run bm25.trec | this file is read too
 --run bm25.trec --groups labels.tsv --save-run labels.tsv/m.trec | cannot be written
---run bm25.trec --run bm25.trec --groups labels.tsv --save-run m.trec | mitigate takes one ranker or run; got 2
+--run bm25.trec --run bm25.trec --groups labels.tsv --save-run m.trec \
+| mitigate takes one ranker or run; got 2
 bundled -r bm25 --save-ranker labels.tsv | expected a folder to write to, this is a file
 bundled --run - --save-run m.trec | standard input gives it once
 """
@@ -390,7 +395,7 @@ def test_a_study_of_training_is_written(
     assert "each trained ranker is the mean of 2 trainings with other seeds" in out
     assert err.splitlines()[-1] == "qa-training: the trained models and their runs"
     content = json.loads((tmp_path / "s.json").read_text())
-    assert [one["seed"] for one in content["rankers"]] == [4, 4, 5, 5]
+    assert [row["seed"] for row in content["rankers"]] == [4, 4, 5, 5]
     spec = content["spec"]
     assert (spec["training"]["rate"], spec["training"]["steps"], spec["training"]["loss"]) == (
         7e-6,
@@ -410,8 +415,8 @@ def test_a_study_of_training_is_written(
 
 def test_what_is_named_behind_a_collection() -> None:
     assert read_zero_shot("irds:x/y") == ZeroShot("irds:x/y")
-    named = ZeroShot("a", qrels="q", candidates="c", name="n")
-    assert read_zero_shot("a,qrels=q,candidates=c,name=n") == named
+    zero_shot = ZeroShot("a", qrels="q", candidates="c", name="n")
+    assert read_zero_shot("a,qrels=q,candidates=c,name=n") == zero_shot
     assert read_amounts(["human=100,llm=0"], "--curve") == {"human": 100, "llm": 0}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt.cli.main import run
-from ranktilt.cli.options import NamedText
+from ranktilt.cli.rankers import NamedText
 from ranktilt.data.save import save
 from tests.toy import toy
 

@@ -51,11 +51,13 @@ def write_folder(
 
 
 def write_lists(path: Path, *, even: bool = False) -> Path:
-    """Write a run in which the text of ai stands above its twin: in every list, or in every other one."""
+    """Write a run in which the text of ai stands above its twin: in every list, or in every other
+    one.
+    """
     lists = dict[str, dict[str, float]]()
     for number in range(COUNT):
         order = ["human", "ai"] if even and number % 2 else ["ai", "human"]
-        ids = [f"d{(number + place) % COUNT}-{source}" for place in range(3) for source in order]
+        ids = [f"d{(number + shift) % COUNT}-{source}" for shift in range(3) for source in order]
         lists[f"q{number}"] = {name: 100.0 - rank for rank, name in enumerate(ids)}
     return write_run(path, lists)
 
@@ -130,7 +132,7 @@ CASES = [
     ("audit --run run.trec --groups bare.csv", None),
     ("mitigate twins -r bm25 --method offset --strength 1", None),
     ("explain twins --probe overlap", []),
-    ("check twins", []),
+    ("check twins", ["audit", "check"]),
 ]
 
 
@@ -208,7 +210,9 @@ def messages() -> Iterator[tuple[str, str]]:
 
 
 def command_words(text: str) -> tuple[Command | None, list[str]]:
-    """Return the command that a text begins with, and the arguments and options behind it that belong to it."""
+    """Return the command that a text begins with, and the arguments and options behind it that
+    belong to it.
+    """
     path, words = (), text.split()
     while words and path in GROUPS:
         word = words.pop(0)
@@ -234,10 +238,11 @@ def command_words(text: str) -> tuple[Command | None, list[str]]:
 
 
 NAMED = [
-    (place, found[1])
-    for place, text in messages()
-    for found in re.finditer(
-        r"\branktilt ((?:audit|check|compare|gate|data|explain|generate|judge|mitigate|pairwise|rank"
+    (source, match[1])
+    for source, text in messages()
+    for match in re.finditer(
+        r"\branktilt "
+        r"((?:audit|check|compare|gate|data|explain|generate|judge|mitigate|pairwise|rank"
         r"|report|study|tools|train)\b[^\n]*)",
         text,
     )
@@ -246,12 +251,12 @@ NAMED = [
 
 def test_commands_in_messages_can_be_read() -> None:
     assert len(NAMED) > 40
-    for place, text in NAMED:
+    for source, text in NAMED:
         command, words = command_words(text)
         options = [word for word in words if word.startswith("-")]
-        own = command.options if command else []
-        known = MACHINE | {name for option in own for name in option.names}
-        assert set(options) <= known, f"{place}: {sorted(set(options) - known)} of ranktilt {text}"
+        options_of_command = command.options if command else []
+        known = MACHINE | {name for option in options_of_command for name in option.names}
+        assert set(options) <= known, f"{source}: {sorted(set(options) - known)} of ranktilt {text}"
         # One that names what it reads is whole, and can be typed once its capitals are filled in.
         # X, what is computed, may be any number of words.
         if any(word.isupper() and not word.startswith("-") for word in words) and "X" not in words:

@@ -1,4 +1,6 @@
-"""What cannot vary is level with nobody: such runs are inconclusive, and every result made of them says why."""
+"""What cannot vary is level with nobody: such runs are inconclusive, and every result made of them
+says why.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -127,8 +129,8 @@ def test_growth_of_a_run_that_cannot_vary_is_inconclusive(cli: Cli, tmp_path: Pa
     for name, scores in (("dead", tied), ("live", copies)):
         run = write_lines(tmp_path / f"{name}.trec", trec_lines(scores))
         saved[name] = tmp_path / f"{name}.json"
-        asked = ("-m", "nDCG@3", "--qrels", qrels, *QUICK, "--json", saved[name])
-        assert cli("audit", "--run", run, "--groups", labels, *asked).code == 0
+        options = ("-m", "nDCG@3", "--qrels", qrels, *QUICK, "--json", saved[name])
+        assert cli("audit", "--run", run, "--groups", labels, *options).code == 0
     codes = {
         (new, old): cli("gate", saved[new], "--baseline", saved[old], *QUICK).code
         for new in saved

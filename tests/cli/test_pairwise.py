@@ -1,4 +1,6 @@
-"""ranktilt pairwise: from a folder to a page, and everything that is refused before anything is asked."""
+"""ranktilt pairwise: from a folder to a page, and everything that is refused before anything is
+asked.
+"""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ BY = ("--by", "gender", "--protected", "female")
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Women and men, relevant to twelve queries."""
-    rt.save(people(queries=12, each=3), tmp_path / "people")
+    rt.save(people(queries=12, per_gender=3), tmp_path / "people")
     return tmp_path / "people"
 
 
@@ -45,17 +47,17 @@ def test_pairs_are_asked_about_kept_and_read_again(
     assert "48 pairs of 12 queries: 96 prompts" in err
     assert len(server.requests) == 96 == len(saved.read_text().splitlines())
     assert "openai:tiny" in out
-    found = rt.PairwiseAudit.load(file)
-    assert found.spec["asker"] == "pairwise:openai:tiny(prompt=pairwise-neutral)"
-    assert found.spec["command"].startswith("ranktilt pairwise ")
+    result = rt.PairwiseAudit.load(file)
+    assert result.spec["asker"] == "pairwise:openai:tiny(prompt=pairwise-neutral)"
+    assert result.spec["command"].startswith("ranktilt pairwise ")
     figure = "How much more often than half the time female documents are chosen"
     assert figure in page.read_text()
-    again, other = tmp_path / "again.json", tmp_path / "page2.html"
+    again, second_page = tmp_path / "again.json", tmp_path / "page2.html"
     assert cli("pairwise", folder, "--decisions", saved, *BY, *QUICK, "--json", again).code == 0
-    assert rt.PairwiseAudit.load(again).outcomes == found.outcomes
+    assert rt.PairwiseAudit.load(again).outcomes == result.outcomes
     assert len(server.requests) == 96
-    assert cli("report", file, "-o", other).code == 0
-    assert figure in other.read_text()
+    assert cli("report", file, "-o", second_page).code == 0
+    assert figure in second_page.read_text()
 
 
 def test_a_rehearsal_says_what_it_would_cost_and_asks_nothing(
@@ -109,23 +111,26 @@ def test_held_out_queries_alone_are_asked_about(
 def test_two_models_are_compared_on_the_same_queries(
     cli: Cli, folder: Path, server: Server, tmp_path: Path
 ) -> None:
-    before, after, found = (tmp_path / f"{name}.json" for name in ("before", "after", "found"))
+    before, after, result_path = (
+        tmp_path / f"{name}.json" for name in ("before", "after", "found")
+    )
     call = ("pairwise", folder, *BY, *QUICK, "--pairs", 3, "--llm")
     assert cli(*call, "openai:tiny", "--json", before).code == 0
     with Server(answer=Judge()) as fair:
         assert cli(*call, f"openai:tiny(base_url={fair.url})", "--json", after).code == 0
-    code, out, _ = cli("compare", after, before, *QUICK, "--json", found)
+    code, out, _ = cli("compare", after, before, *QUICK, "--json", result_path)
     assert code == 0
     assert (
-        "no difference in preference on relevant pairs from its old run shown; these 12 queries could"
-        in out
-    )
+        "no difference in preference on relevant pairs from its old run shown; these 12 queries "
+        "could"
+    ) in out
     (tmp_path / "figures").mkdir()
     assert (
-        cli("report", found, "--layout", "wang-fig4", "--figures", tmp_path / "figures").code == 0
+        cli("report", result_path, "--layout", "wang-fig4", "--figures", tmp_path / "figures").code
+        == 0
     )
     assert (tmp_path / "figures" / "wang-figure-4.svg").exists()
-    assert "| After |" in cli("report", found, "--format", "markdown").out
+    assert "| After |" in cli("report", result_path, "--format", "markdown").out
 
 
 def test_a_sensitive_prompt_names_the_group(cli: Cli, folder: Path, server: Server) -> None:
@@ -134,3 +139,20 @@ def test_a_sensitive_prompt_names_the_group(cli: Cli, folder: Path, server: Serv
     text = server.bodies[0]["messages"][0]["content"]
     assert text.startswith("You are the search system for the female WikiProject coordinators")
     assert "\n[2] " in text
+
+
+def test_length_of_answers_is_no_option_of_choices(
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranktilt.toml").write_text(
+        '[llm.judge]\nmodel = "openai:gpt-x"\nmax_tokens = 16\n', encoding="utf-8"
+    )
+    reason = "pairwise lets a model answer with as many tokens as a choice takes"
+    words = ("--by", "gender", "--dry-run")
+    code, _, err = cli("pairwise", folder, "--llm", "judge", *words)
+    assert code == 0, err
+    assert f"--llm judge: max_tokens of [llm.judge] is not used: {reason}" in err
+    code, _, err = cli("pairwise", folder, "--llm", "openai:gpt-x(max_tokens=16)", *words)
+    assert code == 2
+    assert f"omit max_tokens: {reason}" in err

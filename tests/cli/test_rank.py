@@ -97,7 +97,7 @@ def test_the_next_command_gives_the_same_audit(
     assert later == now
 
 
-def test_stdout_holds_the_run_alone_and_a_name_in_gz_is_compressed(
+def test_stdout_holds_run_alone_and_gz_name_compresses(
     cli: Cli, toy_folder: Path, tmp_path: Path
 ) -> None:
     cli("rank", toy_folder, "-r", "bm25", "-o", tmp_path / "run.trec")
@@ -150,17 +150,17 @@ def test_a_name_fits_every_file_system(
     cli: Cli, toy_folder: Path, tmp_path: Path, letter: str
 ) -> None:
     saved = write_run(tmp_path / f"{letter * 80}.trec", {"q1": {"d1-human": 1.0}})
-    for verb, place in (
+    for verb, output in (
         ("rank", ["-o", f"{tmp_path / 'runs'}/"]),
         ("audit", ["--save", tmp_path / "s", "-m", "RR"]),
     ):
-        given = [
+        options = [
             "-r",
             f"replay:{saved}",
-            *place,
+            *output,
             *(["--set", "statistics.resamples=100"] if verb == "audit" else []),
         ]
-        assert cli(verb, toy_folder, *given).code == 0
+        assert cli(verb, toy_folder, *options).code == 0
     names = [
         path.name.encode()
         for path in (*(tmp_path / "runs").iterdir(), *(tmp_path / "s" / "runs").iterdir())
@@ -169,18 +169,16 @@ def test_a_name_fits_every_file_system(
     assert max(map(len, names)) <= 100
 
 
-def test_judgments_choose_the_queries_those_of_a_file_or_a_split_too(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_judgments_of_file_or_split_choose_queries(cli: Cli, tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "c", qrels=[("q2", "d2", 1)])
     cli("rank", folder, "-r", "bm25", "-o", tmp_path / "judged.trec")
     err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "all.trec", "--qrels", "none").err
     assert set(found_in(tmp_path / "judged.trec")) == {"q2"}
     assert found_in(tmp_path / "all.trec") == MATCHES
     assert err.endswith(f"--run {tmp_path / 'all.trec'} --qrels none\n")
-    other = write(tmp_path / "other.tsv", tsv([("q3", "d3", 1)]))
+    other_queries = write(tmp_path / "other.tsv", tsv([("q3", "d3", 1)]))
     write(folder / "qrels" / "dev.tsv", tsv([("q1", "d1", 1)]))
-    for option, value, query in (("--qrels", str(other), "q3"), ("--split", "dev", "q1")):
+    for option, value, query in (("--qrels", str(other_queries), "q3"), ("--split", "dev", "q1")):
         err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "run.trec", option, value).err
         assert set(found_in(tmp_path / "run.trec")) == {query}
         assert err.endswith(f" {option} {value}\n")
@@ -230,9 +228,9 @@ def judge() -> Judge:
 
 @pytest.fixture
 def server(judge: Judge, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with Server(answer=judge) as found:
-        monkeypatch.setenv("OPENAI_BASE_URL", found.url)
-        yield found
+    with Server(answer=judge) as judge_server:
+        monkeypatch.setenv("OPENAI_BASE_URL", judge_server.url)
+        yield judge_server
 
 
 @pytest.mark.usefixtures("server")
@@ -259,11 +257,11 @@ def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_
 
 
 def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
-    from ranktilt.cli.options import read_rankers
+    from ranktilt.cli.rankers import read_rankers
 
     specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failures=0.5)", "tfidf"]
-    found = read_rankers(specs, max_failures=0.025)
-    assert list(map(repr, found)) == [
+    read = read_rankers(specs, max_failures=0.025)
+    assert list(map(repr, read)) == [
         "bm25@5>>setwise:openai:m(max_failures=0.025)",
         "engine:my_engine:search(max_failures=0.5)",
         "tfidf",

@@ -1,4 +1,6 @@
-"""What cannot be done is one line that says why, exit code 2, and nothing is written: a line for each refusal."""
+"""What cannot be done is one line that says why, exit code 2, and nothing is written: a line for
+each refusal.
+"""
 
 import json
 import shlex
@@ -30,7 +32,10 @@ AUDIT = [
     ("toy -r bm25 --margin=-1", "--margin: expected a margin of at least 0"),
     (
         "--run run.trec",
-        "the documents' sources are unknown: name a collection DIR, or a label file (--groups FILE)",
+        (
+            "the documents' sources are unknown: name a collection DIR, or a label file (--groups "
+            "FILE)"
+        ),
     ),
     ("-r bm25 --groups labels.tsv", "ranker 'bm25' needs texts: name a collection DIR"),
     (
@@ -61,6 +66,8 @@ AUDIT = [
     ("gone -r bm25 --score-order rank", "--score-order needs a run"),
     ("toy -r bm25 --queries q.tsv", "--queries needs a run"),
     ("toy -r bm25 --rest human", "--rest needs a label file: --groups FILE"),
+    ("toy -r bm25 --rest=", "--rest needs a label file: --groups FILE"),
+    ("toy -r bm25 --groups labels.tsv --rest=", "--rest expects a label for all other documents"),
     (
         "toy -r bm25 --json toy/queries.jsonl",
         "--json toy/queries.jsonl: this file is read too; choose another file",
@@ -396,7 +403,11 @@ TOOLS = [
     ),
     (
         "doctor --all",
-        "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was not paid",
+        (
+            "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was "
+            "not "
+            "paid"
+        ),
     ),
     (
         "doctor --prune --all one",
@@ -431,7 +442,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sided(folder / "three")
     hot = {"human": raw_docs(), "llm-tmp0.2": raw_docs("llm"), "llm-tmp1.0": raw_docs("llm")}
     write_cocktail(folder / "hot", corpora=hot)
-    rt.save(people(queries=2, each=2), folder / "people")
+    rt.save(people(queries=2, per_gender=2), folder / "people")
     write_run(folder / "run.trec", SCORES)
     write_run(folder / "run", SCORES)
     write(folder / "run.json", json.dumps(SCORES))

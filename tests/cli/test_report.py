@@ -54,25 +54,26 @@ def test_the_page_is_opened_or_named(cli: Cli, here: Path, monkeypatch: pytest.M
 
 def test_an_audit_becomes_the_library_s_page(cli: Cli, here: Path) -> None:
     code, out, err = cli("report", "audit.json", "-o", "report.html")
-    made = (here / "report.html").read_bytes()
+    page = (here / "report.html").read_bytes()
     assert (code, out) == (0, "")
-    assert err == f"report.html: {size(len(made))}\n"
-    assert made == rt.report("audit.json", "library.html").read_bytes()
-    assert explorers(made.decode())[0]["runs"] == ["tfidf", "bm25"]
+    assert err == f"report.html: {size(len(page))}\n"
+    assert page == rt.report("audit.json", "library.html").read_bytes()
+    assert explorers(page.decode())[0]["runs"] == ["tfidf", "bm25"]
     code, out, err = cli("report", "audit.json")
-    assert (code, out.encode(), err) == (0, made, ""), "without a terminal the page goes to stdout"
+    assert (code, out.encode(), err) == (0, page, ""), "without a terminal the page goes to stdout"
 
 
-def test_texts_can_be_kept_out_and_what_cannot_be_opened_is_said(cli: Cli, here: Path) -> None:
+def test_texts_can_be_kept_out_and_missing_collection_is_said(cli: Cli, here: Path) -> None:
     assert cli("report", "audit.json", "-o", "report.html", "--no-texts").code == 0
-    made = (here / "report.html").read_text("utf-8")
-    assert explorers(made) == []
-    assert "left out, as was asked for" in Markup(made).text
+    page = (here / "report.html").read_text("utf-8")
+    assert explorers(page) == []
+    assert "left out, as was asked for" in Markup(page).text
     (here / "toy" / "corpus" / "llm.jsonl").write_text("")
     code, _, err = cli("report", "audit.json", "-o", "report.html")
     assert code == 0
     assert err.splitlines()[:-1] == [
-        "Queries, ranked lists and texts are left out. The collection could not be opened again: corpus/llm.jsonl has "
+        "Queries, ranked lists and texts are left out. The collection could not be opened again: "
+        "corpus/llm.jsonl has "
         "changed since the audit."
     ]
     assert explorers((here / "report.html").read_text("utf-8")) == []
@@ -94,7 +95,7 @@ def test_a_layout_is_the_library_s_table(cli: Cli, here: Path, format: str, endi
     assert file.read_text("utf-8") == expected
 
 
-def test_a_layout_is_markdown_and_a_format_the_paper_s_own_layouts(cli: Cli, here: Path) -> None:
+def test_layout_is_markdown_and_format_is_the_papers(cli: Cli, here: Path) -> None:
     write(here / "cells.csv", CELLS)
     cells = read_cells("cells.csv")
     assert cli("report", "cells.csv", "--layout", "dai-3").out == paper_tables(
@@ -113,14 +114,14 @@ def test_pairs_of_texts_are_printed_where_the_collection_is_there(cli: Cli, here
     assert "apples" in cli("report", "audit.json", "--layout", "paper").out
     assert "apples" not in cli("report", "audit.json", "--layout", "paper", "--no-texts").out
     shutil.rmtree(here / "toy")
-    said = "The collection could not be opened again: corpus/human.jsonl is not there any more."
+    message = "The collection could not be opened again: corpus/human.jsonl is not there any more."
     without = cli("report", "audit.json", "--layout", "paper")
     assert "apples" not in without.out
-    assert without.err.splitlines() == [said]
+    assert without.err.splitlines() == [message]
     assert cli("report", "audit.json", "--layout", "paper", "--format", "csv").err == ""
     code, out, err = cli("report", "audit.json", "--layout", "dai-10")
     assert (code, out) == (2, "")
-    assert err.splitlines()[0] == said
+    assert err.splitlines()[0] == message
 
 
 @pytest.mark.parametrize("form", ["svg", "pdf"])
@@ -128,26 +129,26 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
     pytest.importorskip("vl_convert")
     code, out, err = cli("report", "audit.json", "--format", form, "--figures", "figures")
     assert (code, out) == (0, "")
-    made = sorted((here / "figures").iterdir())
-    assert made
-    assert {file.suffix for file in made} == {f".{form}"}
-    said = sorted(line.partition(":")[0] for line in err.splitlines())
-    assert said == [f"figures/{file.name}" for file in made]
+    pictures = sorted((here / "figures").iterdir())
+    assert pictures
+    assert {file.suffix for file in pictures} == {f".{form}"}
+    names = sorted(line.partition(":")[0] for line in err.splitlines())
+    assert names == [f"figures/{file.name}" for file in pictures]
 
 
 def test_a_terminal_gets_no_page(here: Path) -> None:
-    main, other = pty.openpty()
+    main, terminal = pty.openpty()
     code = "from ranktilt.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "report", "audit.json"],
-        stdout=other,
+        stdout=terminal,
         stderr=subprocess.PIPE,
         text=True,
         check=False,
         cwd=here,
         timeout=120,
     )
-    os.close(other)
+    os.close(terminal)
     os.close(main)
     assert (done.returncode, done.stderr) == (
         2,

@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.cli.build import _BuilderForm
 from ranktilt.cli.settings import MachineOptions, in_force
-from ranktilt.cli.train import typed_options
+from ranktilt.cli.train.arguments import typed_options
 from ranktilt.errors import UserError
 from tests.cli.conftest import Cli, refused
 from tests.llm.server import Server
@@ -121,11 +121,11 @@ def test_an_address_of_a_file_is_said_before_anything_is_asked(
         )
         assert code in (0, 1)
         assert server.requests
-    said = refused(cli, "generate", "rewrite", "toy", "--llm", "nearr", "-o", "newer")
-    assert "unknown language model 'nearr'; did you mean 'near'?" in said
+    refusal = refused(cli, "generate", "rewrite", "toy", "--llm", "nearr", "-o", "newer")
+    assert "unknown language model 'nearr'; did you mean 'near'?" in refusal
 
 
-def test_a_models_entry_takes_options_of_its_text_and_of_the_command(cli: Cli, here: Path) -> None:
+def test_model_entry_takes_options_of_text_and_command(cli: Cli, here: Path) -> None:
     configure(
         here,
         "[llm.near]\nmodel = 'openai:tiny(concurrency=2)'\ntemperature = 0.5\n"
@@ -136,8 +136,8 @@ def test_a_models_entry_takes_options_of_its_text_and_of_the_command(cli: Cli, h
     assert cli(*rewrite, "near").code == 0
     assert cli(*rewrite, "near(temperature=0)").code == 0
     assert cli(*rewrite, "near", "--temperature", "0.1").code == 0, "an option wins over the file"
-    said = refused(cli, *rewrite, "near(temperature=0)", "--temperature", "0.1")
-    assert "keep one of them" in said
+    refusal = refused(cli, *rewrite, "near(temperature=0)", "--temperature", "0.1")
+    assert "keep one of them" in refusal
     for text, message in (
         ("near>>bm25", "expected a name of"),
         ("near@3", "expected a name of"),
@@ -201,7 +201,7 @@ def test_help_spec_lists_options_and_defaults(cli: Cli) -> None:
     assert "did you mean 'bm25'?" in refused(cli, "--help-spec", "bm26")
 
 
-def test_a_builder_may_not_call_its_parameter_as_an_option_of_every_command() -> None:
+def test_builder_parameter_may_not_shadow_a_common_option() -> None:
     def crowded(*, device: str = "x") -> None:
         """Build.
 

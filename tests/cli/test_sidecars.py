@@ -7,10 +7,13 @@ from tests.refusals import refused
 from tests.toy import write
 
 
-def test_no_output_is_the_sidecar_of_another_or_of_what_is_read(tmp_path: Path) -> None:
+def test_output_is_never_a_sidecar_of_another_file(tmp_path: Path) -> None:
     grades, run = tmp_path / "grades.qrels", write(tmp_path / "run.trec", "q Q0 d 1 1.0 t\n")
     beside = tmp_path / "grades.qrels.json"
-    message = f"--save-grades, its sidecar {beside}: this file is written by --json too; choose another file"
+    message = (
+        f"--save-grades, its sidecar {beside}: this file is written by --json too; choose "
+        "another file"
+    )
     with refused(message):
         check_paths({"--json": beside, **with_sidecars({"--save-grades": grades})})
     check_paths({"--json": tmp_path / "run.trec.json"}, inputs=[run])

@@ -13,7 +13,9 @@ from tests.toy import raw_docs, write_beir
 
 
 def docs(**more: Any) -> list[dict[str, Any]]:
-    """The toy's human and LLM texts, without a source; `more` has a value for the former and one for the latter."""
+    """The toy's human and LLM texts, without a source; `more` has a value for the former and one
+    for the latter.
+    """
     return [
         {
             **doc,
@@ -71,10 +73,12 @@ def test_check_of_one_group_left(cli: Cli, one_left: Path) -> None:
     assert "(no source)" in out
 
 
-def test_where_nothing_has_a_source_the_column_that_could_name_it_is_named(
-    cli: Cli, flagged: Path
-) -> None:
-    way = f"{NO_SOURCE}; column 'is_ai' (false, true) could name it: ranktilt audit {flagged} --by is_ai"
+def test_column_that_could_name_the_source_is_named(cli: Cli, flagged: Path) -> None:
+    way = (
+        f"{NO_SOURCE}; column 'is_ai' (false, true) could name it: ranktilt audit {flagged} "
+        "--by "
+        "is_ai"
+    )
     assert way in line(cli, "audit", flagged, "-r", "bm25")
     code, out, err = cli("check", flagged)
     assert code == 3
@@ -111,7 +115,8 @@ def test_rewrite_names_the_side_that_it_was_told(
         )
     mixed = write_beir(tmp_path / "mixed", docs=docs(source=(None, "ai")), qrels=QRELS)
     assert line(cli, "generate", "rewrite", mixed, *model, "--dry-run").endswith(
-        "unknown source 'human' (valid: ai); 3 documents have no source; name it: ranktilt data load "
+        "unknown source 'human' (valid: ai); 3 documents have no source; name it: ranktilt data "
+        "load "
         f"{mixed} --source human -o NEW"
     )
 

@@ -15,8 +15,8 @@ import numpy as np
 import orjson
 import pytest
 
-import ranktilt.cli.tools as module
-from ranktilt.auditing.replay_log import ReplayedLog
+import ranktilt.cli.tools.installation as module
+from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.data.cache import VectorCache, content_keys
 from ranktilt.data.run import Run
 from ranktilt.data.save import save
@@ -35,7 +35,9 @@ QUICK = ("--set", "statistics.resamples=100")
 
 @pytest.fixture
 def filled_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache with the vectors of two models, one of them not used since 1970, and a half-written file."""
+    """A cache with the vectors of two models, one of them not used since 1970, and a half-written
+    file.
+    """
     folder = tmp_path / "cache"
     monkeypatch.setenv("RANKTILT_CACHE", str(folder))
     for name, count in (("one", 3), ("two", 1200)):
@@ -60,7 +62,7 @@ def cache_of(cli: Cli, *model: str) -> dict[str, Any]:
 
 
 def entries(cli: Cli, *model: str) -> list[str]:
-    return [entry["model"] for entry in cache_of(cli, *model)["entries"]]
+    return [cached["model"] for cached in cache_of(cli, *model)["entries"]]
 
 
 def cache_lines(cli: Cli, *model: str) -> list[str]:
@@ -83,9 +85,9 @@ def test_what_is_kept_is_shown(cli: Cli, filled_cache: Path) -> None:
     assert lines[4].split() == ["embeddings", "two", "259", "kB", "today"]
     assert lines[5].split()[:4] == ["embeddings", "one", "761", "B"]
     assert lines[5].endswith(" days ago")
-    found = cache_of(cli)
-    assert found["folder"] == str(filled_cache)
-    assert found["entries"][1] == {
+    content = cache_of(cli)
+    assert content["folder"] == str(filled_cache)
+    assert content["entries"][1] == {
         "kind": "embeddings",
         "model": "one",
         "bytes": 761,
@@ -112,7 +114,7 @@ def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("options", "said", "left"),
+    ("options", "message", "left"),
     [
         (
             (),
@@ -124,9 +126,9 @@ def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) ->
     ],
 )
 def test_prune_removes_this(
-    cli: Cli, filled_cache: Path, options: tuple[str, ...], said: str, left: list[str]
+    cli: Cli, filled_cache: Path, options: tuple[str, ...], message: str, left: list[str]
 ) -> None:
-    assert cli("tools", "doctor", "--prune", *options) == (0, "", said)
+    assert cli("tools", "doctor", "--prune", *options) == (0, "", message)
     assert entries(cli) == left
 
 
@@ -173,8 +175,8 @@ max_missing = 5
 
 def settings_in_force(cli: Cli, *options: str) -> dict[str, tuple[str | None, str]]:
     """Return value and source of each setting."""
-    shown = json.loads(cli("tools", "doctor", "--format", "json", *options).out)
-    rows = shown["configuration"]["settings"]
+    content = json.loads(cli("tools", "doctor", "--format", "json", *options).out)
+    rows = content["configuration"]["settings"]
     return {row["key"]: (row["value"], row["source"]) for row in rows}
 
 
@@ -214,10 +216,10 @@ def test_each_setting_says_where_it_comes_from(
         "OPENAI_API_KEY": ("set, not shown", "environment"),
     }
     assert {key: settings[key] for key in expected} == expected
-    shown = cli("tools", "doctor", *options).out
-    assert f"Configuration: {file}" in shown
-    assert "secret" not in shown
-    assert "sk-not" not in shown
+    printed = cli("tools", "doctor", *options).out
+    assert f"Configuration: {file}" in printed
+    assert "secret" not in printed
+    assert "sk-not" not in printed
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_a_file_at_fault_is_told_and_the_rest_is_shown(
 # What is installed
 
 
-def test_every_extra_is_listed_with_what_it_brings_and_all_are_known(
+def test_extras_are_listed_with_contents_and_all_are_known(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def version(package: str) -> str:
@@ -260,22 +262,24 @@ def test_every_extra_is_listed_with_what_it_brings_and_all_are_known(
     ]
     monkeypatch.setattr(module, "version", version)
     monkeypatch.setattr(module, "requires", lambda name: lines)
-    found = {
+    extras_by_name = {
         row["name"]: row
         for row in json.loads(cli("tools", "doctor", "--format", "json").out)["extras"]
     }
-    assert found["neural"]["versions"] == {"torch": "1.0"}
-    assert found["train"]["versions"] == {"peft": None}
-    assert (found["neural"]["install"], found["train"]["install"]) == (
+    assert extras_by_name["neural"]["versions"] == {"torch": "1.0"}
+    assert extras_by_name["train"]["versions"] == {"peft": None}
+    assert (extras_by_name["neural"]["install"], extras_by_name["train"]["install"]) == (
         "",
         'pip install "ranktilt[train]"',
     )
-    assert "dev" not in found
+    assert "dev" not in extras_by_name
     assert 'pip install "ranktilt[train]"' in cli("tools", "doctor").out
     extras = {
-        match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))
+        match["extra"]
+        for line in requires("ranktilt") or ()
+        if (match := module.OF_EXTRA.match(line))
     }
-    assert extras - {"dev", "bench", "docs"} == set(module._PURPOSES)
+    assert extras - {"dev", "bench", "docs"} == set(module.PURPOSES)
 
 
 @pytest.mark.parametrize(
@@ -318,17 +322,22 @@ def test_a_model_in_the_cache_or_in_a_wheel_is_here(
     leave("facebook/contriever-msmarco", "config.json", "pytorch_model.bin")
     leave("cross-encoder/ms-marco-MiniLM-L6-v2", "model.safetensors")
     leave("castorini/monot5-base-msmarco", "config.json")
-    found = {"dense:minilm": "wheel", "dense:contriever": "cache", "cross-encoder:minilm": "cache"}
-    assert here() == found
+    origins = {
+        "dense:minilm": "wheel",
+        "dense:contriever": "cache",
+        "cross-encoder:minilm": "cache",
+    }
+    assert here() == origins
     leave("sentence-transformers/all-MiniLM-L6-v2", "model.safetensors")
-    assert here() == {**found, "dense:minilm": "cache"}, (
+    assert here() == {**origins, "dense:minilm": "cache"}, (
         "the cache comes before the wheel, as when it is used"
     )
 
 
 def test_looking_loads_no_library_of_models() -> None:
     code = (
-        "import sys, atexit; atexit.register(lambda: print(sorted({m.split('.')[0] for m in sys.modules}), "
+        "import sys, atexit; atexit.register(lambda: print(sorted({m.split('.')[0] for m in "
+        "sys.modules}), "
         "file=sys.stderr)); sys.argv = ['ranktilt', 'tools', 'doctor', 'minilm']; "
         "from ranktilt.cli.main import main; main()"
     )
@@ -341,7 +350,9 @@ def test_looking_loads_no_library_of_models() -> None:
 
 @pytest.fixture
 def log_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A log of prose and rankings, its candidates with texts and as a run, judgments, and the collection."""
+    """A log of prose and rankings, its candidates with texts and as a run, judgments, and the
+    collection.
+    """
     monkeypatch.chdir(tmp_path)
     texts = dict(EVERY.docs.select("id", "text").iter_rows())
     queries = dict(EVERY.queries.select("id", "text").iter_rows())
@@ -358,11 +369,13 @@ def log_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for q, docs in lists().items()
     }
     Path("texts.json").write_text(
-        json.dumps([{"query": queries[q], "hits": found} for q, found in hits.items()])
+        json.dumps(
+            [{"query": queries[q], "hits": hits_of_query} for q, hits_of_query in hits.items()]
+        )
     )
     docs = {
-        q: [{"docid": d, "doc": {"contents": texts[d]}} for d in found]
-        for q, found in lists().items()
+        q: [{"docid": d, "doc": {"contents": texts[d]}} for d in ranking]
+        for q, ranking in lists().items()
     }
     later = [
         {"query": {"qid": q, "text": queries[q]}, "candidates": rows} for q, rows in docs.items()
@@ -396,13 +409,13 @@ def test_a_log_is_replayed_from_candidates_with_texts(log_folder: Path, cli: Cli
     )
     assert (code, err) == (0, "")
     assert (
-        "In 96 of 96 answers there is no ranking: what the published run shows is the input order and the"
-        in out
-    )
+        "In 96 of 96 answers there is no ranking: what the published run shows is the input order "
+        "and the"
+    ) in out
     assert "The published reading takes all 96 answers without a ranking for one." in out
-    found = ReplayedLog.load("found.json")
-    assert found.kinds == {"off-format": 96}
-    assert found.measures == ("nDCG@5",)
+    log = ReplayedLog.load("found.json")
+    assert log.kinds == {"off-format": 96}
+    assert log.measures == ("nDCG@5",)
     published, stored = Run.load("made/published.trec"), Run.load("prose.run")
     for run in (published, stored):
         assert run.frame().sort("query_id", "rank")["doc_id"].to_list() == [
@@ -464,10 +477,10 @@ def test_too_many_answers_without_a_ranking_fail(log_folder: Path, cli: Cli) -> 
         ("0.5", 0, "passed: 48 of 96 answers (50.0 %) hold no ranking; at most 50.0 % may"),
         ("0.49", 1, "failed: 48 of 96 answers (50.0 %) hold no ranking; at most 49.0 % may"),
     ):
-        found = cli(
+        printed = cli(
             "tools", "replay-log", "both.json", "--candidates", "texts.json", "--max-failures", most
         )
-        assert (found.code, found.err, found.out.rstrip().endswith(last)) == (code, "", True)
+        assert (printed.code, printed.err, printed.out.rstrip().endswith(last)) == (code, "", True)
 
 
 @pytest.mark.parametrize(

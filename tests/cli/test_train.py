@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 import ranktilt as rt
-from ranktilt.cli.train import OPTIONS, cross_encoder, lora, retriever
-from ranktilt.cli.train_study import train_study
+from ranktilt.cli.train.arguments import OPTIONS
+from ranktilt.cli.train.cross_encoder import cross_encoder
+from ranktilt.cli.train.lora import lora
+from ranktilt.cli.train.retriever import retriever
+from ranktilt.cli.train.study import train_study
 from ranktilt.data.load import load
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.sentences.mitigate import bench_headline
@@ -40,7 +43,8 @@ FEW = (
     "precision=float32",
 )
 FLATTERED = (
-    "warning: the model learned from the judgments that this audit would use, so its figures would flatter it; "
+    "warning: the model learned from the judgments that this audit would use, so its figures would "
+    "flatter it; "
     "name others: --split"
 )
 
@@ -60,8 +64,8 @@ def mixed(tmp_path: Path) -> Path:
 
 
 def spec_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "training.json").read_text())["spec"]
-    return found
+    spec: dict[str, Any] = json.loads((folder / "training.json").read_text())["spec"]
+    return spec
 
 
 def test_a_cross_encoder_is_trained_as_by_the_library(
@@ -276,12 +280,12 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
         f"Next: ranktilt report {models / 'bench.json'} -o {models / 'bench.html'}"
         in err.splitlines()
     )
-    found = Bench.load(models / "bench.json")
-    assert (len(found.candidates), found.budget) == (6, 0.02)
+    bench = Bench.load(models / "bench.json")
+    assert (len(bench.candidates), bench.budget) == (6, 0.02)
     assert all(
-        (models / f"alpha-{row.strength:g}" / "training.json").is_file() for row in found.candidates
+        (models / f"alpha-{row.strength:g}" / "training.json").is_file() for row in bench.candidates
     )
-    assert bench_headline(found.choose()) in out
+    assert bench_headline(bench.choose()) in out
     page = models / "bench.html"
     assert cli("report", models / "bench.json", "-o", page).code == 0
     assert "α = 0" in page.read_text()
@@ -319,8 +323,8 @@ def test_arguments_of_a_training_are_checked(
     cli: Cli, folder: Path, tmp_path: Path, verb: str, assignment: str, message: str
 ) -> None:
     output = () if verb == "study" else ("-o", tmp_path / "m")
-    said = refused(cli, "train", verb, folder, *output, "--set", assignment)
-    assert said.startswith(message)
+    refusal = refused(cli, "train", verb, folder, *output, "--set", assignment)
+    assert refusal.startswith(message)
     assert not (tmp_path / "m").exists()
 
 
@@ -361,7 +365,7 @@ def test_no_twins_names_the_command_that_writes_them(
         mixed / "corpus.jsonl",
         "".join(f"{row}\n" for row in rows if json.loads(row)["source"] == "human"),
     )
-    said = refused(
+    refusal = refused(
         cli,
         "train",
         "retriever",
@@ -374,7 +378,9 @@ def test_no_twins_names_the_command_that_writes_them(
         "--debias",
         "1",
     )
-    assert f"write them: ranktilt generate rewrite {mixed} --split train --llm MODEL -o NEW" in said
+    assert (
+        f"write them: ranktilt generate rewrite {mixed} --split train --llm MODEL -o NEW" in refusal
+    )
 
 
 def test_held_out_ones_are_next(
@@ -382,7 +388,7 @@ def test_held_out_ones_are_next(
 ) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
     model, lists = make_stories(shared_data, tmp_path / "model"), tmp_path / "lists"
-    rt.save(people(queries=5, each=2), lists)
+    rt.save(people(queries=5, per_gender=2), lists)
     (lists / "qrels" / "test.tsv").rename(lists / "qrels" / "train.tsv")
     (lists / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\tmale-0-0\t1\n")
     folder = tmp_path / "my adapter(1)"
@@ -430,6 +436,7 @@ def test_held_out_ones_are_next(
     )
     assert code == 0
     assert out.splitlines()[0] == (
-        f"transformers:{model}(adapter={folder}) was trained on 4 of 5 queries asked about, so that its choices say "
+        f"transformers:{model}(adapter={folder}) was trained on 4 of 5 queries asked about, so "
+        "that its choices say "
         "little of others: --queries takes the adapter's held-out.txt."
     )

@@ -6,7 +6,9 @@ from ranktilt.data import files
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests that use `chunks` with both sizes; properties and tests of real files have their own."""
+    """Run tests that use `chunks` with both sizes; properties and tests of real files have their
+    own.
+    """
     if "chunks" in metafunc.fixturenames:
         real = metafunc.definition.get_closest_marker("data") is not None
         both = not (real or hasattr(metafunc.function, "hypothesis"))

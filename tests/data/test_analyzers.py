@@ -68,17 +68,18 @@ def test_english_drops_possessives_and_stop_words() -> None:
 
 
 PORTER = """
-caresses caress ponies poni ties ti cats cat feed feed agreed agre plastered plaster bled bled motoring motor
-sing sing conflated conflat troubled troubl sized size hopping hop tanned tan falling fall hissing hiss fizzed
-fizz failing fail filing file happy happi sky sky relational relat conditional condit rational ration valenci
-valenc digitizer digit conformabli conform radicalli radic differentli differ vileli vile analogousli analog
-vietnamization vietnam predication predic operator oper feudalism feudal decisiveness decis hopefulness hope
-callousness callous formaliti formal sensitiviti sensit sensibiliti sensibl triplicate triplic formative form
-formalize formal electriciti electr electrical electr hopeful hope goodness good revival reviv allowance allow
-inference infer airliner airlin gyroscopic gyroscop adjustable adjust defensible defens irritant irrit
-replacement replac adjustment adjust dependent depend adoption adopt homologou homolog communism commun
-activate activ angulariti angular homologous homolog effective effect bowdlerize bowdler probate probat rate
-rate cease ceas controll control roll roll
+caresses caress ponies poni ties ti cats cat feed feed agreed agre plastered plaster bled bled
+motoring motor sing sing conflated conflat troubled troubl sized size hopping hop tanned tan
+falling fall hissing hiss fizzed fizz failing fail filing file happy happi sky sky relational
+relat conditional condit rational ration valenci valenc digitizer digit conformabli conform
+radicalli radic differentli differ vileli vile analogousli analog vietnamization vietnam
+predication predic operator oper feudalism feudal decisiveness decis hopefulness hope callousness
+callous formaliti formal sensitiviti sensit sensibiliti sensibl triplicate triplic formative form
+formalize formal electriciti electr electrical electr hopeful hope goodness good revival reviv
+allowance allow inference infer airliner airlin gyroscopic gyroscop adjustable adjust defensible
+defens irritant irrit replacement replac adjustment adjust dependent depend adoption adopt
+homologou homolog communism commun activate activ angulariti angular homologous homolog effective
+effect bowdlerize bowdler probate probat rate rate cease ceas controll control roll roll
 """
 
 
@@ -136,8 +137,15 @@ def test_english_stems_as_another_implementation_of_his_program_does(
     [
         "",
         "One sentence only",
-        "Dr. Smith's results (p < 0.05) weren't reproduced. They \"failed\" twice... Why?  Nobody knows -- yet.",
-        "Effects of vitamin D3, e.g. on bone density, in the U.S. were small; see Fig. 2. Conclusion: none.",
+        (
+            "Dr. Smith's results (p < 0.05) weren't reproduced. They \"failed\" twice... Why?  "
+            "Nobody "
+            "knows -- yet."
+        ),
+        (
+            "Effects of vitamin D3, e.g. on bone density, in the U.S. were small; see Fig. 2. "
+            "Conclusion: none."
+        ),
         "I can't, won't and wouldn't've gone. Gimme $5.00 and 50%! http://example.com/a?b=c#d",
         "Ünïcode “quotes” — and \u2018others\u2019 … 日本語。",
         "line\nbreaks\r\nand\ttabs. New sentence.",
@@ -209,7 +217,8 @@ def test_a_vocabulary_with_names_knows_them_and_learns_none_from_queries() -> No
 
 def test_stop_words_are_lucenes_and_nltks() -> None:
     expected = (
-        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+        "a an and are as at be but by for if in into is it no not of on or such that the their "
+        "then there these they "
         "this to was will with"
     )
     assert stop_words("lucene") == frozenset(expected.split())

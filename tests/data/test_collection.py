@@ -43,7 +43,7 @@ def judged(*grades: Any, dtype: Any = None) -> Collection:
     )
 
 
-def test_title_source_and_origin_have_defaults_and_the_columns_of_documents_come_first() -> None:
+def test_title_source_and_origin_have_defaults_and_document_columns_come_first() -> None:
     assert of(text=["one", "two"]).docs.to_dict(as_series=False) == {
         "id": ["a", "b"],
         "title": ["", ""],
@@ -55,9 +55,7 @@ def test_title_source_and_origin_have_defaults_and_the_columns_of_documents_come
     assert docs.columns == ["id", "title", "text", "source", "origin", "year", "gender"]
 
 
-def test_numbers_as_ids_become_strings_and_judgments_keep_three_columns_and_may_name_what_is_not_there() -> (
-    None
-):
+def test_numeric_ids_become_strings_and_judgments_keep_three_columns() -> None:
     docs = pl.DataFrame({"id": [7], "text": ["x"]})
     queries = pl.DataFrame({"id": [1], "text": ["q"]})
     qrels = pl.DataFrame({"line": [2, 3], "grade": [1, 0], "doc_id": [7, 9], "query_id": [1, 8]})
@@ -120,7 +118,7 @@ def emptied(column: str, value: str | None, row: int) -> Any:
         ),
     ],
 )
-def test_what_is_missing_empty_or_given_twice_is_refused_by_its_row(
+def test_missing_empty_or_repeated_values_are_refused_by_row(
     which: str, change: Any, message: str
 ) -> None:
     with pytest.raises(UserError) as caught:
@@ -214,7 +212,7 @@ def test_a_column_that_no_file_keeps_is_refused(series: pl.Series) -> None:
     )
 
 
-def test_what_happens_to_the_caller_s_tables_does_not_reach_the_collection() -> None:
+def test_changed_tables_of_the_caller_do_not_reach_the_collection() -> None:
     docs = pl.DataFrame({"id": ["a"], "text": ["x"]})
     collection = Collection(docs, NO_QUERIES, NO_QRELS)
     docs[0, "text"] = "changed"
@@ -233,7 +231,7 @@ def test_collections_are_equal_in_any_order_of_rows_and_columns() -> None:
     assert hash(first) == hash(second)
 
 
-def test_collections_differ_where_any_value_does_and_a_missing_value_equals_itself_only() -> None:
+def test_collections_differ_by_value_and_missing_values_equal_themselves() -> None:
     for column in ("text", "title", "source", "origin", "id"):
         assert toy_with("docs", emptied(column, "other", 0)) != toy()
     assert toy_with("queries", emptied("text", "other", 0)) != toy()
@@ -274,7 +272,7 @@ def test_the_text_that_is_ranked_is_a_choice() -> None:
         collection.texts("titel")
 
 
-def test_twins_share_an_origin_and_pair_each_with_each_in_the_order_of_the_first_source() -> None:
+def test_twins_share_an_origin_in_order_of_the_first_source() -> None:
     twins = [(f"d{n}-human", f"d{n}-human", f"d{n}-llm") for n in (1, 2, 3)]
     assert toy().pairs("human", "llm").rows() == twins
     collection = of(source=["h", "x", "x", "h", "x"], origin=["1", "1", "1", "2", "3"])
@@ -320,7 +318,7 @@ def keys(**columns: Any) -> list[int]:
     return [int(key) for key in of(**columns).tie_keys()]
 
 
-def test_lone_texts_share_a_key_by_their_words_whatever_their_ids_and_sources() -> None:
+def test_lone_texts_share_a_key_by_words_alone() -> None:
     first, second, third, fourth = keys(text=["x", "x", "y", "x"], title=["", "", "", "T"])
     assert first == second
     assert len({second, third, fourth}) == 3
@@ -362,9 +360,12 @@ def many_sources(count: int) -> Collection:
     return Collection(docs, NO_QUERIES, NO_QRELS)
 
 
-def test_more_sources_than_can_be_compared_are_refused_before_any_is_taken_apart() -> None:
+def test_too_many_sources_are_refused_before_any_is_separated() -> None:
     collection = many_sources(51)
-    came = "the documents name 51 sources ('writer 0', 'writer 1', 'writer 2', …); expected at most 50: "
+    came = (
+        "the documents name 51 sources ('writer 0', 'writer 1', 'writer 2', …); expected at "
+        "most 50: "
+    )
     for verb in (check, explain):
         with refused(
             f"{came}let the field source name the sides to compare, such as human and llm, and …"
@@ -388,7 +389,7 @@ def test_sources_are_listed_once_however_many_are_chosen() -> None:
         collection.only_sources(["writer"])
 
 
-def test_a_name_that_is_not_known_is_answered_with_a_hundred_at_most() -> None:
+def test_unknown_name_is_answered_with_a_hundred_at_most() -> None:
     names = [f"n{number}" for number in range(6_000)]
     message = str(unknown("source", "N77", names))
     assert message.startswith("unknown source 'N77'; did you mean 'n77'? (valid: n0, n1, ")

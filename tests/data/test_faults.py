@@ -18,7 +18,8 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.faults import MEANINGS, FaultRow, percent
 from ranktilt.data.load import load
 from ranktilt.data.trimmed_texts import cut_at, title_prefixed
-from ranktilt.explaining.check import CheckResult, check
+from ranktilt.explaining.check import check
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.reporting.sentences.check import check_sentence
 from tests.refusals import refused
 from tests.toy import collection_of, versions
@@ -88,8 +89,7 @@ def test_a_sound_collection_and_the_bundled_one_are_a_fair_comparison() -> None:
     assert {r.count for r in result.faults} == {0}
     assert all(r.examples == () for r in result.faults)
     assert (
-        check_sentence(result)
-        == "A fair comparison of llm with human: nothing found that voids it."
+        check_sentence(result) == "A fair comparison of llm with human: no fault makes it unfair."
     )
     assert {r.name: r.meaning for r in result.faults} == MEANINGS
     assert [r.source for r in result.faults] == ["llm"] * 14 + ["", ""]
@@ -155,7 +155,7 @@ def test_a_fault_voids_above_its_limit(
         else ("p0-human", "p1-human")
     )
     assert check_sentence(result).startswith(
-        f"Void because of {name} ({fault.count} of 20, {value:.1f} %; limit ≤ "
+        f"Not a fair comparison of llm with human: {name} ({fault.count} of 20, {value:.1f} %; allowed: ≤ "
     )
     at = row(check(collection_with(docs), limits=replace(LIMITS, **{option: value})), name)
     assert (at.verdict, at.limit) == ("warning", f"≤ {value:g} %")
@@ -225,7 +225,7 @@ def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, li
     assert (fault.count, fault.verdict, fault.limit) == (reordered, "void", limit)
     assert [r.name for r in result.of("void")] == ["near-identical pairs"]
     assert (
-        f"near-identical pairs ({reordered} of 20, {reordered * 5}.0 %; limit {limit})"
+        f"near-identical pairs ({reordered} of 20, {reordered * 5}.0 %; allowed: {limit})"
         in check_sentence(result)
     )
     one_apart = [
@@ -354,7 +354,7 @@ def test_every_other_source_is_held_against_the_reference_and_pairs_need_an_orig
     assert (result.reference, result.sources) == ("human", ("llm", "other"))
     assert row(result, "boilerplate openings", "llm").verdict == "ok"
     assert row(result, "boilerplate openings", "other").verdict == "void"
-    assert "boilerplate openings of other (20 of 20, 100.0 %; limit ≤ 10 %)" in check_sentence(
+    assert "boilerplate openings of other (20 of 20, 100.0 %; allowed: ≤ 10 %)" in check_sentence(
         result
     )
     assert sum(r.name == "dangling judgments" for r in result.faults) == 1
@@ -501,9 +501,9 @@ def test_documents_outside_the_pool_miss_no_twin_those_in_it_do_and_no_pool_excu
         assert (fault.count, fault.total, fault.examples, fault.verdict) == (1, 8, (left,), "void")
     fault = row(check(collection_with(pooled_docs())), "pairs missing a side")
     assert (fault.count, fault.total, fault.verdict) == (12, 20, "void")
-    assert (
-        fault.note
-        == "12 outside the pool are relevant to a query and count as missing: pool with these queries too"
+    assert fault.note == (
+        "12 outside the pool are relevant to a query and count as missing: pool with these "
+        "queries too"
     )
     third_side = [
         {**row, "id": row["id"].replace("llm", "gpt"), "source": "gpt", "pool": None}

@@ -271,8 +271,9 @@ def test_file_says_everything_and_the_hash_of_its_values(tmp_path: Path) -> None
     # Keys in order, no blanks, and 1.5 as it is where 1.0, 2.0 and 3.0 are integers.
     values = (
         b'{"counts":[],"format":"ranktilt-toy","names":["a","b"],"points":[],'
-        b'"rows":[{"count":3,"most":null,"name":"bm25","outcome":"level","quartiles":[1,2,3],"sure":true,"twice":3,'
-        b'"value":1.5}],"spec":{"seed":0},"unit":null,"values":[],"version":3}'
+        b'"rows":[{"count":3,"most":null,"name":"bm25","outcome":"level","quartiles":[1,2,3],'
+        b'"sure":true,"twice":3,"value":1.5}],"spec":{"seed":0},'
+        b'"unit":null,"values":[],"version":3}'
     )
     assert content.pop("sha256") == sha256(values).hexdigest()
     assert content == json.loads(values)
@@ -347,7 +348,10 @@ def test_it_comes_back_equal(name: str, tmp_path: Path) -> None:
 
 NOT_ONE = "expected a toy (format 'ranktilt-toy'), got"
 HEAD = {"format": "ranktilt-toy"}
-CHANGED = "was changed after ranktilt wrote it (its sha256 differs): take the file as it was, or run ranktilt toy again"
+CHANGED = (
+    "was changed after ranktilt wrote it (its sha256 differs): take the file as it was, or "
+    "run ranktilt toy again"
+)
 
 
 @pytest.mark.parametrize(

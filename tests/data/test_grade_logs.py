@@ -26,13 +26,17 @@ INSPECT = """{"version": 2, "status": "success",
  "results": {"total_samples": 3},
  "samples": [
   {"id": 1, "epoch": 1, "input": "Query: cold tea. Passage: …", "target": "2",
-   "metadata": {"query_id": "q1", "doc_id": "a"}, "scores": {"grader": {"value": 2, "answer": "2"}}},
+   "metadata": {"query_id": "q1", "doc_id": "a"},
+   "scores": {"grader": {"value": 2, "answer": "2"}}},
   {"id": 2, "epoch": 1, "input": "…", "target": "0",
-   "metadata": {"query_id": "q1", "doc_id": "b"}, "scores": {"grader": {"value": 0, "answer": "0"}}},
+   "metadata": {"query_id": "q1", "doc_id": "b"},
+   "scores": {"grader": {"value": 0, "answer": "0"}}},
   {"id": 3, "epoch": 1, "input": "…", "target": "3",
    "metadata": {"query_id": "q2", "doc_id": "c"}, "scores": {"grader": {"value": "3"}}}]}"""
-PROMPTFOO = """{"evalId": "eval-1", "results": {"version": 3, "timestamp": "2026-01-01T00:00:00Z", "results": [
-  {"id": "r1", "success": true, "score": 2, "latencyMs": 9, "namedScores": {}, "provider": {"id": "openai:gpt-x"},
+PROMPTFOO = """{"evalId": "eval-1", "results": {
+ "version": 3, "timestamp": "2026-01-01T00:00:00Z", "results": [
+  {"id": "r1", "success": true, "score": 2, "latencyMs": 9, "namedScores": {},
+   "provider": {"id": "openai:gpt-x"},
    "prompt": {"raw": "…", "label": "umbrela"}, "vars": {"qid": "q1", "docid": "a", "passage": "…"},
    "gradingResult": {"pass": true, "score": 2, "componentResults": []}},
   {"id": "r2", "success": false, "score": 0, "namedScores": {}, "provider": {"id": "openai:gpt-x"},
@@ -42,7 +46,8 @@ PROMPTFOO = """{"evalId": "eval-1", "results": {"version": 3, "timestamp": "2026
 DEEPEVAL = """{"testCases": [
   {"name": "test_case_0", "input": "cold tea", "actualOutput": "…", "success": true,
    "additionalMetadata": {"query_id": "q1", "document_id": "a"},
-   "metricsData": [{"name": "Relevance", "threshold": 0.5, "success": true, "score": 2.0, "reason": "…"}]},
+   "metricsData": [{"name": "Relevance", "threshold": 0.5, "success": true, "score": 2.0,
+                    "reason": "…"}]},
   {"name": "test_case_1", "input": "cold tea", "actualOutput": "…",
    "additionalMetadata": {"query_id": "q1", "document_id": "b"},
    "metricsData": [{"name": "Relevance", "score": 0.0}]},

@@ -120,7 +120,8 @@ def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(
 ) -> None:
     assert refusal("hub:IR-Cocktail/scifact@v9") == (
         "hub:IR-Cocktail/scifact@v9: the hub cannot be reached (HF_HUB_OFFLINE?), and the cache "
-        f"({cache}) does not hold all of it; `hf download IR-Cocktail/scifact --repo-type dataset --revision v9` "
+        f"({cache}) does not hold all of it; `hf download IR-Cocktail/scifact --repo-type dataset "
+        "--revision v9` "
         "downloads it"
     )
 
@@ -129,7 +130,8 @@ def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", gone)
     assert refusal("hub:a/b") == (
-        "hub:a/b: could not be fetched: 404 Client Error: Repository Not Found for url: https://huggingface.co/api; "
+        "hub:a/b: could not be fetched: 404 Client Error: Repository Not Found for url: "
+        "https://huggingface.co/api; "
         "see https://huggingface.co/datasets/a/b (private repositories need `hf auth login`)"
     )
     folder = cached(cache, "mteb/scifact", mteb())
@@ -142,11 +144,15 @@ def test_what_the_cache_lacks_is_fetched_or_said_to_be_missing(
     [
         (
             {},
-            ": expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or MTEB; there are: no ",
+            (
+                ": expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or "
+                "MTEB; there are: no "
+            ),
         ),
         (
             {"labels.jsonl": "{}\n", "data/train-00000-of-00001.parquet": rows(raw_docs())},
-            ": expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or MTEB; there are: data"
+            ": expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or "
+            "MTEB; there are: data"
             "/train-00000-of-00001.parquet, labels.jsonl",
         ),
         (

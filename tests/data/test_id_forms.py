@@ -35,7 +35,10 @@ CASES = [
         name="slash",
         ids=("https://a.org/x/", "https://a.org/y"),
         known=("https://a.org/x", "https://a.org/y"),
-        words="1 id of 1 would match without the slash at the end: 'https://a.org/x/' and 'https://a.org/x'",
+        words=(
+            "1 id of 1 would match without the slash at the end: 'https://a.org/x/' and "
+            "'https://a.org/x'"
+        ),
     ),
     Case(
         name="Unicode form",

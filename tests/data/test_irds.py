@@ -58,7 +58,9 @@ def beir(home: Path, qrels: str | None = None) -> None:
 
 
 def msmarco(home: Path, qrels: str) -> None:
-    """Put msmarco-passage and TREC DL 2019 there: a tar file, queries as gzip, judgments as text."""
+    """Put msmarco-passage and TREC DL 2019 there: a tar file, queries as gzip, judgments
+    as text.
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
         content = "".join(f"{name}\t{text}\n" for name, text in PASSAGES.items()).encode()
@@ -136,7 +138,11 @@ def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
         ("msmarco-passage", "has no queries of its own; these have them: "),
         (
             "beir/scifact",
-            "has no judgments of its own; these have them: beir/scifact/test, beir/scifact/train; or --q",
+            (
+                "has no judgments of its own; these have them: beir/scifact/test, "
+                "beir/scifact/train; "
+                "or --q"
+            ),
         ),
         ("beir/scifact/test", "1 judgment of 1 unknown document (first: 'd9'); --ignore-unknown"),
         (
@@ -145,7 +151,10 @@ def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
         ),
         (
             "nyt/wksup",
-            "cannot be read: The New York Times Annotated Corpus. It is available from the LDC via: <http",
+            (
+                "cannot be read: The New York Times Annotated Corpus. It is available from the LDC "
+                "via: <http"
+            ),
         ),
     ],
 )

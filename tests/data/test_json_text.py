@@ -80,7 +80,10 @@ CASES = [
         key="source",
         line=2,
         ending=".jsonl",
-        text='{"_id": "d1", "text": "a \\":\\" b"}\n{"_id": "d2", "text": "b", "source": "human", "source": "ai"}\n',
+        text=(
+            '{"_id": "d1", "text": "a \\":\\" b"}\n'
+            '{"_id": "d2", "text": "b", "source": "human", "source": "ai"}\n'
+        ),
     ),
     Case(
         name="labels",
@@ -103,7 +106,10 @@ CASES = [
         read=read_candidates,
         key="docid",
         line=3,
-        text='\n\n{"query": "a", "hits": [{"qid": "q", "docid": "d", "docid": "e", "content": "c"}]}\n',
+        text=(
+            '\n\n{"query": "a", "hits": [{"qid": "q", "docid": "d", "docid": "e", "content": '
+            '"c"}]}\n'
+        ),
     ),
     Case(
         name="calls",

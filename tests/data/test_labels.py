@@ -169,7 +169,11 @@ def test_what_is_written_is_read_back(
         (
             "labels.txt",
             "q1 0 d1 1\n",
-            ":1: expected labels (doc_id and source), got judgments (TREC judgments); judgments are named with",
+            (
+                ":1: expected labels (doc_id and source), got judgments (TREC judgments); "
+                "judgments "
+                "are named with"
+            ),
         ),
     ],
 )
@@ -193,9 +197,9 @@ def test_what_no_label_file_holds_is_refused_and_faults_in_parquet_have_no_line(
         read_labels(path, by="length:3")
     path = tmp_path / "l.parquet"
     pl.DataFrame({"doc_id": ["a", "b", "a"], "source": ["h", "l", "l"]}).write_parquet(path)
-    assert (
-        fault(path)
-        == "l.parquet: document 'a' has two values of 'source': 'h' and 'l'; FILE:several=first takes the first"
+    assert fault(path) == (
+        "l.parquet: document 'a' has two values of 'source': 'h' and 'l'; FILE:several=first "
+        "takes the first"
     )
     pl.DataFrame({"doc_id": ["a", None], "source": ["h", "l"]}).write_parquet(path)
     with pytest.warns(DataWarning, match=r"l\.parquet: 1 row without a doc_id left out"):
@@ -213,7 +217,10 @@ def test_json_of_labels_in_one_value_and_nested_keys_are_read(tmp_path: Path) ->
         '[{"doc_id": "a", "source": "human"}, {"doc_id": "b", "source": "llm"}]',
     ):
         assert read_labels(write(tmp_path / "l.json", content)).rows() == rows
-    nested = '{"doc": {"url": "a"}, "by": {"kind": "human"}}\n{"doc": {"url": "b"}, "by": {"kind": "llm"}}\n'
+    nested = (
+        '{"doc": {"url": "a"}, "by": {"kind": "human"}}\n'
+        '{"doc": {"url": "b"}, "by": {"kind": "llm"}}\n'
+    )
     path = write(tmp_path / "l.jsonl", nested)
     labels = read_labels(f"{path}:id=doc.url,source=by.kind")
     assert labels.select("doc_id", "source").rows() == rows
@@ -240,7 +247,10 @@ def test_several_first_and_other_names_of_ids(tmp_path: Path) -> None:
 )
 def test_no_overlap_shows_an_id_of_both(spec: dict[str, str], where: str) -> None:
     collection = replace(collection_of([{"id": "x1", "text": ""}], {}, {}), spec=spec)
-    message = f"no overlap: none of its 1,234 documents is in {where} (first: 'd1'; its ids look like 'x1')"
+    message = (
+        f"no overlap: none of its 1,234 documents is in {where} (first: 'd1'; its ids look "
+        "like 'x1')"
+    )
     assert no_overlap(["d1"] * 1234, collection).startswith(message)
 
 
@@ -369,7 +379,11 @@ def test_an_unlabelled_document_is_counted_keeps_its_rank_and_counts_in_the_row_
 ) -> None:
     mine = run(tmp_path, {"q1": {"web-7": 9.0, **SCORES["q1"]}, "q2": SCORES["q2"]})
     audited = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
-    note = f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); these keep their ranks and belong to "
+    note = (
+        f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); these keep "
+        "their "
+        "ranks and belong to "
+    )
     assert [text for text in note_sentences(audited.notes) if text.startswith(note)]
     assert audited.card[0].value == pytest.approx((0 - 1) / 2)
     mine = run(tmp_path)

@@ -159,7 +159,9 @@ def test_the_spec_says_what_was_read_and_a_missing_part_what_was_expected(tmp_pa
     assert judgments(load(tmp_path)) == {("q2", "d2-llm", 1)}
     assert load(tmp_path, split="dev") == toy()
     for gone, message in {
-        "corpus.jsonl": "expected corpus.jsonl or corpus/*.parquet (beir), corpus/<source>.jsonl (cocktail) or ",
+        "corpus.jsonl": (
+            "expected corpus.jsonl or corpus/*.parquet (beir), corpus/<source>.jsonl (cocktail) or "
+        ),
         "queries.jsonl": "expected queries.jsonl (or .gz) in this folder",
         "qrels/test.tsv": "expected judgments in qrels/<split>.tsv (or .gz)",
     }.items():
@@ -193,7 +195,10 @@ def test_the_spec_says_what_was_read_and_a_missing_part_what_was_expected(tmp_pa
         (
             "qrels/test.tsv",
             "q1\td1\t1\tx",
-            "qrels/test.tsv:1: expected judgments (query, document and grade), got text of 4 columns: ",
+            (
+                "qrels/test.tsv:1: expected judgments (query, document and grade), got text of 4 "
+                "columns: "
+            ),
         ),
         (
             "qrels/test.tsv",

@@ -130,7 +130,10 @@ def test_a_header_alone_and_a_run_are_refused(tmp_path: Path) -> None:
         assert fault(tmp_path, content) == "test.tsv: expected judgments, got a header only"
     for content in ("q a 1 12.5\nq b 2 3.5\nr a 1 9.25\n", "q\ta\t0\t12\nq\tb\t1\t3\n"):
         assert fault(tmp_path, content) == f"test.tsv:1: {RUN}"
-    line = "test.tsv:1: expected judgments (query, document and grade), got a run (TREC run); a run is named with --run"
+    line = (
+        "test.tsv:1: expected judgments (query, document and grade), got a run (TREC run); a "
+        "run is named with --run"
+    )
     assert fault(tmp_path, "q Q0 d 1 2.5 t\n") == line
 
 

@@ -46,7 +46,8 @@ CASES = [
         name="Elasticsearch _rank_eval",
         content="""{"requests": [
             {"id": "q1", "request": {"query": {"match": {"text": "one"}}},
-             "ratings": [{"_index": "i", "_id": "a", "rating": 2}, {"_index": "i", "_id": "b", "rating": 0}]},
+             "ratings": [{"_index": "i", "_id": "a", "rating": 2},
+                         {"_index": "i", "_id": "b", "rating": 0}]},
             {"id": "q2", "request": {"query": {"match": {"text": "two"}}},
              "ratings": [{"_index": "i", "_id": "c", "rating": 3}]}],
             "metric": {"precision": {"k": 20}}}""",
@@ -54,15 +55,18 @@ CASES = [
     Case(
         name="OpenSearch Search Relevance Workbench",
         content="""{"name": "Imported", "type": "IMPORT_JUDGMENT", "judgmentRatings": [
-            {"query": "q1", "ratings": [{"docId": "a", "rating": "2.000"}, {"docId": "b", "rating": "0.0"}]},
+            {"query": "q1", "ratings": [{"docId": "a", "rating": "2.000"},
+                                        {"docId": "b", "rating": "0.0"}]},
             {"query": "q2", "ratings": [{"docId": "c", "rating": "3.000"}]}]}""",
     ),
     Case(
         name="OpenSearch Search Relevance Workbench, searched",
         content="""{"took": 1, "hits": {"total": {"value": 1}, "hits": [
             {"_index": "search-relevance-judgment", "_id": "1", "_score": 1.0, "_source": {
-             "id": "1", "timestamp": "2025", "name": "Imported", "status": "COMPLETED", "judgmentRatings": [
-              {"query": "q1", "ratings": [{"rating": "2", "docId": "a"}, {"rating": "0", "docId": "b"}]},
+             "id": "1", "timestamp": "2025", "name": "Imported", "status": "COMPLETED",
+             "judgmentRatings": [
+              {"query": "q1", "ratings": [{"rating": "2", "docId": "a"},
+                                          {"rating": "0", "docId": "b"}]},
               {"query": "q2", "ratings": [{"rating": "3", "docId": "c"}]}]}}]}}""",
     ),
     Case(
@@ -74,7 +78,8 @@ CASES = [
     Case(
         name="ir_measures records",
         content='[{"query_id": "q1", "doc_id": "a", "relevance": 2, "iteration": "0"},'
-        '{"query_id": "q1", "doc_id": "b", "relevance": 0}, {"query_id": "q2", "doc_id": "c", "relevance": 3}]',
+        '{"query_id": "q1", "doc_id": "b", "relevance": 0}, {"query_id": "q2", "doc_id": "c", '
+        '"relevance": 3}]',
     ),
 ]
 
@@ -109,7 +114,8 @@ def test_columns_are_named_and_the_first_of_several_grades_is_kept(tmp_path: Pat
     path = write(tmp_path / "q.csv", "ask;page;stars\nq1;a;2\nq1;b;0\nq2;c;3\nq1;a;1\n")
     notation = f"{path}:query=ask,id=page,grade=stars"
     with refused(
-        f"{path}:5: a second grade (1) for query 'q1', document 'a'; FILE:several=first takes the first",
+        f"{path}:5: a second grade (1) for query 'q1', document 'a'; FILE:several=first takes the "
+        "first",
         DataError,
     ):
         read_qrels(notation)
@@ -146,7 +152,11 @@ def test_columns_are_named_and_the_first_of_several_grades_is_kept(tmp_path: Pat
         ),
         (
             "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 2\n",
-            ": expected judgments (query, document and grade), got a pointer of Git LFS; fetch the file: git lfs pull",
+            (
+                ": expected judgments (query, document and grade), got a pointer of Git LFS; fetch "
+                "the "
+                "file: git lfs pull"
+            ),
         ),
     ],
     ids=range(10),

@@ -36,7 +36,9 @@ CASES = [
     ),
     Case(
         name="list",
-        content='[{"query_id": "q1", "text": "cold tea"}, {"query_id": "q2", "text": "warm, milk"}]',
+        content=(
+            '[{"query_id": "q1", "text": "cold tea"}, {"query_id": "q2", "text": "warm, milk"}]'
+        ),
     ),
     Case(name="object", content='{"q1": "cold tea", "q2": "warm, milk"}'),
 ]

@@ -157,7 +157,10 @@ def test_the_first_bad_line_is_named_and_an_id_where_it_comes_again(tmp_path: Pa
     for content, line in (
         (b'{"_id": "a", "text": ""}\n\n \n{"_id": "a", "text": ""}\n', 4),
         (
-            b'\n\n{"_id": "a", "text": ""}\r\n\r\n{"_id": "b", "text": ""}\r\n\r\n{"_id": "a", "text": ""}\n',
+            (
+                b'\n\n{"_id": "a", "text": ""}\r\n\r\n{"_id": "b", "text": ""}\r\n\r\n'
+                b'{"_id": "a", "text": ""}\n'
+            ),
             7,
         ),
         (b'{"_id": "a", "text": ""}\n{"_id": "a", "text": ""}\n{"_id": "a", "text": ""}', 2),

@@ -66,7 +66,10 @@ CASES = [
     ),
     Case(
         name="excel",
-        content="sep=;\nqid;docno;score\nq1;a;2,5\nq1;b;1,25\nq1;c;0,5\nq2;c;7\nq2;d;6,5\nq2;a;0,25\n;;\n",
+        content=(
+            "sep=;\nqid;docno;score\nq1;a;2,5\nq1;b;1,25\nq1;c;0,5\nq2;c;7\nq2;d;6,5\n"
+            "q2;a;0,25\n;;\n"
+        ),
         read_as="CSV with ;: qid, docno, score",
     ),
     Case(
@@ -136,7 +139,8 @@ CASES = [
     ),
     Case(
         name="FlashRank",
-        content='{"query": "q1", "passages": [{"id": "a", "text": "A", "meta": {"x": 1}, "score": 2.5}, '
+        content='{"query": "q1", "passages": [{"id": "a", "text": "A", "meta": {"x": 1}, "score": '
+        "2.5}, "
         '{"id": "b", "text": "B", "score": 1.25}, {"id": "c", "text": "C", "score": 0.5}]}\n'
         '{"query": "q2", "passages": [{"id": "c", "text": "C", "meta": {"x": 1}, "score": 7}, '
         '{"id": "d", "text": "D", "score": 6.5}, {"id": "a", "text": "A", "score": 0.25}]}\n',
@@ -155,7 +159,8 @@ CASES = [
         name="pandas split",
         content="""\
 {"columns": ["qid", "docno", "score"], "index": [0, 1, 2, 3, 4, 5],
- "data": [["q1", "a", 2.5], ["q1", "b", 1.25], ["q1", "c", 0.5], ["q2", "c", 7.0], ["q2", "d", 6.5], ["q2", "a", 0.25]]}
+ "data": [["q1", "a", 2.5], ["q1", "b", 1.25], ["q1", "c", 0.5],
+          ["q2", "c", 7.0], ["q2", "d", 6.5], ["q2", "a", 0.25]]}
 """,
         read_as="JSON table: qid, docno, score",
     ),
@@ -167,7 +172,10 @@ CASES = [
     ),
     Case(
         name="pairs by query",
-        content='{"q1": [["a", 2.5], ["b", 1.25], ["c", 0.5]], "q2": [["c", 7], ["d", 6.5], ["a", 0.25]]}',
+        content=(
+            '{"q1": [["a", 2.5], ["b", 1.25], ["c", 0.5]], "q2": [["c", 7], ["d", 6.5], ["a", '
+            "0.25]]}"
+        ),
         read_as="JSON lists: id, score",
     ),
     Case(
@@ -209,7 +217,8 @@ RESPONSES = [
     ResponseCase(
         name="Elasticsearch or OpenSearch",
         responses=(
-            """{"took": 3, "timed_out": false, "_shards": {"total": 1, "successful": 1, "failed": 0},
+            """{"took": 3, "timed_out": false,
+ "_shards": {"total": 1, "successful": 1, "failed": 0},
  "hits": {"total": {"value": 3}, "max_score": 2.5, "hits": [{"_index": "i",
  "_id": "a", "_score": 2.5, "_source": {"id": 9}}, {"_index": "i", "_id": "b",
  "_score": 1.25}, {"_index": "i", "_id": "c", "_score": 0.5}]}}""",
@@ -311,9 +320,9 @@ RESPONSES = [
     ResponseCase(
         name="Azure AI Search",
         responses=(
-            """{"@odata.context": "x", "@odata.count": 3, "value": [{"@search.score": 2.5, "id": "a",
- "title": "A"}, {"@search.score": 1.25, "id": "b"}, {"@search.score": 0.5,
- "id": "c"}]}""",
+            """{"@odata.context": "x", "@odata.count": 3, "value": [
+ {"@search.score": 2.5, "id": "a", "title": "A"},
+ {"@search.score": 1.25, "id": "b"}, {"@search.score": 0.5, "id": "c"}]}""",
             """{"@odata.context": "x", "value": [{"@search.score": 7, "id": "c"},
  {"@search.score": 6.5, "id": "d"}, {"@search.score": 0.25, "id": "a"}]}""",
         ),
@@ -374,8 +383,8 @@ RESPONSES = [
             """{"result": {"points": [{"id": "a", "version": 3, "score": 2.5, "payload": {"id": 9}},
  {"id": "b", "score": 1.25}, {"id": "c", "score": 0.5}]}, "status": "ok",
  "time": 0.001}""",
-            """{"result": {"points": [{"id": "c", "score": 7}, {"id": "d", "score": 6.5}, {"id": "a",
- "score": 0.25}]}, "status": "ok", "time": 0.001}""",
+            """{"result": {"points": [{"id": "c", "score": 7}, {"id": "d", "score": 6.5},
+ {"id": "a", "score": 0.25}]}, "status": "ok", "time": 0.001}""",
         ),
         fields="id, score",
     ),
@@ -579,7 +588,10 @@ def test_several_lists_are_no_choice_until_one_is_named(tmp_path: Path) -> None:
     content = """[{"qid": "q1", "sparse": [{"id": "a"}, {"id": "b"}],
         "dense": [{"id": "b"}, {"id": "a"}]}]"""
     path = write(tmp_path / "run.json", content)
-    message = f"{path}: there are lists of documents under 'sparse' and 'dense'; choose one: FILE:hits=sparse"
+    message = (
+        f"{path}: there are lists of documents under 'sparse' and 'dense'; choose one: "
+        "FILE:hits=sparse"
+    )
     with refused(message, DataError):
         Run.load(path)
     assert entries(Run.load(f"{path}:hits=dense")) == [("q1", "b", -1.0), ("q1", "a", -2.0)]
@@ -655,13 +667,17 @@ class ShapeCase:
 SHAPES = [
     ShapeCase(
         name="Haystack",
-        content='{"q1": {"documents": [{"id": "a", "content": "A", "meta": {"id": 7}, "score": 0.9}]}}',
+        content=(
+            '{"q1": {"documents": [{"id": "a", "content": "A", "meta": {"id": 7}, "score": 0.9}]}}'
+        ),
         entries=[("q1", "a", 0.9)],
         read_as="JSON answers: documents: id, score",
     ),
     ShapeCase(
         name="LlamaIndex",
-        content='[{"query": "q1", "source_nodes": [{"node": {"id_": "n", "text": "A"}, "score": 0.9}]}]',
+        content=(
+            '[{"query": "q1", "source_nodes": [{"node": {"id_": "n", "text": "A"}, "score": 0.9}]}]'
+        ),
         entries=[("q1", "n", 0.9)],
         read_as="JSON answers: query, source_nodes: node.id_, score",
     ),
@@ -673,7 +689,10 @@ SHAPES = [
     ),
     ShapeCase(
         name="MongoDB",
-        content='[{"query": "q1", "results": [{"_id": {"$oid": "6f"}, "score": {"$numberDouble": "0.5"}}]}]',
+        content=(
+            '[{"query": "q1", "results": [{"_id": {"$oid": "6f"}, "score": {"$numberDouble": '
+            '"0.5"}}]}]'
+        ),
         entries=[("q1", "6f", 0.5)],
         read_as="JSON answers: query, results: _id, score",
     ),
@@ -692,7 +711,8 @@ SHAPES = [
     ShapeCase(
         name="Weaviate's Python client",
         content="""{"q1": {"objects": [
-            {"uuid": "a", "metadata": {"distance": 0.1, "score": null}, "properties": {"title": "A"}},
+            {"uuid": "a", "metadata": {"distance": 0.1, "score": null},
+             "properties": {"title": "A"}},
             {"uuid": "b", "metadata": {"distance": 0.2, "score": null}, "properties": {}}]}}""",
         entries=[("q1", "a", -0.1), ("q1", "b", -0.2)],
         read_as="JSON answers: objects: uuid, metadata.distance, smaller is better",
@@ -700,7 +720,8 @@ SHAPES = [
     ShapeCase(
         name="several searches of Typesense",
         content="""{"results": [
-            {"found": 1, "hits": [{"document": {"id": "a"}, "text_match": 3}], "request_params": {"q": "one"}},
+            {"found": 1, "hits": [{"document": {"id": "a"}, "text_match": 3}],
+             "request_params": {"q": "one"}},
             {"found": 0, "hits": [], "request_params": {"q": "two"}}]}""",
         entries=[("one", "a", -1.0)],
         read_as="responses of Typesense: request_params.q, document.id, in their order",
@@ -733,7 +754,8 @@ SHAPES = [
     ),
     ShapeCase(
         name="Databricks",
-        content="""{"q1": {"manifest": {"column_count": 2, "columns": [{"name": "id"}, {"name": "score"}]},
+        content="""{"q1": {
+            "manifest": {"column_count": 2, "columns": [{"name": "id"}, {"name": "score"}]},
             "result": {"row_count": 1, "data_array": [["a", 0.9]]}}}""",
         entries=[("q1", "a", 0.9)],
         read_as="JSON lists: id, score",
@@ -759,9 +781,15 @@ def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) 
     ("content", "words"),
     [
         (
-            '[{"query": "q", "results": [{"index": 0, "relevance_score": 0.9, "document": {"text": "A"}}]}]',
-            ": JSON answers: expected a column for the document (docno, doc_id, docid, corpus_id, …), got index, "
-            "relevance_score, document; name it: FILE:id=COLUMN; index is the place of a document in the request…",
+            (
+                '[{"query": "q", "results": [{"index": 0, "relevance_score": 0.9, "document": '
+                '{"text": '
+                '"A"}}]}]'
+            ),
+            ": JSON answers: expected a column for the document (docno, doc_id, docid, corpus_id, "
+            "…), got index, "
+            "relevance_score, document; name it: FILE:id=COLUMN; index is the place of a document "
+            "in the request…",
         ),
         ("| qid | docno | score |\n|---|---|---|\n| q | a | 2 |\n", ": …"),
         ("2 qid:1 1:0.3 2:0.5 # docid = a\n", ": …"),
@@ -771,7 +799,11 @@ def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) 
         ),
         (
             "qid,url,distance\nq,a,3\nq,b,1\nq,c,2\n",
-            ": 'distance' neither rises nor falls along the file's order; --score-order ascending …",
+            (
+                ": 'distance' neither rises nor falls along the file's order; --score-order "
+                "ascending "
+                "…"
+            ),
         ),
         (
             "<!DOCTYPE html><html></html>",
@@ -787,11 +819,17 @@ def test_json_is_read_by_its_shape_and_says_so(case: ShapeCase, tmp_path: Path) 
         ),
         (
             "docno\tqid\tsim\na\tq\t2\nb\tq\t1\n",
-            ": no column is called score or rank, but 'sim' holds numbers; FILE:score=sim or FILE:rank=sim …",
+            (
+                ": no column is called score or rank, but 'sim' holds numbers; FILE:score=sim or "
+                "FILE:rank=sim …"
+            ),
         ),
         (
             '["q", "a", 2.5]\n["q", "b", 1.0]\n',
-            ":1: expected lists of documents, or records with names, got a row without names: ['q', 'a', 2.5]",
+            (
+                ":1: expected lists of documents, or records with names, got a row without names: "
+                "['q', 'a', 2.5]"
+            ),
         ),
     ],
     ids=range(10),

@@ -22,7 +22,10 @@ pytestmark = pytest.mark.usefixtures("chunks")
 
 FIVE = "query-id, Q0, document-id, rank, score"
 SIX = "tag (6 fields, as in the first line)"
-THREE = "expected a run, got 'q a 2': three columns of whole numbers that do not count ranks are judgments"
+THREE = (
+    "expected a run, got 'q a 2': three columns of whole numbers that do not count ranks are "
+    "judgments"
+)
 WHERE = ": query 'q', document 'd': expected a finite number as score, got"
 SHAPE = "expected one JSON value"
 Row = tuple[str, str, float]
@@ -128,7 +131,13 @@ def test_ids_of_any_characters_between_any_blanks(
     size: int,
 ) -> None:
     lines = [
-        f"{blank if padded else ''}{blank.join([query, 'Q0', doc, '1', '0.5', 'tag'])}{'' if padded else blank}"
+        blank.join(
+            (
+                *([""] if padded else []),
+                *(query, "Q0", doc, "1", "0.5", "tag"),
+                *([] if padded else [""]),
+            )
+        )
         for query, doc, padded in ids
     ]
     with pytest.MonkeyPatch.context() as patch:
@@ -356,13 +365,22 @@ def test_what_engines_give_is_read_and_said(
         ),
         (
             {"responses": [response(), ERROR]},
-            ": 1 of 2 queries failed, max_failures=0.05 allows 0 of 2 (--max-failures): 'r': x: no such index",
+            (
+                ": 1 of 2 queries failed, max_failures=0.05 allows 0 of 2 (--max-failures): 'r': "
+                "x: "
+                "no "
+                "such index"
+            ),
         ),
         ({"x": ["a", "b", "a"]}, ": document 'a' occurs twice for query 'x'"),
         ([{"qid": "x", "id": "a"}, 3], ": document 2: expected a record like the first one, got 3"),
         (
             "qid,score\nx,1\n",
-            ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id, …), got qid",
+            (
+                ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id, …), "
+                "got "
+                "qid"
+            ),
         ),
         ("qid,docid,score\nx,a,2\n\nx,a,1\n", ":4: document 'a' occurs twice for query 'x'"),
         (

@@ -63,8 +63,10 @@ FILES = {
     "responses": json.dumps({query: hits(scores) for query, scores in DISTANCES.items()}),
 }
 MESSAGE = (
-    "the scores rise along the given order in 2 of 2 lists; --score-order ascending (smaller is better, as with "
-    "distances), rank (the given order counts) or score (larger is better) says what they are; score_order= in Python"
+    "the scores rise along the given order in 2 of 2 lists; --score-order ascending (smaller is "
+    "better, as with "
+    "distances), rank (the given order counts) or score (larger is better) says what they are; "
+    "score_order= in Python"
 )
 
 
@@ -180,7 +182,8 @@ def test_ranks_decide_what_the_given_order_is(tmp_path: Path) -> None:
 def test_order_that_the_file_contradicts_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "run.trec", "q Q0 a 1 3 t\nq Q0 b 2 2 t\nq Q0 c 3 1 t\n")
     message = (
-        f"{path}: the scores fall along the given order in 1 of 1 list, so that smaller is hardly better; "
+        f"{path}: the scores fall along the given order in 1 of 1 list, so that smaller is hardly "
+        "better; "
         "omit --score-order ascending (score_order)"
     )
     with refused(message, DataError):

@@ -109,7 +109,8 @@ def test_mix_keeps_ids_without_source_as_origins() -> None:
     assert rt.mix(mixed, llama).docs["id"].to_list() == ["d1", "d1-gpt", "d1-llama"]
     sourceless = collection_of([{"id": "d1", "text": "by somebody else"}], {"q": "x"}, {})
     with refused(
-        "cannot mix: document 'd1' differs between the collections; versions of one document need a source each, in "
+        "cannot mix: document 'd1' differs between the collections; versions of one document need "
+        "a source each, in "
         "the field source"
     ):
         rt.mix(plain, sourceless)
@@ -136,7 +137,8 @@ def test_one_group_is_left() -> None:
     groups = grouping(collection(["ai", None, "ai"]), "source", fewest=1)
     assert (groups.names, groups.code.tolist(), groups.unlabelled) == (("ai",), [0, -1, 0], 1)
     with refused(
-        "nothing to compare: only source 'ai'; expected two sources or more, such as human and llm; 1 document has none"
+        "nothing to compare: only source 'ai'; expected two sources or more, such as human and "
+        "llm; 1 document has none"
     ):
         grouping(collection(["ai", None, "ai"]), "source")
 
@@ -152,8 +154,10 @@ def test_columns_that_could_be_the_source() -> None:
     )
     assert columns_of_few_values(documents.docs) == ["is_ai", "model"]
     with refused(
-        "nothing to compare: the 14 documents have no source; column 'is_ai' (false, true) or 'model' (claude, gpt, "
-        "llama) could name it: ranktilt audit DIR --by is_ai or --by model; or name the source of each document (field "
+        "nothing to compare: the 14 documents have no source; column 'is_ai' (false, true) or "
+        "'model' (claude, gpt, "
+        "llama) could name it: ranktilt audit DIR --by is_ai or --by model; or name the source of "
+        "each document (field "
         "source, or --groups FILE), or measure all as one (--by none)"
     ):
         grouping(documents, "source")
@@ -203,7 +207,10 @@ def test_contents_have_a_row_without_source() -> None:
     assert note_sentences(checked.notes) == ("2 documents without source, in no group",)
     plain = rt.check(collection([None, None, None], is_ai=[True, False, True]))
     assert note_sentences(plain.notes) == (
-        "the 3 documents have no source; column 'is_ai' (false, true) could name it: ranktilt audit DIR --by is_ai",
+        (
+            "the 3 documents have no source; column 'is_ai' (false, true) could name it: ranktilt "
+            "audit DIR --by is_ai"
+        ),
         "texts are not examined: no document names its source",
     )
 

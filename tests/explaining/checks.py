@@ -1,4 +1,6 @@
-"""Checks made by hand; vectors that can be written down; a package with a probe for rewrites that exclaim."""
+"""Checks made by hand; vectors that can be written down; a package with a probe for rewrites that
+exclaim.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +17,8 @@ from ranktilt.data.contents import Contents, QueryContents, SourceContents
 from ranktilt.data.notes.base import Remark
 from ranktilt.data.run import Run
 from ranktilt.explaining.base import Cosines, Distribution
-from ranktilt.explaining.check import CheckResult, check
+from ranktilt.explaining.check import check
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.similarity import Map, Separation, Similarity
 from ranktilt.explaining.text_probes import Overlap
 from ranktilt.measures.base import measure as to_measure
@@ -38,7 +41,11 @@ def toy_overlap(source: str = "llm", seed: int = 0) -> Overlap:
     """Forty pairs; the last one has no term on its human side."""
     drawn = np.random.default_rng(seed).uniform(0.3, 0.9, PAIRS)
     drawn[-1] = np.nan
-    return Overlap(source, Distribution("Jaccard", drawn), Distribution("overlap", (1 + drawn) / 2))
+    return Overlap(
+        source=source,
+        jaccard=Distribution("Jaccard", drawn),
+        overlap=Distribution("overlap", (1 + drawn) / 2),
+    )
 
 
 def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> Similarity:
@@ -180,7 +187,9 @@ def toy_contents(names: tuple[str, ...] = ("human", "llm")) -> Contents:
 
 
 def toy_check(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) -> CheckResult:
-    """A check with every part and every outcome: the first name is the reference, the others are sources."""
+    """A check with every part and every outcome: the first name is the reference, the others are
+    sources.
+    """
     others = names[1:]
     spec = {"path": "toy", "split": "test", "seed": 0, "alpha": 0.05, "ranktilt": "0"}
     return replace(
@@ -192,7 +201,10 @@ def toy_check(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) ->
         effectiveness=tuple(row for name in others for row in toy_effectiveness(name)),
         notes=(
             Remark(
-                text="both sides are restricted to their 40 pairs: 3 documents without a twin are left out"
+                text=(
+                    "both sides are restricted to their 40 pairs: 3 documents without a twin are "
+                    "left out"
+                )
             ),
         ),
     )
@@ -208,7 +220,7 @@ class Letters:
         """A vector a distinct text, in the order of the alphabet."""
         distinct = sorted(set(texts))
         vectors = np.array(
-            [[text.count(one) for one in self.letters] for text in distinct], dtype=np.float32
+            [[text.count(letter) for letter in self.letters] for text in distinct], dtype=np.float32
         )
         rows = np.array([distinct.index(text) for text in texts], dtype=np.int64)
         return Stored(vectors, np.arange(len(distinct))), rows
@@ -260,7 +272,9 @@ POINTS = (
 
 
 def exclaiming(pairs: int = 12) -> Collection:
-    """Rewrites that exclaim: text n has n words and n % 3 marks, its rewrite two words and two marks more."""
+    """Rewrites that exclaim: text n has n words and n % 3 marks, its rewrite two words and two
+    marks more.
+    """
     docs = [
         {
             "id": f"d{n}-{name}",

@@ -1,4 +1,6 @@
-"""Check: what is measured and printed of a collection, and the paired equivalence test by hand and by scipy."""
+"""Check: what is measured and printed of a collection, and the paired equivalence test by hand and
+by scipy.
+"""
 
 import math
 from collections.abc import Mapping
@@ -15,14 +17,16 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.significance import outcome
+from ranktilt.auditing.equivalence import outcome
 from ranktilt.data.collection import Collection
 from ranktilt.data.contents import contents_of
 from ranktilt.data.faults import find_faults
 from ranktilt.data.load import load
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.explaining.check import CheckResult, _effectiveness_notes, check
+from ranktilt.explaining.check import check
+from ranktilt.explaining.check_notes import effectiveness_notes
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.equivalence import equivalences, split_by_source
 from ranktilt.explaining.text_probes import shared_terms
 from ranktilt.measures.average_precision import AP
@@ -71,24 +75,24 @@ def three() -> Collection:
 def test_each_part_is_what_its_own_function_gives_and_a_seed_makes_it_reproducible(
     letters: LetterVectors,
 ) -> None:
-    whole, rankers = three(), [ranker("bm25")]
-    found = check(whole, rankers, similarity=letters)
-    assert (found.reference, found.sources) == ("human", ("llm", "gpt"))
-    assert found.contents == contents_of(whole)
-    assert found.faults == find_faults(whole, "human", ("llm", "gpt"))
-    assert found.effectiveness == equivalences(
-        whole, rankers, [nDCG @ 10], reference="human", sources=["gpt", "llm"]
+    collection, rankers = three(), [ranker("bm25")]
+    result = check(collection, rankers, similarity=letters)
+    assert (result.reference, result.sources) == ("human", ("llm", "gpt"))
+    assert result.contents == contents_of(collection)
+    assert result.faults == find_faults(collection, "human", ("llm", "gpt"))
+    assert result.effectiveness == equivalences(
+        collection, rankers, [nDCG @ 10], reference="human", sources=["gpt", "llm"]
     )
-    for overlap, source in zip(found.terms, ("gpt", "llm"), strict=True):
+    for overlap, source in zip(result.terms, ("gpt", "llm"), strict=True):
         assert overlap.source == source
         assert (
             overlap.jaccard.values.tolist()
-            == shared_terms(whole, "human", source).jaccard.values.tolist()
+            == shared_terms(collection, "human", source).jaccard.values.tolist()
         )
-    assert [near.source for near in found.similarity] == ["gpt", "llm"]
-    assert all(near.map is not None and near.map.pairs == 12 for near in found.similarity)
-    first, again, other = (check(three(), similarity=letters, seed=s) for s in (1, 1, 2))
-    assert first.to_json() == again.to_json() != other.to_json()
+    assert [near.source for near in result.similarity] == ["gpt", "llm"]
+    assert all(near.map is not None and near.map.pairs == 12 for near in result.similarity)
+    first, again, reseeded = (check(three(), similarity=letters, seed=s) for s in (1, 1, 2))
+    assert first.to_json() == again.to_json() != reseeded.to_json()
     plain = check(three(), similarity=letters, seed=1, map_pairs=0).similarity[0]
     assert plain.map is None
     assert plain.separation == first.similarity[0].separation
@@ -99,25 +103,27 @@ def test_identical_sides_are_equivalent_and_the_human_one_is_the_reference(
 ) -> None:
     human = three().docs.filter(source="human")
     llm = three().docs.filter(source="llm").with_columns(text=human["text"])
-    found = check(
+    result = check(
         replace(three(), docs=pl.concat([human, llm])), [ranker("bm25")], similarity=letters
     )
-    (row,) = found.effectiveness
+    (row,) = result.effectiveness
     assert (row.value, row.outcome, row.p) == (0.0, "equivalent", 1.0)
-    assert found.terms[0].jaccard.mean == found.terms[0].overlap.mean == 1.0
-    near = found.similarity[0]
+    assert result.terms[0].jaccard.mean == result.terms[0].overlap.mean == 1.0
+    near = result.similarity[0]
     assert near.twins.values == pytest.approx(1.0)
     assert near.separation.auc == 0.5
-    whole = three()
-    named = check(whole, reference="gpt")
-    assert (named.reference, named.sources) == ("gpt", ("human", "llm"))
-    assert named.faults == find_faults(whole, "gpt", ("human", "llm"))
-    assert (named.similarity, named.effectiveness) == ((), ())
-    assert (named.spec["similarity"], named.spec["rankers"]) == (None, [])
-    turned = replace(whole, docs=whole.docs.reverse())
+    collection = three()
+    against_gpt = check(collection, reference="gpt")
+    assert (against_gpt.reference, against_gpt.sources) == ("gpt", ("human", "llm"))
+    assert against_gpt.faults == find_faults(collection, "gpt", ("human", "llm"))
+    assert (against_gpt.similarity, against_gpt.effectiveness) == ((), ())
+    assert (against_gpt.spec["similarity"], against_gpt.spec["rankers"]) == (None, [])
+    turned = replace(collection, docs=collection.docs.reverse())
     assert (turned.sources[0], check(turned).reference) == ("gpt", "human")
     llm = replace(
-        whole, docs=whole.docs.filter(pl.col("source") != "human"), qrels=whole.qrels.clear()
+        collection,
+        docs=collection.docs.filter(pl.col("source") != "human"),
+        qrels=collection.qrels.clear(),
     )
     assert check(llm).reference == "llm"
 
@@ -126,46 +132,52 @@ def test_one_source_has_contents_and_without_judgments_effectiveness_is_left_out
     letters: LetterVectors,
 ) -> None:
     alone = replace(toy(), docs=toy().docs.filter(source="human"))
-    found = check(alone, [ranker("bm25")], similarity=letters)
-    assert (found.sources, found.terms, found.similarity, found.effectiveness) == (
+    result = check(alone, [ranker("bm25")], similarity=letters)
+    assert (result.sources, result.terms, result.similarity, result.effectiveness) == (
         ("human",),
         (),
         (),
         (),
     )
-    assert (found.is_compared, found.fair, found.contents.sources[0].documents) == (False, False, 3)
-    assert note_sentences(found.notes) == (
+    assert (result.is_compared, result.fair, result.contents.sources[0].documents) == (
+        False,
+        False,
+        3,
+    )
+    assert note_sentences(result.notes) == (
         "effectiveness is left out: there are no two sides to compare",
         "similarity is left out: there are no two sides to compare",
     )
     for qrels in (toy().qrels.clear(), toy().qrels.with_columns(grade=pl.lit(0))):
-        found = check(replace(toy(), qrels=qrels), [ranker("bm25")])
-        assert (found.effectiveness, found.terms[0].jaccard.count) == ((), 3)
-        assert note_sentences(found.notes) == (
+        result = check(replace(toy(), qrels=qrels), [ranker("bm25")])
+        assert (result.effectiveness, result.terms[0].jaccard.count) == ((), 3)
+        assert note_sentences(result.notes) == (
             "effectiveness is left out: no document is judged relevant",
         )
 
 
 def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
-    whole = three()
+    collection = three()
     origin = pl.when(pl.col("source") == "gpt").then("id").otherwise("origin")
-    found = check(replace(whole, docs=whole.docs.with_columns(origin=origin)), [ranker("bm25")])
+    result = check(
+        replace(collection, docs=collection.docs.with_columns(origin=origin)), [ranker("bm25")]
+    )
     assert (
-        [row.source for row in found.terms]
-        == [row.source for row in found.effectiveness]
+        [row.source for row in result.terms]
+        == [row.source for row in result.effectiveness]
         == ["llm"]
     )
-    assert (found.sources, found.fair) == (("llm", "gpt"), False)
-    assert note_sentences(found.notes)[0].startswith("gpt has no document of the same origin")
-    part = replace(whole, docs=whole.docs.filter(~pl.col("id").is_in(["3-llm", "4-gpt"])))
-    found = check(part, [ranker("bm25")])
+    assert (result.sources, result.fair) == (("llm", "gpt"), False)
+    assert note_sentences(result.notes)[0].startswith("gpt has no document of the same origin")
+    part = replace(collection, docs=collection.docs.filter(~pl.col("id").is_in(["3-llm", "4-gpt"])))
+    result = check(part, [ranker("bm25")])
     assert [
-        (row.pairs, row.left_out, row.queries, row.excluded) for row in found.effectiveness
+        (row.pairs, row.left_out, row.queries, row.excluded) for row in result.effectiveness
     ] == [(11, 1, 11, 1)] * 2
     assert any(
         "effectiveness of human and llm is that of a search among 11 pairs alone: 1 document"
         in note
-        for note in note_sentences(found.notes)
+        for note in note_sentences(result.notes)
     )
 
 
@@ -198,7 +210,7 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
 
 def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "toy")
-    found = check(load(folder), [ranker("bm25")], ["nDCG@3"], equivalence=0.1, alpha=0.1, seed=5)
+    result = check(load(folder), [ranker("bm25")], ["nDCG@3"], equivalence=0.1, alpha=0.1, seed=5)
     expected = {
         "path": str(folder),
         "split": "test",
@@ -210,40 +222,40 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
         "alpha": 0.1,
         "seed": 5,
     }
-    assert {name: found.spec[name] for name in expected} == expected
-    hashes = {Path(file["path"]).name: file["sha256"] for file in found.spec["inputs"]}
+    assert {name: result.spec[name] for name in expected} == expected
+    hashes = {Path(file["path"]).name: file["sha256"] for file in result.spec["inputs"]}
     assert len(hashes["queries.jsonl"]) == len(hashes["test.tsv"]) == 64
-    assert "numpy" in found.spec["packages"]
-    assert CheckResult.load(found.save(tmp_path / "check.json")) == found
+    assert "numpy" in result.spec["packages"]
+    assert CheckResult.load(result.save(tmp_path / "check.json")) == result
 
 
 def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path: Path) -> None:
     few = replace(toy_effectiveness()[0], left_out=0, excluded=5, queries=12)
-    assert list(note_sentences(_effectiveness_notes((few,), "human"))) == [
+    assert list(note_sentences(effectiveness_notes((few,), "human"))) == [
         "5 of 17 queries excluded: no relevant document on both sides",
         "warning: only 12 queries are compared; t tests of fewer than 30 are not to rely on",
     ]
     assert not list(
-        _effectiveness_notes(
+        effectiveness_notes(
             [replace(row, left_out=0, excluded=0) for row in toy_effectiveness()[:4]], "human"
         )
     )
     for names in (("human", "llm"), ("human", "llm", "gpt"), ("human",)):
-        found = toy_check(names, map=len(names) == 2)
-        back = CheckResult.load(found.save(tmp_path / "check.json"))
-        assert (back, hash(back), back.to_json()) == (found, hash(found), found.to_json())
+        result = toy_check(names, map=len(names) == 2)
+        back = CheckResult.load(result.save(tmp_path / "check.json"))
+        assert (back, hash(back), back.to_json()) == (result, hash(result), result.to_json())
 
 
 @pytest.mark.data
 def test_nfcorpus_is_as_easy_to_search_on_either_side(shared_data: Path) -> None:
-    whole = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
+    collection = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
     rankers = [ranker("bm25(k1=0.9,b=0.4)"), ranker("tfidf")]
-    found = check(whole, rankers, ["nDCG@1", "nDCG@10"])
-    assert found.fair
+    result = check(collection, rankers, ["nDCG@1", "nDCG@10"])
+    assert result.fair
     # At rank 10 323 queries show that the sides are alike; at rank 1 they cannot.
-    assert [row.outcome for row in found.effectiveness] == ["inconclusive", "equivalent"] * 2
-    assert not any(math.isnan(row.smallest) for row in found.effectiveness)
-    bm25 = found.effectiveness[1]
+    assert [row.outcome for row in result.effectiveness] == ["inconclusive", "equivalent"] * 2
+    assert not any(math.isnan(row.smallest) for row in result.effectiveness)
+    bm25 = result.effectiveness[1]
     assert bm25.mean_a == pytest.approx(0.3218, abs=0.003)  # published for human text alone
     assert (bm25.queries, bm25.pairs) == (323, 3633)
 
@@ -277,8 +289,8 @@ def test_documents_without_a_twin_are_on_neither_side_and_judgments_and_columns_
     human, llm = split_by_source(collection_of(DOCS, QUERIES, qrels), "human", "llm")
     assert human.qrels.rows() == [("q1", "a-h", 2), ("q9", "a-h", 1)]
     assert llm.qrels.rows() == [("q1", "b-l", 1), ("q2", "a-l", 0)]
-    whole = collection_of([{**row, "year": n} for n, row in enumerate(DOCS)], QUERIES, {})
-    human, llm = split_by_source(replace(whole, spec={"path": "x"}), "human", "llm")
+    collection = collection_of([{**row, "year": n} for n, row in enumerate(DOCS)], QUERIES, {})
+    human, llm = split_by_source(replace(collection, spec={"path": "x"}), "human", "llm")
     assert llm.docs["year"].to_list() == [3, 4]
     assert human.spec == {"path": "x", "only": "human"}
     assert human.queries.equals(llm.queries)
@@ -296,20 +308,22 @@ VECTORS = arrays(
 def test_by_hand_by_scipy_and_without_spread_or_queries() -> None:
     assert tost_p(FIVE, 0.05) == pytest.approx(0.5 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
     for margin in (0.001, 0.02, 0.1):
-        found = np.random.default_rng(1).normal(0.01, 0.1, 50)
-        above = stats.ttest_1samp(found, -margin, alternative="greater").pvalue
-        below = stats.ttest_1samp(found, margin, alternative="less").pvalue
-        assert tost_p(found, margin) == pytest.approx(max(above, below), rel=1e-9)
+        differences = np.random.default_rng(1).normal(0.01, 0.1, 50)
+        above = stats.ttest_1samp(differences, -margin, alternative="greater").pvalue
+        below = stats.ttest_1samp(differences, margin, alternative="less").pvalue
+        assert tost_p(differences, margin) == pytest.approx(max(above, below), rel=1e-9)
     for value, p in ((0.0, 0.0), (0.01, 0.0), (-0.01, 0.0), (0.02, 1.0), (-0.5, 1.0)):
         assert tost_p(np.full(7, value), 0.02) == p
     for count in (0, 1):
         assert math.isnan(tost_p(np.zeros(count), 0.02))
         assert math.isnan(smallest_margin(np.zeros(count)))
         assert all(map(math.isnan, t_interval(np.zeros(count))))
-    found = np.random.default_rng(1).normal(-0.2, 1, 30)
-    wide, narrow = (stats.ttest_1samp(found, 0).confidence_interval(level) for level in (0.95, 0.9))
-    assert t_interval(found) == (pytest.approx(wide.low), pytest.approx(wide.high))
-    assert smallest_margin(found) == pytest.approx(max(abs(narrow.low), abs(narrow.high)))
+    differences = np.random.default_rng(1).normal(-0.2, 1, 30)
+    wide, narrow = (
+        stats.ttest_1samp(differences, 0).confidence_interval(level) for level in (0.95, 0.9)
+    )
+    assert t_interval(differences) == (pytest.approx(wide.low), pytest.approx(wide.high))
+    assert smallest_margin(differences) == pytest.approx(max(abs(narrow.low), abs(narrow.high)))
     assert t_interval(np.full(3, 0.1)) == (0.1, 0.1)
     assert smallest_margin(np.full(3, -0.1)) == 0.1
 
@@ -337,9 +351,9 @@ def test_what_two_p_values_show_together_and_what_swapped_sides_do() -> None:
         (0.01, math.nan, "not tested"),
     ):
         assert outcome(equivalent, different, 0.05) == expected
-    given = ranks({"human": [1, 1, 2, 1], "llm": [1, 2, 2, 1]})
-    (there,) = rows(bed(), given)
-    (back,) = rows(bed(), given, reference="llm", sources=["human"])
+    ranker = ranks({"human": [1, 1, 2, 1], "llm": [1, 2, 2, 1]})
+    (there,) = rows(bed(), ranker)
+    (back,) = rows(bed(), ranker, reference="llm", sources=["human"])
     assert (back.value, back.outcome) == (-there.value, there.outcome)
     assert (back.low, back.high) == (pytest.approx(-there.high), pytest.approx(-there.low))
     assert back.p_equivalent == pytest.approx(there.p_equivalent)
@@ -353,12 +367,12 @@ class Given(Ranker):
     scores: Mapping[str, Mapping[str, float]]
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        held = set(collection.ids)
-        found = {
-            q: {d: s for d, s in self.scores[q].items() if d in held}
+        documents = set(collection.ids)
+        scores = {
+            q: {d: s for d, s in self.scores[q].items() if d in documents}
             for q in collection.queries_with_judgments["id"]
         }
-        return run_of(collection, found, ranker="given")
+        return run_of(collection, scores, ranker="given")
 
     def __repr__(self) -> str:
         return "given"
@@ -371,21 +385,24 @@ def bed(count: int = 4, sources: tuple[str, ...] = ("human", "llm")) -> Collecti
     return collection_of(docs, dict.fromkeys(qrels, "text"), qrels)
 
 
-def ranks(places: Mapping[str, list[int]]) -> Given:
-    """Put query n's relevant document of a source on the given rank, 1 or 2, among those of its source."""
+def ranks(ranks_by_source: Mapping[str, list[int]]) -> Given:
+    """Put query n's relevant document of a source on the given rank, 1 or 2, among those of its
+    source.
+    """
     scores: dict[str, dict[str, float]] = {}
-    for source, found in places.items():
-        for n, place in enumerate(found):
-            other = (n + 1) % len(found)
+    for source, ranks_of_source in ranks_by_source.items():
+        for n, rank in enumerate(ranks_of_source):
+            next_document = (n + 1) % len(ranks_of_source)
             scores.setdefault(f"q{n}", {}).update(
-                {f"d{n}-{source}": 2.0 - place, f"d{other}-{source}": 0.5}
+                {f"d{n}-{source}": 2.0 - rank, f"d{next_document}-{source}": 0.5}
             )
     return Given(scores)
 
 
-def rows(collection: Collection, given: Ranker, **options: object) -> tuple[Equivalence, ...]:
-    how: dict[str, object] = {"reference": "human", "sources": ["llm"], **options}
-    return equivalences(collection, [given], [nDCG @ 10], **how)  # type: ignore[arg-type]
+def rows(collection: Collection, ranker: Ranker, **options: object) -> tuple[Equivalence, ...]:
+    check_options: dict[str, object] = {"reference": "human", "sources": ["llm"], **options}
+    measures = [nDCG @ 10]
+    return equivalences(collection, [ranker], measures, **check_options)  # type: ignore[arg-type]
 
 
 def test_each_side_is_ranked_among_its_own_documents_and_a_difference_is_called_one() -> None:
@@ -439,30 +456,32 @@ def test_both_sides_are_restricted_to_pairs_and_queries_that_both_answer() -> No
     more = pl.concat(
         [bed().qrels, bed().qrels.with_columns(query_id=pl.lit("q99") + pl.col("query_id"))]
     )
-    given = ranks({"human": [1, 1, 1, 2], "llm": [1, 2, 2, 2]})
-    assert rows(replace(bed(), qrels=more), given) == rows(bed(), given)
+    ranker = ranks({"human": [1, 1, 1, 2], "llm": [1, 2, 2, 2]})
+    assert rows(replace(bed(), qrels=more), ranker) == rows(bed(), ranker)
 
 
 def test_holm_counts_every_row_and_each_comparison_has_its_own_reference_side() -> None:
-    whole = bed(6, ("human", "llm", "other"))
-    one = ranks({"human": [1] * 6, "llm": [1, 1, 2, 2, 2, 1], "other": [1, 1, 1, 1, 1, 2]})
-    found = equivalences(
-        whole, [one], [nDCG @ 10, AP @ 5], reference="human", sources=["llm", "other"]
+    three_sources = bed(6, ("human", "llm", "other"))
+    ranker = ranks({"human": [1] * 6, "llm": [1, 1, 2, 2, 2, 1], "other": [1, 1, 1, 1, 1, 2]})
+    rows_of_measures = equivalences(
+        three_sources, [ranker], [nDCG @ 10, AP @ 5], reference="human", sources=["llm", "other"]
     )
-    assert [(row.source, row.measure) for row in found] == [
+    assert [(row.source, row.measure) for row in rows_of_measures] == [
         ("llm", "nDCG@10"),
         ("llm", "AP@5"),
         ("other", "nDCG@10"),
         ("other", "AP@5"),
     ]
-    ps = [row.p for row in found]
+    ps = [row.p for row in rows_of_measures]
     assert ps[0] == pytest.approx(ps[1])  # the same three queries, and one value where they differ
     smaller, larger = 4 * min(ps), min(1, max(4 * min(ps), 2 * max(ps)))
-    assert sorted(row.p_corrected for row in found) == pytest.approx(
+    assert sorted(row.p_corrected for row in rows_of_measures) == pytest.approx(
         [smaller, smaller, larger, larger]
     )
-    for row, measure in zip(found, [nDCG @ 10, AP @ 5] * 2, strict=True):
-        (alone,) = equivalences(whole, [one], [measure], reference="human", sources=[row.source])
+    for row, measure in zip(rows_of_measures, [nDCG @ 10, AP @ 5] * 2, strict=True):
+        (alone,) = equivalences(
+            three_sources, [ranker], [measure], reference="human", sources=[row.source]
+        )
         assert alone.p_equivalent == row.p_equivalent
     ranked: list[tuple[str, ...]] = []
 
@@ -472,16 +491,18 @@ def test_holm_counts_every_row_and_each_comparison_has_its_own_reference_side() 
             ranked.append(collection.sources)
             return super().rank(collection, run)
 
-    whole = bed(4, ("human", "llm", "other"))
-    one = Counting(
+    three_sources = bed(4, ("human", "llm", "other"))
+    ranker = Counting(
         ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 1], "other": [1, 1, 1, 1]}).scores
     )
-    equivalences(whole, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
+    equivalences(three_sources, [ranker], [nDCG @ 10], reference="human", sources=["llm", "other"])
     assert ranked == [("human",), ("llm",), ("other",)]
-    part = replace(whole, docs=whole.docs.filter(pl.col("id") != "d3-llm"))
-    found = equivalences(part, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
-    assert [(row.pairs, row.queries) for row in found] == [(3, 3), (4, 4)]
-    assert [row.mean_a for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]
+    part = replace(three_sources, docs=three_sources.docs.filter(pl.col("id") != "d3-llm"))
+    rows_of_measures = equivalences(
+        part, [ranker], [nDCG @ 10], reference="human", sources=["llm", "other"]
+    )
+    assert [(row.pairs, row.queries) for row in rows_of_measures] == [(3, 3), (4, 4)]
+    assert [row.mean_a for row in rows_of_measures] == [1.0, pytest.approx((3 + SECOND) / 4)]
 
 
 @pytest.mark.parametrize(
@@ -505,21 +526,25 @@ def test_a_margin_or_alpha_out_of_range_is_refused(option: str, value: float) ->
 def test_a_stricter_level_shows_less_and_a_difference_that_the_correction_takes_away_is_none() -> (
     None
 ):
-    places = {"human": [1] * 40, "llm": [2] + [1] * 39}
-    (usual,) = rows(bed(40), ranks(places))
-    (strict,) = rows(bed(40), ranks(places), alpha=0.001)
+    source_ranks = {"human": [1] * 40, "llm": [2] + [1] * 39}
+    (usual,) = rows(bed(40), ranks(source_ranks))
+    (strict,) = rows(bed(40), ranks(source_ranks), alpha=0.001)
     assert usual.value == pytest.approx((1 - SECOND) / 40)
     # Mean and standard error are both (1 − SECOND)/40.
     expected = stats.t.cdf(1 - 40 * 0.02 / (1 - SECOND), 39)
     assert usual.p_equivalent == strict.p_equivalent == pytest.approx(expected)
     assert (usual.outcome, strict.outcome) == ("inconclusive", "inconclusive")
     assert strict.smallest > usual.smallest
-    (loose,) = rows(bed(40), ranks(places), alpha=0.2)
+    (loose,) = rows(bed(40), ranks(source_ranks), alpha=0.2)
     assert loose.outcome == "equivalent"
-    one = ranks({"human": [1] * 10, "llm": [1, 2] * 5})
-    (alone,) = rows(bed(10), one)
+    ranker = ranks({"human": [1] * 10, "llm": [1, 2] * 5})
+    (alone,) = rows(bed(10), ranker)
     four = equivalences(
-        bed(10), [one], [nDCG @ 10, nDCG @ 5, AP @ 10, AP @ 5], reference="human", sources=["llm"]
+        bed(10),
+        [ranker],
+        [nDCG @ 10, nDCG @ 5, AP @ 10, AP @ 5],
+        reference="human",
+        sources=["llm"],
     )
     assert (alone.outcome, alone.p) == ("different", pytest.approx(0.01496, abs=1e-5))
     assert [row.outcome for row in four] == ["inconclusive"] * 4

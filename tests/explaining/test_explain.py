@@ -1,4 +1,6 @@
-"""Probes: properties of texts by hand, Hedges' g, and what is said of a collection, as a result and as a file."""
+"""Probes: properties of texts by hand, Hedges' g, and what is said of a collection, as a result and
+as a file.
+"""
 
 import csv
 import math
@@ -18,7 +20,9 @@ from ranktilt.data.contents import QueryContents, contents_of
 from ranktilt.data.load import load
 from ranktilt.errors import UserError
 from ranktilt.explaining.base import Distribution, effect_size
-from ranktilt.explaining.explain import Explanation, explain, probe
+from ranktilt.explaining.explain import explain
+from ranktilt.explaining.explanation import Explanation
+from ranktilt.explaining.probe_table import probe
 from ranktilt.explaining.similarity import SimilarityProbe
 from ranktilt.explaining.text_probes import (
     OverlapProbe,
@@ -38,24 +42,24 @@ LETTERS = LetterVectors("abcdefghijklmnopqrstuvwxyz")
 
 def test_each_probe_says_what_its_function_finds() -> None:
     pytest.importorskip("sklearn")
-    whole = exclaiming()
-    found = rt.explain(whole, ["words", "overlap", "similarity"], LETTERS)
-    counted, terms, near = found.results
+    collection = exclaiming()
+    explanation = rt.explain(collection, ["words", "overlap", "similarity"], LETTERS)
+    counted, terms, near = explanation.results
     assert [row["source"] for row in counted.rows] == ["human", "llm"]
     assert [row["mean"] for row in counted.rows] == [
-        row.words for row in contents_of(whole).sources
+        row.words for row in contents_of(collection).sources
     ]
-    shared = shared_terms(whole, "human", "llm")
+    shared = shared_terms(collection, "human", "llm")
     means = [("Jaccard", shared.jaccard.mean), ("overlap", shared.overlap.mean)]
     assert [(row["of"], row["mean"]) for row in terms.rows] == means
-    (vectors,) = SimilarityProbe().measure(whole, "human", LETTERS)
+    (vectors,) = SimilarityProbe().measure(collection, "human", LETTERS)
     means = [("twins", vectors.twins.mean), ("other pairs", vectors.other_pairs.mean)]
     assert [(row["of"], row["mean"]) for row in near.rows] == means
     assert not near.effects, "a cosine belongs to both twins"
     assert [(e.source, e.pairs) for result in (counted, terms) for e in result.effects] == [
         ("llm", 12)
     ] * 2
-    for result in found.results:
+    for result in explanation.results:
         assert (result.summary[-1], result.question[-1]) == (".", "?")
         for figure in result.figures:
             assert all(sum(shares) == pytest.approx(100) for shares in figure.series.values())
@@ -72,15 +76,15 @@ def test_the_effect_of_a_property_of_texts_by_hand_and_by_default_all_that_can_r
     assert words.summary == (
         "llm: 17.00 words against 13.00 of human, g = +0.52 [+0.30, +0.73] over 12 pairs."
     )
-    found = rt.explain(exclaiming())
+    explanation = rt.explain(exclaiming())
     names = "words overlap type-token specificity query-words sentences readability perplexity"
-    assert [result.probe for result in found.results] == names.split()
+    assert [result.probe for result in explanation.results] == names.split()
     left_out = [
         note.partition(" is left out: it needs an encoder, such as ")[0]
-        for note in note_sentences(found.notes)
+        for note in note_sentences(explanation.notes)
     ]
     assert left_out == ["similarity", "spectrum", "truncation"]
-    assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
+    assert Explanation.load(explanation.save(tmp_path / "explanation.json")) == explanation
 
 
 def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
@@ -91,12 +95,12 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
     third = llm.with_columns(
         id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt"
     )
-    found = rt.explain(
+    explanation = rt.explain(
         Collection(pl.concat([docs, third]), exclaiming().queries, exclaiming().qrels),
         ["words"],
     )
-    assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
-    assert note_sentences(found.notes) == (
+    assert [effect.pairs for effect in explanation.results[0].effects] == [0, 12]
+    assert note_sentences(explanation.notes) == (
         "gpt has no twins of human: nothing of it can be compared",
     )
     alone = Collection(llm, exclaiming().queries, exclaiming().qrels.clear())
@@ -163,22 +167,24 @@ def test_what_cannot_be_explained_is_said(call: Callable[[Collection], Any], mes
 
 @pytest.mark.data
 def test_twins_by_gender(shared_data: Path) -> None:
-    """Grep-BiasIR: each text for women, for men and for both; probes and attribution take the column for the source."""
-    whole = gendered(shared_data / "grep-bias-ir")
-    found = rt.explain(
-        whole,
+    """Grep-BiasIR: each text for women, for men and for both; probes and attribution take the
+    column for the source.
+    """
+    collection = gendered(shared_data / "grep-bias-ir")
+    explanation = rt.explain(
+        collection,
         ["specificity", "perplexity"],
         by="gender",
         reference="N",
         attribute=[rt.ranker("bm25")],
     )
-    assert found.sources == ("F", "M")
-    assert [effect.pairs for effect in found.results[0].effects] == [232, 232]
-    assert [note.partition(":")[2].split()[0] for note in note_sentences(found.notes)] == [
+    assert explanation.sources == ("F", "M")
+    assert [effect.pairs for effect in explanation.results[0].effects] == [232, 232]
+    assert [note.partition(":")[2].split()[0] for note in note_sentences(explanation.notes)] == [
         "67",
         "67",
     ]
-    assert {row["property"] for row in found.results[-1].rows} == {
+    assert {row["property"] for row in explanation.results[-1].rows} == {
         "what remains",
         "specificity",
         "perplexity",
@@ -186,7 +192,7 @@ def test_twins_by_gender(shared_data: Path) -> None:
     with pytest.raises(
         rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"
     ):
-        rt.explain(whole, by="gendr")
+        rt.explain(collection, by="gendr")
 
 
 def gendered(folder: Path) -> Collection:
@@ -207,7 +213,9 @@ def gendered(folder: Path) -> Collection:
     ]
     qrels = {
         row["q_id"]: {
-            f"d{one['d_id']}": int(one["relevant"]) for one in rows if one["q_id"] == row["q_id"]
+            f"d{judgment['d_id']}": int(judgment["relevant"])
+            for judgment in rows
+            if judgment["q_id"] == row["q_id"]
         }
         for row in rows
     }
@@ -227,18 +235,19 @@ CHEAP = [
 
 def measured(name: str, human: Sequence[str], llm: Sequence[str] = ()) -> list[float]:
     texts = collection_of(versions({"human": human, "llm": llm}), {}, {})
-    return probe(name).measure(texts, "human", None).tolist()  # type: ignore[attr-defined, no-any-return]
+    values = probe(name).measure(texts, "human", None)  # type: ignore[attr-defined]
+    return values.tolist()  # type: ignore[no-any-return]
 
 
 def test_specificity_sentences_readability_repeated_terms_and_query_words_by_hand() -> None:
-    found = measured("specificity", ["a b", "a c", "a d d", ""], ["a", "x a b B", "x"])
+    values = measured("specificity", ["a b", "a c", "a d d", ""], ["a", "x a b B", "x"])
     idf = {
         term: math.log(4 / (1 + df))
         for term, df in {"a": 3, "b": 1, "c": 1, "d": 1, "x": 0}.items()
     }
-    assert found[0] == pytest.approx((idf["a"] + idf["b"]) / 2)
-    assert math.isnan(found[3])
-    assert found[4:] == pytest.approx([idf["a"], idf["b"], idf["x"]])
+    assert values[0] == pytest.approx((idf["a"] + idf["b"]) / 2)
+    assert math.isnan(values[3])
+    assert values[4:] == pytest.approx([idf["a"], idf["b"], idf["x"]])
     texts = [
         "One two. Three four five!",
         "no stop at all",
@@ -249,13 +258,13 @@ def test_specificity_sentences_readability_repeated_terms_and_query_words_by_han
     assert measured("sentences", texts) == pytest.approx([2.5, 4, 4, math.nan, 3], nan_ok=True)
     grade = 5.88 * 19 / 5 - 29.6 * 2 / 5 - 15.8
     assert measured("readability", texts)[0] == pytest.approx(grade)
-    found = measured("type-token", ["a A b", "x y z", "—"])
-    assert found == pytest.approx([2 / 3, 1, math.nan], nan_ok=True)
+    values = measured("type-token", ["a A b", "x y z", "—"])
+    assert values == pytest.approx([2 / 3, 1, math.nan], nan_ok=True)
     # Only in q1 is more than one document relevant: "red apples" in d1, and neither word in d3.
-    found = QueryWordsProbe().measure(toy(), "human", None)
+    values = QueryWordsProbe().measure(toy(), "human", None)
     # d1: q1 (both words); d2: q2 "river water" (both); d3: q1 (none), q3 "old clock bell" (3 of 3;
     # the LLM's: 2 of 3)
-    assert found == pytest.approx([1, 1, 0.5, 1, 1, 1 / 3])
+    assert values == pytest.approx([1, 1, 0.5, 1, 1, 1 / 3])
 
 
 @pytest.mark.parametrize("name", [*CHEAP[2:], "perplexity"])
@@ -280,19 +289,19 @@ def twin_texts(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 
 
 def test_shared_terms_of_the_toy_by_hand_of_the_reference_in_the_order_of_the_pairs() -> None:
-    found = shared_terms(toy(), "human", "llm")
+    terms = shared_terms(toy(), "human", "llm")
     # d1: red apples grow on old trees in autumn (8) | apples are red fruits that grow on trees (8):
     # 5 in common d2: the river carries cold water to sea (7) | a river transports water toward the
     # sea (7): 4 d3: an old clock shows the hour by its bell (9) | a clock indicates the hour with
     # bell (7, "a" once): 4
-    assert found.source == "llm"
-    assert found.jaccard.values.tolist() == [pytest.approx(v) for v in (5 / 11, 4 / 10, 4 / 12)]
-    assert found.overlap.values.tolist() == [pytest.approx(v) for v in (5 / 8, 4 / 7, 4 / 9)]
-    whole = collection_of(
+    assert terms.source == "llm"
+    assert terms.jaccard.values.tolist() == [pytest.approx(v) for v in (5 / 11, 4 / 10, 4 / 12)]
+    assert terms.overlap.values.tolist() == [pytest.approx(v) for v in (5 / 8, 4 / 7, 4 / 9)]
+    collection = collection_of(
         list(reversed(twin_texts(("a b c d", "a b"), ("x", "y"), ("e", "e")))), {}, {}
     )
-    order = whole.pairs("human", "llm")["a"].to_list()
-    there, back = shared_terms(whole, "human", "llm"), shared_terms(whole, "llm", "human")
+    order = collection.pairs("human", "llm")["a"].to_list()
+    there, back = shared_terms(collection, "human", "llm"), shared_terms(collection, "llm", "human")
     assert dict(zip(order, there.overlap.values, strict=True)) == {
         "0-human": 0.5,
         "1-human": 0.0,
@@ -302,13 +311,13 @@ def test_shared_terms_of_the_toy_by_hand_of_the_reference_in_the_order_of_the_pa
     assert (
         there.jaccard.values.tolist() == back.jaccard.values.tolist()
     )  # titles are the same, and not compared
-    found = shared_terms(
+    terms = shared_terms(
         collection_of(twin_texts(("a", "a"), ("—", "b"), ("", "")), {}, {}), "human", "llm"
     )
-    assert found.overlap.values[0] == 1.0
-    assert [math.isnan(v) for v in found.overlap.values] == [False, True, True]
-    assert [math.isnan(v) for v in found.jaccard.values] == [False, False, True]
-    assert found.overlap.undefined == 2
+    assert terms.overlap.values[0] == 1.0
+    assert [math.isnan(v) for v in terms.overlap.values] == [False, True, True]
+    assert [math.isnan(v) for v in terms.jaccard.values] == [False, False, True]
+    assert terms.overlap.undefined == 2
     assert OverlapProbe()(collection_of(twin_texts(("—", "—")), {}, {})).summary == (
         "llm: terms cannot be compared: no text of human with a twin has a term."
     )
@@ -357,13 +366,16 @@ def test_documents_words_twins_duplicates_relevant_documents_and_queries_are_cou
     _, nothing = contents_of(collection_of(DOCS, QUERIES, {"q1": {"a-h": 1}})).sources
     assert nothing.queries == 0
     assert math.isnan(nothing.relevant)
-    whole = collection_of(DOCS, QUERIES, {"q3": {"a-h": 1}, "q1": {"b-h": 0}})
-    found = contents_of(whole)
-    assert found.queries == (
+    collection = collection_of(DOCS, QUERIES, {"q3": {"a-h": 1}, "q1": {"b-h": 0}})
+    contents = contents_of(collection)
+    assert contents.queries == (
         QueryContents(which="all", queries=3, words=pytest.approx(3.0)),
         QueryContents(which="judged", queries=2, words=4.0),
     )
-    assert (found.split, contents_of(replace(whole, spec={"split": "dev"})).split) == (None, "dev")
+    assert (contents.split, contents_of(replace(collection, spec={"split": "dev"})).split) == (
+        None,
+        "dev",
+    )
     (row,) = contents_of(collection_of(DOCS, {}, {})).queries
     assert (row.which, row.queries) == ("all", 0)
     assert math.isnan(row.words)
@@ -371,15 +383,15 @@ def test_documents_words_twins_duplicates_relevant_documents_and_queries_are_cou
 
 @pytest.mark.data
 def test_scifact_has_the_row_of_the_paper_s_table(shared_data: Path) -> None:
-    whole = load(shared_data / "scifact")
-    found = contents_of(whole)
-    (human,) = found.sources
+    collection = load(shared_data / "scifact")
+    contents = contents_of(collection)
+    (human,) = contents.sources
     assert (human.documents, human.queries) == (5183, 300)
     assert human.words == pytest.approx(201.81, abs=0.01)
     assert human.relevant == pytest.approx(1.13, abs=0.01)
-    every, judged = found.queries
+    every, judged = contents.queries
     assert (every.queries, every.words) == (1109, pytest.approx(12.38, abs=0.01))
-    lengths = [len(text.split()) for text in whole.queries_with_judgments["text"]]
+    lengths = [len(text.split()) for text in collection.queries_with_judgments["text"]]
     assert (judged.queries, judged.words) == (300, pytest.approx(np.mean(lengths)))
 
 
@@ -400,7 +412,7 @@ def test_a_check_comes_back_from_its_file_and_no_documents_are_refused(
 @pytest.mark.data
 @pytest.mark.long
 def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> None:
-    found = rt.explain(rt.load(shared_data / "cocktail-nfcorpus"), [*CHEAP, "perplexity"])
+    explanation = rt.explain(rt.load(shared_data / "cocktail-nfcorpus"), [*CHEAP, "perplexity"])
     page = (ROOT / "docs" / "audit" / "explain.md").read_text(encoding="utf-8")
     documented = {
         line.split(" | ")[0][2:]: line
@@ -409,43 +421,48 @@ def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> No
     }
     printed = [
         line.split(" | ")
-        for line in table(found, "markdown").splitlines()
+        for line in table(explanation, "markdown").splitlines()
         if line.startswith("| llama")
     ]
     effects = [cells for cells in printed if len(cells) == len(printed[0])][:8]
     assert [cells[1] for cells in effects][::4] == ["distinct terms", "nats per word (trigrams)"]
-    for _, what, g, pairs, *means in effects:
+    for _, quantity, g, pairs, *means in effects:
         size, interval = g.replace("\\", "").split(" ", 1)
-        assert documented[what] == " | ".join([f"| {what}", size, interval, *means])
-        assert pairs == ("3,128" if what == "share of query words" else "3,633")
-    overlap = found.results[1]
+        assert documented[quantity] == " | ".join([f"| {quantity}", size, interval, *means])
+        assert pairs == ("3,128" if quantity == "share of query words" else "3,633")
+    overlap = explanation.results[1]
     assert [round(row["mean"], 2) for row in overlap.rows] == [0.58, 0.69]
     assert re.search(r"mean overlap 0\.69, Jaccard 0\.58", page)
-    assert note_sentences(found.notes) == (
+    assert note_sentences(explanation.notes) == (
         "llama-2-7b-chat-tmp0.2: 2 twins are identical to those of human",
     )
 
 
 def test_pairs_without_a_value_on_both_sides_and_undefined_values_are_left_out() -> None:
-    found = effect_size(
+    size_of_effect = effect_size(
         "llm", "words", np.array([1.0, 2, 3, np.nan, 5]), np.array([2.0, 3, 4, 9, np.nan])
     )
-    assert (found.pairs, found.reference_mean, found.source_mean, found.g) == (
+    assert (
+        size_of_effect.pairs,
+        size_of_effect.reference_mean,
+        size_of_effect.source_mean,
+        size_of_effect.g,
+    ) == (
         3,
         2.0,
         3.0,
         pytest.approx(4 / 7),
     )
-    assert found.is_shown
+    assert size_of_effect.is_shown
     nothing = effect_size("llm", "words", np.array([np.nan]), np.array([1.0]))
     assert nothing.pairs == 0
     assert math.isnan(nothing.source_mean)
     assert not nothing.is_shown
-    found = Distribution("x", np.array([0.1, math.nan, 0.2, 0.4, math.nan, 0.9]))
-    assert (found.count, found.undefined) == (4, 2)
-    assert found.mean == pytest.approx(0.4)
-    assert found.quartiles == tuple(map(pytest.approx, (0.175, 0.3, 0.525)))
-    assert (found.above(0.2), found.above(0.3)) == (0.5, 0.5)  # strictly
+    size_of_effect = Distribution("x", np.array([0.1, math.nan, 0.2, 0.4, math.nan, 0.9]))
+    assert (size_of_effect.count, size_of_effect.undefined) == (4, 2)
+    assert size_of_effect.mean == pytest.approx(0.4)
+    assert size_of_effect.quartiles == tuple(map(pytest.approx, (0.175, 0.3, 0.525)))
+    assert (size_of_effect.above(0.2), size_of_effect.above(0.3)) == (0.5, 0.5)  # strictly
     for values in ([], [math.nan]):
         nothing = Distribution("x", np.array(values))
         assert nothing.count == 0

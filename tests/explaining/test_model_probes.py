@@ -1,4 +1,6 @@
-"""Probes that read with a model: perplexity, the conditions of the theorem, and the spectrum of vectors."""
+"""Probes that read with a model: perplexity, the conditions of the theorem, and the spectrum of
+vectors.
+"""
 
 import json
 import math
@@ -13,8 +15,9 @@ import pytest
 import ranktilt as rt
 from ranktilt.data.cache import Stored
 from ranktilt.errors import UserError
-from ranktilt.explaining.explain import explain, probe
+from ranktilt.explaining.explain import explain
 from ranktilt.explaining.perplexity import PerplexityProbe
+from ranktilt.explaining.probe_table import probe
 from ranktilt.explaining.spectrum import SpectrumProbe, singular_values, spectrum
 from ranktilt.explaining.vectors import DocumentVectors
 from ranktilt.papers.dai.theorem import (
@@ -46,18 +49,18 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_masked_model_says_what_masking_several_at_once_changes(
     masked: Path, own_cache: Path
 ) -> None:
-    found = probe(f"perplexity:{masked}(every=3,precision=float32)")(toy())
+    perplexity = probe(f"perplexity:{masked}(every=3,precision=float32)")(toy())
     exact = probe(f"perplexity:{masked}(every=0,precision=float32)")(toy())
     apart = np.mean(
-        [row["mean"] - true["mean"] for row, true in zip(found.rows, exact.rows, strict=True)]
+        [row["mean"] - true["mean"] for row, true in zip(perplexity.rows, exact.rows, strict=True)]
     )
-    assert found.rows[0]["masking error"] == pytest.approx(apart, abs=1e-5)
-    assert found.rows[0]["masking error sd"] > 0
+    assert perplexity.rows[0]["masking error"] == pytest.approx(apart, abs=1e-5)
+    assert perplexity.rows[0]["masking error sd"] > 0
     assert "masking error" not in exact.rows[0]
     trigrams, again = explain(toy(), ["perplexity", f"perplexity:{masked}"]).results
     assert (
         (trigrams.probe, again.probe)
-        == ("perplexity", found.probe)
+        == ("perplexity", perplexity.probe)
         == ("perplexity", f"perplexity:{masked}")
     )
     assert "nats per word (trigrams)" in trigrams.summary
@@ -67,11 +70,11 @@ def test_a_masked_model_says_what_masking_several_at_once_changes(
 def test_rewrites_after_their_origin_or_no_mask(
     causal: Path, masked: Path, own_cache: Path, tmp_path: Path
 ) -> None:
-    found = PerplexityProbe(str(causal), context="origin", precision="float32")(toy())
+    perplexity = PerplexityProbe(str(causal), context="origin", precision="float32")(toy())
     plain = PerplexityProbe(str(causal), precision="float32")(toy())
-    assert [row["values"] for row in found.rows] == [0, 3]
-    assert found.rows[1]["mean"] != plain.rows[1]["mean"]
-    assert "given the origin" in found.summary
+    assert [row["values"] for row in perplexity.rows] == [0, 3]
+    assert perplexity.rows[1]["mean"] != plain.rows[1]["mean"]
+    assert "given the origin" in perplexity.summary
     with pytest.raises(UserError, match="only a causal model can read another text first"):
         PerplexityProbe(str(masked), context="origin")(toy())
     bare = Path(shutil.copytree(masked, tmp_path / "bare"))
@@ -99,17 +102,17 @@ class Known:
 
     window = 100
 
-    def __init__(self, alone: Sequence[float], given: Sequence[float]) -> None:
-        self.alone, self.given = alone, given
+    def __init__(self, alone: Sequence[float], conditional: Sequence[float]) -> None:
+        self.alone, self.conditional = alone, conditional
 
-    def distributions(self, text: str, given: str = "") -> np.ndarray:
-        return np.log(np.tile(np.array(self.given if given else self.alone), (len(text), 1)))
+    def distributions(self, text: str, prefix: str = "") -> np.ndarray:
+        return np.log(np.tile(np.array(self.conditional if prefix else self.alone), (len(text), 1)))
 
     def scored_tokens(self, text: str) -> np.ndarray:
         return np.array(["abc".index(letter) for letter in text], dtype=np.int64)
 
-    def reads_whole(self, given: str, text: str) -> bool:
-        return len(given) + len(text) <= self.window
+    def reads_whole(self, prefix: str, text: str) -> bool:
+        return len(prefix) + len(text) <= self.window
 
 
 FLAT = (1 / 3, 1 / 3, 1 / 3)
@@ -127,8 +130,12 @@ PAIRS = [("bc", "aab"), ("cb", "ab"), ("bc", "aaab")]
 
 
 def test_all_hold_and_what_the_origin_tells_is_the_bound() -> None:
-    """The reader knows the human text, the origin tells of the rewrite, and the PLM writes as the LLM does."""
-    found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), Known(TURNED, (0.6, 0.3, 0.1)), PAIRS)
+    """The reader knows the human text, the origin tells of the rewrite, and the PLM writes as the
+    LLM does.
+    """
+    rows_by_check = checked(
+        Known(SHARP, SHARP), Known(SHARP, SHARP), Known(TURNED, (0.6, 0.3, 0.1)), PAIRS
+    )
     human = -math.log(0.1)
     reader = -(math.log(0.8) + math.log(0.1)) / 2
     after = [
@@ -141,24 +148,28 @@ def test_all_hold_and_what_the_origin_tells_is_the_bound() -> None:
         -(math.log(0.8) + math.log(0.1)) / 2,
         -(3 * math.log(0.8) + math.log(0.1)) / 4,
     ]
-    assert found["semantic superiority"].value == pytest.approx(human - reader, abs=1e-9)
-    assert found["conditional redundancy"].value == pytest.approx(reader - np.mean(after), abs=1e-9)
-    assert found["bounded perplexity"].value == 0
+    assert rows_by_check["semantic superiority"].value == pytest.approx(human - reader, abs=1e-9)
+    assert rows_by_check["conditional redundancy"].value == pytest.approx(
+        reader - np.mean(after), abs=1e-9
+    )
+    assert rows_by_check["bounded perplexity"].value == 0
     apart = 0.8 * math.log(0.8 / 0.6) + 0.1 * math.log(0.1 / 0.3)
-    assert found["divergence, mean margin"].value == pytest.approx(apart, abs=1e-9)
-    assert found["divergence, share of positions"].value == 1
-    assert found["conclusion"].value == pytest.approx(np.mean(rewrite) - human, abs=1e-9)
-    assert {row.holds for row in found.values()} == {"yes"}
+    assert rows_by_check["divergence, mean margin"].value == pytest.approx(apart, abs=1e-9)
+    assert rows_by_check["divergence, share of positions"].value == 1
+    assert rows_by_check["conclusion"].value == pytest.approx(np.mean(rewrite) - human, abs=1e-9)
+    assert {row.holds for row in rows_by_check.values()} == {"yes"}
     # ε is the mean of what the origin takes off the PLM's perplexity, and counts against the
     # divergence.
     plm = Known(FLAT, SHARP)
-    found = checked(Known(SHARP, SHARP), plm, Known(TURNED, FLAT), [("cc", "aa"), ("cc", "ab")])
+    rows_by_check = checked(
+        Known(SHARP, SHARP), plm, Known(TURNED, FLAT), [("cc", "aa"), ("cc", "ab")]
+    )
     gains = [math.log(3) + math.log(0.8), math.log(3) + (math.log(0.8) + math.log(0.1)) / 2]
     epsilon = np.mean(gains)
-    assert found["bounded perplexity"].value == pytest.approx(max(epsilon, 0), abs=1e-9)
-    assert found["bounded perplexity"].note == f"largest of a twin: {gains[0]:.3f}"
+    assert rows_by_check["bounded perplexity"].value == pytest.approx(max(epsilon, 0), abs=1e-9)
+    assert rows_by_check["bounded perplexity"].note == f"largest of a twin: {gains[0]:.3f}"
     apart = 0.8 * math.log(0.8 * 3) + 0.2 * math.log(0.1 * 3)
-    assert found["divergence, mean margin"].value == pytest.approx(
+    assert rows_by_check["divergence, mean margin"].value == pytest.approx(
         apart - max(epsilon, 0), abs=1e-9
     )
 
@@ -180,8 +191,8 @@ def test_all_hold_and_what_the_origin_tells_is_the_bound() -> None:
     ],
 )
 def test_each_fails_in_turn(plm: Known, reader: Known, fails: list[str]) -> None:
-    found = checked(Known(SHARP, SHARP), plm, reader, PAIRS)
-    assert [name for name, row in found.items() if row.holds == "no"] == fails
+    rows_by_check = checked(Known(SHARP, SHARP), plm, reader, PAIRS)
+    assert [name for name, row in rows_by_check.items() if row.holds == "no"] == fails
 
 
 def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothing() -> None:
@@ -192,8 +203,8 @@ def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothin
         assert divergence(np.log([[1.0, 0.0]]), np.log([[0.5, 0.5]])) == pytest.approx(
             [math.log(2)]
         )
-    found = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), None, PAIRS)
-    assert list(found) == ["bounded perplexity", "conclusion"]
+    rows_by_check = checked(Known(SHARP, SHARP), Known(SHARP, SHARP), None, PAIRS)
+    assert list(rows_by_check) == ["bounded perplexity", "conclusion"]
     higher = TwinReading(human=1.0, rewrite=2.0, rewrite_given_human=1.0)
     lower = TwinReading(human=2.0, rewrite=1.0, rewrite_given_human=1.0)
     conclusion = conditions([higher, lower, higher, lower])[-1]
@@ -210,22 +221,23 @@ def collection(*pairs: tuple[str, str]) -> object:
 
 def test_rows_and_sentence_of_a_collection() -> None:
     llm = plm = Known(SHARP, SHARP)
-    found = check_theorem(
+    theorem = check_theorem(
         collection(*PAIRS, ("", "")),
         llm,
         plm,
         Known(TURNED, (0.6, 0.3, 0.1)),
         names=["L", "P", "R"],
     )  # type: ignore[arg-type]
-    assert [row["source"] for row in found.rows] == ["llm"] * 6
-    assert found.question.endswith("(LLM: L · B: P · H: R)")
-    assert found.summary.startswith(
+    assert [row["source"] for row in theorem.rows] == ["llm"] * 6
+    assert theorem.question.endswith("(LLM: L · B: P · H: R)")
+    assert theorem.summary.startswith(
         "llm: all conditions that were checked hold; the conclusion holds: −"
     )
-    assert found.summary.endswith("nats per token over 3 pairs of twins.")
-    assert {row["origins cut"] for row in found.rows} == {0}
+    assert theorem.summary.endswith("nats per token over 3 pairs of twins.")
+    assert {row["origins cut"] for row in theorem.rows} == {0}
     plm.window = 5  # pairs of twins have 5, 4 and 6 letters
-    cut = check_theorem(collection(*PAIRS, ("", "")), llm, Known(SHARP, SHARP), plm)  # type: ignore[arg-type]
+    sharp: Any = Known(SHARP, SHARP)
+    cut = check_theorem(collection(*PAIRS, ("", "")), llm, sharp, plm)
     assert {row["origins cut"] for row in cut.rows} == {1}
     with pytest.raises(UserError, match="needs 3 twins with tokens on both sides, llm has 2"):
         check_theorem(collection(*PAIRS[:2]), llm, plm)  # type: ignore[arg-type]
@@ -239,7 +251,7 @@ def vectors_of(
     both = np.concatenate([human, llm]).astype(np.float32)
     rows = np.arange(len(human)), np.arange(len(human), len(both))
     numbers = np.arange(len(both))
-    return DocumentVectors(Stored(both, numbers), numbers), "llm", rows
+    return DocumentVectors(stored=Stored(both, numbers), row=numbers), "llm", rows
 
 
 def test_as_numpy_down_to_the_300th_value_and_too_few_twins_are_refused() -> None:
@@ -263,21 +275,21 @@ def test_as_numpy_down_to_the_300th_value_and_too_few_twins_are_refused() -> Non
 
 def test_identical_twins_have_relative_values_of_one_and_a_concentrated_source_is_found() -> None:
     human = np.random.default_rng(1).normal(size=(80, 16))
-    found = spectrum(*vectors_of(human, human))
-    assert (found.relative == 1).all()
-    assert (found.heads[0], found.interval, found.leading.g) == (found.heads[1], (0, 0), 0)
+    spectra = spectrum(*vectors_of(human, human))
+    assert (spectra.relative == 1).all()
+    assert (spectra.heads[0], spectra.interval, spectra.leading.g) == (spectra.heads[1], (0, 0), 0)
     generator = np.random.default_rng(2)
     human = generator.normal(size=(400, 20))
     llm = human * np.where(np.arange(20) < 2, 1.5, 0.8)
-    found = spectrum(*vectors_of(human, llm))
-    assert found.relative[-1] < 0.9 < 1.3 < found.relative[0]
-    assert (found.pairs, found.interval[0] > 0) == (400, True)
+    spectra = spectrum(*vectors_of(human, llm))
+    assert spectra.relative[-1] < 0.9 < 1.3 < spectra.relative[0]
+    assert (spectra.pairs, spectra.interval[0] > 0) == (400, True)
     squares = np.linalg.svd(llm, compute_uv=False) ** 2
-    assert found.heads[1] == pytest.approx(squares[:2].sum() / squares.sum(), rel=1e-4)
+    assert spectra.heads[1] == pytest.approx(squares[:2].sum() / squares.sum(), rel=1e-4)
     human, llm = np.zeros((9, 3)), np.random.default_rng(3).normal(size=(9, 3))
     human[:, 0] = 1
-    found = spectrum(*vectors_of(human, llm))
-    assert found.relative == pytest.approx(np.linalg.svd(llm, compute_uv=False)[:1] / 3)
+    spectra = spectrum(*vectors_of(human, llm))
+    assert spectra.relative == pytest.approx(np.linalg.svd(llm, compute_uv=False)[:1] / 3)
 
 
 def test_values_within_rounding_are_not_compared() -> None:
@@ -287,18 +299,20 @@ def test_values_within_rounding_are_not_compared() -> None:
     turned = sides @ np.linalg.qr(generator.normal(size=(8, 8)))[0] + 3
     exact = [np.linalg.svd(side, compute_uv=False) for side in turned]
     vectors, _, rows = vectors_of(*turned)
-    found = spectrum(vectors, "llm", rows)
-    known = len(found.relative)
+    spectra = spectrum(vectors, "llm", rows)
+    known = len(spectra.relative)
     assert known == 7, "six and the constant"
-    assert found.relative == pytest.approx(exact[1][:known] / exact[0][:known], rel=1e-5)
-    for values, true in ((found.reference, exact[0]), (found.values, exact[1])):
-        assert (abs(values - true)[:known] <= found.rounding).all()
+    assert spectra.relative == pytest.approx(exact[1][:known] / exact[0][:known], rel=1e-5)
+    for values, true in ((spectra.reference, exact[0]), (spectra.values, exact[1])):
+        assert (abs(values - true)[:known] <= spectra.rounding).all()
     docs = versions({"human": "tt", "llm": "tt"})
-    probed = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,))
+    probed = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (spectra,))
     says = findings_words(probed.figures[0].findings)
-    assert says.endswith(f"{found.relative[-1]:.3f} at the last that is above rounding.")
-    coarse = spectrum(DocumentVectors(vectors.stored, vectors.row, "float16"), "llm", rows)
-    assert coarse.rounding > 1_000 * found.rounding
+    assert says.endswith(f"{spectra.relative[-1]:.3f} at the last that is above rounding.")
+    coarse = spectrum(
+        DocumentVectors(stored=vectors.stored, row=vectors.row, store="float16"), "llm", rows
+    )
+    assert coarse.rounding > 1_000 * spectra.rounding
     with np.errstate(invalid="ignore"):
         nothing = spectrum(*vectors_of(np.zeros((9, 3)), np.zeros((9, 3))))
     probed = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,))
@@ -310,19 +324,19 @@ def test_vectors_of_a_server_that_alone_knows_their_length(
 ) -> None:
     """Against numpy's values; the second explanation asks for nothing again."""
     texts = {s: [f"text {n} {s}" for n in range(20)] for s in ("human", "llm")}
-    whole = collection_of(versions(texts), {"q": "text"}, {})
+    collection = collection_of(versions(texts), {"q": "text"}, {})
     sides = [
-        np.linalg.svd(np.array([vector(text) for text in found]), compute_uv=False)
-        for found in texts.values()
+        np.linalg.svd(np.array([vector(text) for text in side_texts]), compute_uv=False)
+        for side_texts in texts.values()
     ]
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with Server() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         spectral, near = rt.explain(
-            whole, ["spectrum", "similarity"], rt.ranker("dense:openai:tiny")
+            collection, ["spectrum", "similarity"], rt.ranker("dense:openai:tiny")
         ).results
         before = len(server.requests)
-        rt.explain(whole, ["spectrum"], rt.ranker("dense:openai:tiny"))
+        rt.explain(collection, ["spectrum"], rt.ranker("dense:openai:tiny"))
         assert len(server.requests) == before
     assert spectral.rows[0]["values"] == len(sides[0])
     np.testing.assert_allclose(spectral.figures[0].series["llm"], sides[1] / sides[0], rtol=1e-4)

@@ -43,36 +43,38 @@ def near(
     docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int = 0, seed: int = 0
 ) -> Similarity:
     probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
-    (found,) = probe.measure(collection_of(docs, {}, {}), "human", LetterVectors(letters))
-    return found
+    (similarity,) = probe.measure(collection_of(docs, {}, {}), "human", LetterVectors(letters))
+    return similarity
 
 
 def test_twins_and_the_sentence_by_hand() -> None:
-    found = near(bed(5, rewrite="z"))
-    assert found.twins.values == pytest.approx(np.full(5, math.sqrt(0.5)))
-    assert found.twins.range == (-1.0, 1.0)
-    assert (found.source, found.text) == ("llm", "text")
-    assert found.map is None
+    similarity = near(bed(5, rewrite="z"))
+    assert similarity.twins.values == pytest.approx(np.full(5, math.sqrt(0.5)))
+    assert similarity.twins.range == (-1.0, 1.0)
+    assert (similarity.source, similarity.text) == ("llm", "text")
+    assert similarity.map is None
     drawn = near(bed(6), map_pairs=5).map
     assert drawn is not None
     assert (drawn.pairs, drawn.of) == (5, 6)
     few = near(bed(5), letters="abcd")
     assert few.twins.undefined == 1
     assert math.isnan(few.twins.values[4])
-    found = replace(near(bed(4)), twins=Cosines("twins", np.array([0.9, 0.96, 0.98])))
-    words = "llm: twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
+    similarity = replace(near(bed(4)), twins=Cosines("twins", np.array([0.9, 0.96, 0.98])))
+    words = (
+        "llm: twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the "
+        "rewrite of another, 0.00"
+    )
     for auc, apart in (
         (0.612, "; a classifier tells the sources apart with an AUC of 0.61"),
         (math.nan, ""),
     ):
         separated = replace(
-            found, separation=Separation(auc=auc, auc_low=auc, auc_high=auc, pairs=3)
+            similarity, separation=Separation(auc=auc, auc_low=auc, auc_high=auc, pairs=3)
         )
-        assert _twins_near(separated).sentence == f"{words}{apart} ({found.model})"
-    nothing = replace(found, twins=Cosines("twins", np.array([math.nan])))
-    assert (
-        _twins_near(nothing).sentence
-        == f"llm: vectors of {found.model} cannot be compared: no pair has a vector on both sides"
+        assert _twins_near(separated).sentence == f"{words}{apart} ({similarity.model})"
+    nothing = replace(similarity, twins=Cosines("twins", np.array([math.nan])))
+    assert _twins_near(nothing).sentence == (
+        f"llm: vectors of {similarity.model} cannot be compared: no pair has a vector on both sides"
     )
 
 
@@ -82,21 +84,21 @@ def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(
     # Texts share no letter with anybody but their twin, and each is drawn once.
     again = [{**row, "id": f"{row['id']}-2"} for row in bed(4) if row["source"] == "llm"]
     for seed in range(5):
-        found = near(bed(9), seed=seed)
-        assert found.twins.values.tolist() == [1.0] * 9
-        assert found.other_pairs.values.tolist() == [0.0] * 9
-        two = near([*bed(4), *again], seed=seed)
-        assert len(two.twins.values) == 8
-        assert 0 < two.other_pairs.count <= 8
-        assert set(two.other_pairs.values.tolist()) == {0.0}
+        similarity = near(bed(9), seed=seed)
+        assert similarity.twins.values.tolist() == [1.0] * 9
+        assert similarity.other_pairs.values.tolist() == [0.0] * 9
+        two_versions = near([*bed(4), *again], seed=seed)
+        assert len(two_versions.twins.values) == 8
+        assert 0 < two_versions.other_pairs.count <= 8
+        assert set(two_versions.other_pairs.values.tolist()) == {0.0}
     docs = [{**row, "text": row["text"] + "a" * n} for n, row in enumerate(bed(12))]
-    first, again, other = near(docs, seed=1), near(docs, seed=1), near(docs, seed=2)
+    first, again, reseeded = near(docs, seed=1), near(docs, seed=1), near(docs, seed=2)
     assert (
         first.other_pairs.values.tolist()
         == again.other_pairs.values.tolist()
-        != other.other_pairs.values.tolist()
+        != reseeded.other_pairs.values.tolist()
     )
-    assert first.twins.values.tolist() == other.twins.values.tolist()
+    assert first.twins.values.tolist() == reseeded.twins.values.tolist()
     alone = near(bed(1))
     assert (alone.twins.count, alone.other_pairs.count) == (1, 0)
     monkeypatch.setattr("ranktilt.explaining.similarity.MOST_OTHERS", 5)
@@ -111,43 +113,43 @@ def mapped_texts(count: int) -> list[dict[str, str]]:
 
 def maps(docs: list[dict[str, str]], pairs: np.ndarray, most: int = 100) -> list[Map]:
     """The map of these documents, if there is one."""
-    whole = collection_of(docs, {}, {})
-    found = scatter(
-        whole, DocumentVectors.from_ranker(whole, LetterVectors("abcd")), pairs, most=most
+    collection = collection_of(docs, {}, {})
+    points = scatter(
+        collection, DocumentVectors.from_ranker(collection, LetterVectors("abcd")), pairs, most=most
     )
-    return [] if found is None else [found]
+    return [] if points is None else [points]
 
 
 def drawn(count: int, most: int = 100) -> list[Map]:
     return maps(mapped_texts(count), pairs_of(count), most)
 
 
-def test_the_map_has_twins_in_the_same_order_near_vectors_near_and_of_many_pairs_a_sample() -> None:
-    [found], [again], [some] = drawn(10), drawn(10), drawn(30, most=8)
-    assert found.sources == ("human",) * 10 + ("llm",) * 10
-    assert found.ids == tuple(f"{n}-{source}" for source in ("human", "llm") for n in range(10))
-    assert (found.pairs, found.of, len(found.x), len(found.y)) == (10, 10, 20, 20)
-    assert np.isfinite([found.x, found.y]).all()
-    assert (again.x.tolist(), again.ids) == (found.x.tolist(), found.ids)
-    assert (some.pairs, some.of) == (8, 30)
-    assert [name.replace("human", "llm") for name in some.ids[:8]] == list(some.ids[8:])
+def test_map_keeps_twin_order_and_neighbours_and_samples_many_pairs() -> None:
+    [drawn_ten], [again], [drawn_few] = drawn(10), drawn(10), drawn(30, most=8)
+    assert drawn_ten.sources == ("human",) * 10 + ("llm",) * 10
+    assert drawn_ten.ids == tuple(f"{n}-{source}" for source in ("human", "llm") for n in range(10))
+    assert (drawn_ten.pairs, drawn_ten.of, len(drawn_ten.x), len(drawn_ten.y)) == (10, 10, 20, 20)
+    assert np.isfinite([drawn_ten.x, drawn_ten.y]).all()
+    assert (again.x.tolist(), again.ids) == (drawn_ten.x.tolist(), drawn_ten.ids)
+    assert (drawn_few.pairs, drawn_few.of) == (8, 30)
+    assert [name.replace("human", "llm") for name in drawn_few.ids[:8]] == list(drawn_few.ids[8:])
     assert drawn(3) == []
     assert len(drawn(4)) == 1  # few points have a smaller perplexity than 30
-    [found] = drawn(40)
-    points = np.stack([found.x, found.y], axis=1)
-    about = np.array([int(name.partition("-")[0]) % 2 for name in found.ids])
+    [drawn_ten] = drawn(40)
+    points = np.stack([drawn_ten.x, drawn_ten.y], axis=1)
+    about = np.array([int(name.partition("-")[0]) % 2 for name in drawn_ten.ids])
     apart = np.linalg.norm(points[:, None] - points[None], axis=2)
     np.fill_diagonal(apart, np.inf)
     assert (about[apart.argmin(axis=1)] == about).all()
     pairs = np.array([[0, 6], [1, 7], [2, 8], [3, 9], [12, 10]])
-    [found] = maps([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], pairs)
-    assert (found.pairs, found.of) == (4, 5)
-    assert "x" not in found.ids
+    [drawn_ten] = maps([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], pairs)
+    assert (drawn_ten.pairs, drawn_ten.of) == (4, 5)
+    assert "x" not in drawn_ten.ids
 
 
 def of(*vectors: tuple[float, ...]) -> DocumentVectors:
     table = np.array(vectors, dtype=np.float32)
-    return DocumentVectors(Stored(table, np.arange(len(table))), np.arange(len(table)))
+    return DocumentVectors(stored=Stored(table, np.arange(len(table))), row=np.arange(len(table)))
 
 
 def pairs_of(count: int) -> np.ndarray:
@@ -155,17 +157,15 @@ def pairs_of(count: int) -> np.ndarray:
     return np.stack([np.arange(count), np.arange(count) + count], axis=1)
 
 
-def test_sources_that_differ_are_told_apart_equal_ones_never_noise_by_chance_and_an_overlap_by_its_area() -> (
-    None
-):
+def test_differing_sources_are_told_apart_and_equal_ones_are_not() -> None:
     content = np.random.default_rng(0).normal(size=(60, 5))
     content[:, 4] = 7  # a column without spread does no harm
     assert fold_aucs(content, content + np.array([0, 0, 100, 0, 0])).tolist() == [1.0] * FOLDS
     assert fold_aucs(content, content).tolist() == [0.5] * FOLDS
-    found = [
+    means = [
         fold_aucs(*np.random.default_rng(seed).normal(size=(2, 400, 3))).mean() for seed in range(5)
     ]
-    assert np.mean(found) == pytest.approx(0.5, abs=0.04)
+    assert np.mean(means) == pytest.approx(0.5, abs=0.04)
     a, b = np.random.default_rng(3).normal(size=(2, 50, 3))
     assert (
         fold_aucs(a, b, seed=1).tolist()
@@ -179,29 +179,29 @@ def test_sources_that_differ_are_told_apart_equal_ones_never_noise_by_chance_and
     assert np.mean([fold_aucs(a, b + 1) for a, b in drawn]) == pytest.approx(0.7602, abs=0.01)
 
 
-def test_neither_pairs_nor_versions_of_one_text_are_parted_by_the_folds() -> None:
+def test_folds_never_part_pairs_or_versions_of_a_text() -> None:
     content = np.eye(100)
-    found = fold_aucs(content, 2 * content)
-    assert found.mean() == pytest.approx(0.5, abs=0.05)
-    found, known = [], []
+    aucs = fold_aucs(content, 2 * content)
+    assert aucs.mean() == pytest.approx(0.5, abs=0.05)
+    aucs, known = [], []
     for seed in range(2):
         rng = np.random.default_rng(seed)
         texts, rewrites = rng.normal(size=(120, 60)), rng.normal(size=(600, 60))
         numbers = np.repeat(np.arange(120), 5)
-        found.append(fold_aucs(texts[numbers], rewrites, numbers, seed=seed).mean())
+        aucs.append(fold_aucs(texts[numbers], rewrites, numbers, seed=seed).mean())
         known.append(fold_aucs(texts[numbers], rewrites, seed=seed).mean())
-    assert np.mean(found) == pytest.approx(0.5, abs=0.06)
+    assert np.mean(aucs) == pytest.approx(0.5, abs=0.06)
     assert np.mean(known) > 0.58
     rng = np.random.default_rng(0)
     pairs = np.stack([np.repeat(np.arange(60), 5), np.arange(60, 360)], axis=1)
     origin = np.concatenate([np.arange(60), np.repeat(np.arange(60), 5)])
-    found = separation(of(*rng.normal(size=(360, 40))), pairs, origin)
-    assert found.auc == pytest.approx(0.5, abs=0.12)
-    assert found.pairs == 300
-    assert found.auc_low <= found.auc <= found.auc_high
+    aucs = separation(of(*rng.normal(size=(360, 40))), pairs, origin)
+    assert aucs.auc == pytest.approx(0.5, abs=0.12)
+    assert aucs.pairs == 300
+    assert aucs.auc_low <= aucs.auc <= aucs.auc_high
 
 
-def made() -> DocumentVectors:
+def document_vectors() -> DocumentVectors:
     docs = [{"id": text, "title": "aaaa", "text": text} for text in ("a", "b", "aa", "ab", "xyz")]
     return DocumentVectors.from_ranker(collection_of(docs, {}, {}), LetterVectors("ab"))
 
@@ -210,27 +210,31 @@ def rows(*numbers: int) -> np.ndarray:
     return np.array(numbers, dtype=np.int64)
 
 
-def test_vectors_have_length_one_cosines_by_hand_and_parts_cover_them_once(
+def test_vectors_have_length_one_and_parts_cover_them_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     half = math.sqrt(0.5)
-    assert made().unit(rows(0, 2, 3)) == pytest.approx(np.array([[1, 0], [1, 0], [half, half]]))
-    assert made().cosines(rows(0, 0, 0), rows(1, 2, 3)) == pytest.approx([0.0, 1.0, math.sqrt(0.5)])
-    assert (made().cosines(np.arange(4), np.arange(4)) <= 1.0).all()
-    assert np.isnan(made().cosines(rows(4, 0), rows(0, 4))).all()
-    assert np.isnan(made().unit(rows(4))).all()
+    assert document_vectors().unit(rows(0, 2, 3)) == pytest.approx(
+        np.array([[1, 0], [1, 0], [half, half]])
+    )
+    assert document_vectors().cosines(rows(0, 0, 0), rows(1, 2, 3)) == pytest.approx(
+        [0.0, 1.0, math.sqrt(0.5)]
+    )
+    assert (document_vectors().cosines(np.arange(4), np.arange(4)) <= 1.0).all()
+    assert np.isnan(document_vectors().cosines(rows(4, 0), rows(0, 4))).all()
+    assert np.isnan(document_vectors().unit(rows(4))).all()
     docs = [{"id": "d0", "title": "a", "text": "b"}, {"id": "d1", "title": "a", "text": "a"}]
-    whole = collection_of(docs, {}, {})
+    collection = collection_of(docs, {}, {})
     for text, expected in (("text", 0.0), ("title", 1.0), ("title+text", math.sqrt(0.5))):
-        found = DocumentVectors.from_ranker(whole, LetterVectors("ab", text=text))
-        assert found.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
+        vectors_of_text = DocumentVectors.from_ranker(collection, LetterVectors("ab", text=text))
+        assert vectors_of_text.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
     monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
     assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]
     assert list(parts(0)) == []
     a, b = rows(0, 0, 0, 1, 2), rows(1, 2, 3, 3, 3)
-    small = made().cosines(a, b)
+    small = document_vectors().cosines(a, b)
     monkeypatch.undo()
-    assert small.tolist() == made().cosines(a, b).tolist()
+    assert small.tolist() == document_vectors().cosines(a, b).tolist()
     content = np.random.default_rng(6).normal(size=(30, 4))
     content[0] = 0
     vectors, origin = of(*content, *content), np.tile(np.arange(30), 2)

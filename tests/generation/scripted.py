@@ -9,14 +9,32 @@ from ranktilt.data.collection import Collection
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 
 TEXTS = {
-    "d1": "Vitamin C shortens a cold by half a day, as three large trials found. It does not prevent one.",
-    "d2": "The river rises in the hills, crosses the plain and meets the sea near the old harbour town.",
-    "d3": "Old clocks lose a minute each week because their springs grow weak. A new spring repairs them.",
+    "d1": (
+        "Vitamin C shortens a cold by half a day, as three large trials found. It does not "
+        "prevent one."
+    ),
+    "d2": (
+        "The river rises in the hills, crosses the plain and meets the sea near the old harbour "
+        "town."
+    ),
+    "d3": (
+        "Old clocks lose a minute each week because their springs grow weak. A new spring "
+        "repairs them."
+    ),
 }
 GOOD = {
-    "d1": "Three large studies showed that colds end half a day sooner with vitamin C. Prevention is another matter.",
-    "d2": "Among hills begins this stream; over flat land it runs, and ends at sea close to a historic port.",
-    "d3": "A weakening spring makes antique timepieces slow by sixty seconds weekly. Replacing it helps.",
+    "d1": (
+        "Three large studies showed that colds end half a day sooner with vitamin C. Prevention "
+        "is another matter."
+    ),
+    "d2": (
+        "Among hills begins this stream; over flat land it runs, and ends at sea close to a "
+        "historic port."
+    ),
+    "d3": (
+        "A weakening spring makes antique timepieces slow by sixty seconds weekly. Replacing it "
+        "helps."
+    ),
 }
 """Rewrites that pass every check."""
 
@@ -24,7 +42,9 @@ Says = Callable[[str, int], str | Answer | Failure]
 
 
 class Scripted(LLM):
-    """Answers by a function of the document in the prompt and of how often it was asked for; remembers all."""
+    """Answers by a function of the document in the prompt and of how often it was asked for;
+    remembers all.
+    """
 
     def __init__(
         self, says: Says | None = None, *, name: str = "lab/tiny", concurrency: int = 4

@@ -57,7 +57,7 @@ def test_each_prompt_ends_with_the_text_and_the_default_is_the_papers() -> None:
 @given(st.text(), st.text())
 @example("body {x}", "{text}")
 def test_a_document_is_put_in_to_the_letter(text: str, title: str) -> None:
-    prompt = PromptTemplate("mine", "a{{{title}}}b{text}c{text}")
+    prompt = PromptTemplate(name="mine", text="a{{{title}}}b{text}c{text}")
     assert prompt.render(text, title) == f"a{{{title}}}b{text}c{text}"
     assert prompt.fields == ("text", "title")
 
@@ -372,7 +372,10 @@ def test_a_good_rewrite_has_no_flag_and_refusals_empty_ones_and_ends_cut_off_hav
     )
     assert flagged(GOOD[:-1], SOURCE[:-1]) == []
     for mark in ("-", "\u2022", "1."):
-        text = f"Bees let the hive know:\n\n{mark} how far the flowers are\n{mark} where they are from the sun"
+        text = (
+            f"Bees let the hive know:\n\n{mark} how far the flowers are\n"
+            f"{mark} where they are from the sun"
+        )
         assert flagged(text) == []
         assert flagged(text.replace("are\n", "are.\n")) == flagged(f"{text},") == ["cut off"]
 
@@ -419,7 +422,11 @@ def test_half_to_twice_as_many_words_are_allowed_and_for_short_sources_more(
     source: int, few: int, many: int
 ) -> None:
     for words in {1, few - 1, few, many, many + 1} - {0}:
-        expected = ["too short"] if words < few else ["too long"] if words > many else []
+        expected = []
+        if words < few:
+            expected = ["too short"]
+        elif words > many:
+            expected = ["too long"]
         assert flagged(numbered(words, "x"), numbered(source)) == expected
         assert flagged(numbered(words, "x"), numbered(source), shortest=0, longest=20) == []
 

@@ -31,7 +31,9 @@ COUNT = 8
 def collection_of_humans(
     grades: Mapping[str, Mapping[str, int]] | None = None, sources: tuple[str, ...] = ("human",)
 ) -> Collection:
-    """Documents d0 to d7 of each source; two queries, of which q0 judges d0 and d1, and q1 judges d1 not relevant."""
+    """Documents d0 to d7 of each source; two queries, of which q0 judges d0 and d1, and q1 judges
+    d1 not relevant.
+    """
     docs = [
         {
             "id": f"d{n}" if source == "human" else f"d{n}-{source}",
@@ -86,9 +88,7 @@ def test_each_querys_top_is_in_in_the_collections_order() -> None:
             )
 
 
-def test_judged_queries_choose_of_one_source_a_ranker_is_cut_and_one_that_cannot_rank_says_so_first() -> (
-    None
-):
+def test_judged_queries_choose_and_a_ranker_that_cannot_says_so() -> None:
     rankers = [Listed("q0-0_q1-1_q2-7")]
     assert "d7" not in pool(collection_of_humans(), rankers).ids
     chosen = pool(collection_of_humans({}), rankers)
@@ -156,7 +156,7 @@ def test_mistakes_are_named(
         pooled(collection_of_humans(), chosen)
 
 
-def test_a_pooled_collection_keeps_all_human_documents_and_is_a_fair_comparison(
+def test_pooled_collection_keeps_human_documents_and_is_fair(
     tmp_path: Path,
 ) -> None:
     both = collection_of_humans(
@@ -181,7 +181,7 @@ def test_a_pooled_collection_keeps_all_human_documents_and_is_a_fair_comparison(
 
 
 @pytest.mark.data
-def test_relative_delta_from_a_pool_of_nfcorpus_is_within_the_full_interval(
+def test_relative_delta_of_nfcorpus_pool_is_within_full_interval(
     shared_data: Path,
 ) -> None:
     collection = load(shared_data / "cocktail-nfcorpus")
@@ -259,7 +259,7 @@ class Local(Scripted):
         return [len(text.split()) for text in texts]
 
 
-def test_time_is_that_of_the_narrowest_limit_and_unknown_of_a_local_model(guess: Any) -> None:
+def test_time_follows_the_narrowest_limit_and_is_unknown_locally(guess: Any) -> None:
     cost = guess(texts=WORDS)
     seconds = 0.5 + 75 / 2 / 50
     assert cost.seconds == pytest.approx(seconds)  # both at once

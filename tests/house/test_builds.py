@@ -1,4 +1,6 @@
-"""What is built: the wheel, at work alone outside the checkout; the documentation site, as wide as its window."""
+"""What is built: the wheel, at work alone outside the checkout; the documentation site, as wide as
+its window.
+"""
 
 import email
 import json
@@ -21,7 +23,9 @@ pytestmark = pytest.mark.long
 
 
 def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder, away from PYTHONPATH, in a terminal so wide that no line is folded."""
+    """Run a command in a folder, away from PYTHONPATH, in a terminal so wide that no line is
+    folded.
+    """
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return subprocess.run(
         command,
@@ -46,10 +50,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel and its base dependencies into an empty environment; return its `ranktilt`."""
+    """Install the wheel and its base dependencies into an empty environment; return its
+    `ranktilt`.
+    """
     folder = tmp_path_factory.mktemp("empty")
-    made = run([sys.executable, "-m", "venv", "venv"], folder)
-    assert made.returncode == 0, made.stderr
+    process = run([sys.executable, "-m", "venv", "venv"], folder)
+    assert process.returncode == 0, process.stderr
     scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     constraints = tree.ROOT / "constraints.txt"
     result = run(
@@ -61,14 +67,14 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.journey
 def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("ranktilt/")}
+    packaged = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("ranktilt/")}
     files = {
         path
         for path in tree.PACKAGE.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert held == {path.relative_to(tree.PACKAGE.parent).as_posix() for path in files}
-    assert "ranktilt/py.typed" in held
+    assert packaged == {path.relative_to(tree.PACKAGE.parent).as_posix() for path in files}
+    assert "ranktilt/py.typed" in packaged
     assert wheel.stat().st_size < 3_000_000
     package = "-".join(wheel.name.split("-")[:2])
     facts = email.message_from_bytes(zipfile.ZipFile(wheel).read(f"{package}.dist-info/METADATA"))
@@ -76,7 +82,7 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert "source bias" in facts["Keywords"]
     assert facts["Description-Content-Type"] == "text/markdown"
     assert any(
-        name.startswith("ranktilt/data/bundled/") and name.endswith(".jsonl") for name in held
+        name.startswith("ranktilt/data/bundled/") and name.endswith(".jsonl") for name in packaged
     )
 
 
@@ -131,8 +137,12 @@ def test_every_command_and_page_is_in_it(site: Path) -> None:
     listed = (site / "llms.txt").read_text(encoding="utf-8")
     assert "[ranktilt audit](reference/cli/audit.html)" in listed
     assert "[ranktilt data mix](reference/cli/data-mix.html)" in listed
-    lines = [line for line in listed.splitlines() if line.startswith("- ")]
-    assert [line for line in lines if not (site / line[:-1].partition("](")[2]).exists()] == []
+    links = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): \S", listed, re.MULTILINE)
+    assert len(links) == sum(line.startswith("- ") for line in listed.splitlines())
+    assert [link for link in links if not (site / link).exists()] == []
+    in_full = (site / "llms-full.txt").read_text(encoding="utf-8")
+    assert "# Glossary" in in_full
+    assert "# ranktilt data mix" in in_full
 
 
 @pytest.mark.journey
@@ -159,8 +169,8 @@ def test_no_link_is_broken_and_no_markup_is_left(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with Chromium() as chromium, Browser(chromium=chromium) as one:
-        yield one
+    with Chromium() as chromium, Browser(chromium=chromium) as page:
+        yield page
 
 
 @pytest.mark.parametrize("words", ["tie", "exposure ratio", "mteb"])
@@ -176,7 +186,7 @@ def test_search_finds(site: Path, browser: Browser, words: str) -> None:
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_is_wider_than_the_window(site: Path, browser: Browser, width: int) -> None:
     browser.size(width)
-    for name in ("index", "start", "audit", "python", "reading-the-card", "ndcg"):
+    for name in ("index", "faq", "glossary", "audit", "python", "reading-the-card", "ndcg"):
         page = next(site.rglob(f"{name}.html"))
         browser.do(lambda tab, page=page: tab.goto(page.as_uri()))
         assert browser.overflow == 0, name

@@ -1,9 +1,9 @@
-"""README and docs/ run from top to bottom and show what is printed; links lead somewhere, command lines parse."""
+"""README and docs/ run from top to bottom and show what is printed; links lead somewhere, command
+lines parse.
+"""
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from scripts import refresh_docs
 from scripts.refresh_docs import (
     DATA,
     SHARED,
-    Block,
     Mistake,
     blocks,
     brought_up,
@@ -34,6 +33,7 @@ NEEDS_PACKAGE = "needs the package to be installed"
 INDEX = ["README", "statistics", "ties", "confounds-and-controls"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 README = tree.ROOT / "README.md"
+FIRST_PAGE = tree.ROOT / "docs" / "index.md"
 LINKED = [README, tree.ROOT / "CONTRIBUTING.md"]
 LINKED += sorted(
     page for folder in ("docs", "examples") for page in tree.ROOT.glob(f"{folder}/**/*.md")
@@ -41,7 +41,7 @@ LINKED += sorted(
 MEASURE_PAGES = [page for page in sorted(MEASURES.glob("*.md")) if page.stem not in INDEX]
 
 
-def named(page: Path) -> str:
+def page_name(page: Path) -> str:
     return page.relative_to(tree.ROOT).as_posix()
 
 
@@ -55,9 +55,10 @@ def anchors(page: Path) -> set[str]:
 
 
 def marked(page: Path) -> Any:
-    """Tutorials are read first, so CI runs them."""
-    marks = [pytest.mark.long, *([pytest.mark.journey] if page.parent.name == "tutorials" else [])]
-    return pytest.param(page, id=named(page), marks=marks)
+    """README, the first page and tutorials are read first, so CI runs them."""
+    is_first_read = page in (README, FIRST_PAGE) or page.parent.name == "tutorials"
+    marks = [pytest.mark.long, *([pytest.mark.journey] if is_first_read else [])]
+    return pytest.param(page, id=page_name(page), marks=marks)
 
 
 @pytest.mark.parametrize("page", [marked(page) for page in pages()])
@@ -65,33 +66,34 @@ def test_a_page_runs_and_shows_what_is_printed(page: Path, tmp_path: Path) -> No
     spec = bundled().spec
     if spec["matched"] != spec["pairs"]:
         pytest.skip(
-            f"shows the whole bundled collection; here are {spec['matched']} of {spec['pairs']} pairs"
+            f"shows the whole bundled collection; here are {spec['matched']} of {spec['pairs']} "
+            "pairs"
         )
     text = page.read_text(encoding="utf-8")
     if SHARED in text and not DATA.is_dir():
         pytest.skip(f"needs {SHARED}")
-    assert refreshed(text, named(page), tmp_path) == text, (
+    assert refreshed(text, page_name(page), tmp_path) == text, (
         "if this is meant: python scripts/refresh_docs.py"
     )
 
 
-@pytest.mark.parametrize("page", LINKED, ids=named)
+@pytest.mark.parametrize("page", LINKED, ids=page_name)
 def test_links_lead_to_pages_and_headings_and_command_lines_parse(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for target in LINK.findall(text):
         file, _, anchor = target.partition("#")
         if "://" not in target:
-            other = page.parent / file if file else page
-            assert other.exists(), target
-            assert not anchor or anchor in anchors(other), target
+            target_page = page.parent / file if file else page
+            assert target_page.exists(), target
+            assert not anchor or anchor in anchors(target_page), target
     for block in blocks(text, page.name):
         # What an imagined package adds is tried where it is put together (tests/papers).
         if block.language == "console" and block.untested != NEEDS_PACKAGE:
             wrong = {" ".join(words): mistake(words) for words in commands(block.text)}
-            assert not {line: problem for line, problem in wrong.items() if problem}, block.place
+            assert not {line: problem for line, problem in wrong.items() if problem}, block.location
 
 
-@pytest.mark.parametrize("page", MEASURE_PAGES, ids=named)
+@pytest.mark.parametrize("page", MEASURE_PAGES, ids=page_name)
 def test_a_measure_has_its_sections_and_facts(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == SECTIONS
@@ -107,14 +109,13 @@ def test_the_indexes_list_every_page_and_every_measure() -> None:
     text = (MEASURES / "README.md").read_text(encoding="utf-8")
     listed = {target.partition("#")[0] for target in LINK.findall(text)}
     assert {page.name for page in MEASURES.glob("*.md")} - {"README.md"} <= listed
-    assert {one.name for one in every_estimand() if isinstance(one, Measure)} <= set(
+    assert {estimand.name for estimand in every_estimand() if isinstance(estimand, Measure)} <= set(
         re.findall(r"\w+", text)
     )
     docs = tree.ROOT / "docs"
     lines = (docs / "index.md").read_text(encoding="utf-8").splitlines()
-    assert set(pages()) == {docs / "index.md", *(docs / f"{line}.md" for line in lines)} & set(
-        pages()
-    )
+    of_docs = set(pages()) - {README}
+    assert of_docs == {FIRST_PAGE, *(docs / f"{line}.md" for line in lines)} & of_docs
 
 
 def page_of(*lines: str) -> str:
@@ -181,14 +182,16 @@ def test_some_lines_are_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         "shown",
         "```",
     )
-    found = list(steps(text, "a.md"))
-    assert [step.argv[-1] for step in found] == ["(exit 0)\ncat a \\\n  b"]
-    assert [text[step.shown] for step in found] == ["shown\n"]
-    assert found[0].place == "a.md:8"
+    parsed_steps = list(steps(text, "a.md"))
+    assert [step.argv[-1] for step in parsed_steps] == ["(exit 0)\ncat a \\\n  b"]
+    assert [text[step.output] for step in parsed_steps] == ["shown\n"]
+    assert parsed_steps[0].location == "a.md:8"
 
 
 def test_a_page_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Its blocks share a folder; what is not shown is not compared, and words further down belong to no block."""
+    """Its blocks share a folder; what is not shown is not compared, and words further down belong
+    to no block.
+    """
     (tmp_path / "sets" / "tiny").mkdir(parents=True)
     monkeypatch.setattr(refresh_docs, "DATA", tmp_path / "sets")
     text = page_of(
@@ -227,8 +230,10 @@ def test_a_page_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def commands(text: str) -> list[list[str]]:
-    """List the `ranktilt` commands of a console block, as words; lines marked `# planned` are left out."""
-    found = []
+    """List the `ranktilt` commands of a console block, as words; lines marked `# planned` are left
+    out.
+    """
+    written_commands = []
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("$") and "# planned" not in line:
             lexer = shlex.shlex(line[1:], posix=True, punctuation_chars="|&;<>()")
@@ -236,11 +241,11 @@ def commands(text: str) -> list[list[str]]:
             command: list[str] = []
             for word in [*lexer, ";"]:
                 if set(word) <= set("|&;<>()"):
-                    found.append(command)
+                    written_commands.append(command)
                     command = []
                 elif command or not re.fullmatch(r"\w+=.*", word):
                     command.append(word)
-    return [command[1:] for command in found if command[:1] == ["ranktilt"]]
+    return [command[1:] for command in written_commands if command[:1] == ["ranktilt"]]
 
 
 def mistake(words: list[str]) -> str:
@@ -252,31 +257,3 @@ def mistake(words: list[str]) -> str:
     except CycloptsError as error:
         return str(error)
     return ""
-
-
-PYTHON = [
-    block
-    for block in blocks(README.read_text(encoding="utf-8"), "README.md")
-    if block.language == "python"
-]
-
-
-@pytest.mark.long
-@pytest.mark.journey
-@pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.place)
-def test_python_block_runs(block: Block, tmp_path: Path) -> None:
-    if block.untested:
-        pytest.skip(block.untested)
-    if SHARED in block.text and not (tree.ROOT / SHARED).is_dir():
-        pytest.skip(f"needs {SHARED}")
-    folder = tree.ROOT if SHARED in block.text else tmp_path
-    result = subprocess.run(
-        [sys.executable, "-c", block.text],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-    assert result.returncode == 0, f"{block.place}\n{result.stderr}"

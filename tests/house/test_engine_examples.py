@@ -1,8 +1,9 @@
 """The examples of engines, asked as their users would.
 
-Those that speak HTTP, against a server on this machine that plays responses back and keeps what it is asked:
-OpenSearch and Elasticsearch by their own clients; bodies and headers are those of their search APIs (3, 9). Those of
-vector stores (Milvus, Qdrant, LangChain, LlamaIndex) ask real ones, in memory or in a folder.
+Those that speak HTTP, against a server on this machine that plays responses back and keeps what it
+is asked: OpenSearch and Elasticsearch by their own clients; bodies and headers are those of their
+search APIs (3, 9). Those of vector stores (Milvus, Qdrant, LangChain, LlamaIndex) ask real ones, in
+memory or in a folder.
 """
 
 import ast
@@ -69,10 +70,10 @@ class Server:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                asked = json.loads(
+                request = json.loads(
                     self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"null"
                 )
-                server.requests.append((self.command, self.path, self.headers, asked))
+                server.requests.append((self.command, self.path, self.headers, request))
                 answer = json.dumps(server.body).encode()
                 self.send_response(server.status)
                 for name, value in {**server.headers, "content-length": str(len(answer))}.items():
@@ -222,12 +223,12 @@ def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     encode_by_counts(monkeypatch)
     monkeypatch.setenv("QDRANT", str(tmp_path / "store"))
     monkeypatch.setenv("QDRANT_COLLECTION", "docs")
-    found = scores_of("qdrant", 4)
+    scores = scores_of("qdrant", 4)
     for query, text in QUERIES.items():  # the largest products of vectors with the query's
         products = sorted(
             (float(counts(doc) @ counts(text)) for doc in DOCS.values()), reverse=True
         )
-        assert found[query] == pytest.approx(products[:4], rel=1e-5)
+        assert scores[query] == pytest.approx(products[:4], rel=1e-5)
     sys.modules["qdrant"].model_and_client()[1].close()
 
 
@@ -288,14 +289,17 @@ def test_llamaindex_folds_chunks_to_their_documents(
 def assert_best_chunks(example: str, chunks: dict[str, list[str]]) -> None:
     """Each query's scores are those of the documents' best chunks by cosine, best first."""
 
-    def cosine(one: str, two: str) -> float:
-        a, b = counts(one), counts(two)
+    def cosine(first: str, second: str) -> float:
+        a, b = counts(first), counts(second)
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
-    for query, found in scores_of(example, 6).items():
-        best = [max(cosine(QUERIES[query], chunk) for chunk in some) for some in chunks.values()]
-        assert found == pytest.approx(sorted(best, reverse=True)[: len(found)])
-        assert len(found) > 1
+    for query, scores_of_query in scores_of(example, 6).items():
+        best = [
+            max(cosine(QUERIES[query], chunk) for chunk in chunks_of_document)
+            for chunks_of_document in chunks.values()
+        ]
+        assert scores_of_query == pytest.approx(sorted(best, reverse=True)[: len(scores_of_query)])
+        assert len(scores_of_query) > 1
 
 
 @pytest.mark.parametrize("page", sorted(ENGINES.glob("*.py")), ids=lambda page: page.stem)
@@ -324,7 +328,8 @@ PGVECTOR = """
         def connection(self):
             yield self
         def execute(self, text, values):
-            ASKED.append((text.count("%(v)s"), values["v"], values["k"], text.startswith("SELECT id, 1 - ")))
+            is_distance = text.startswith("SELECT id, 1 - ")
+            ASKED.append((text.count("%(v)s"), values["v"], values["k"], is_distance))
             return self
         def fetchall(self):
             return HITS

@@ -25,8 +25,8 @@ SETTING = re.compile(r"^  ([A-Z_]+): \"?([^\"#\n]+?)\"?(?: +#.*)?$", re.MULTILIN
 
 
 def scripts() -> dict[str, str]:
-    found = STEP.findall(WORKFLOW.read_text(encoding="utf-8").partition("\njobs:")[2])
-    return {name: textwrap.dedent(text.removeprefix("|\n")) for name, text in found}
+    steps = STEP.findall(WORKFLOW.read_text(encoding="utf-8").partition("\njobs:")[2])
+    return {name: textwrap.dedent(text.removeprefix("|\n")) for name, text in steps}
 
 
 def settings() -> dict[str, str]:
@@ -39,7 +39,9 @@ def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         [str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
     )
     names = {
-        f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+        f"GIT_{who}_{field}": "x@x"
+        for who in ("AUTHOR", "COMMITTER")
+        for field in ("NAME", "EMAIL")
     }
     environment = {
         **os.environ,
@@ -97,7 +99,8 @@ def test_the_baseline_is_the_one_of_the_base_branch_and_without_one_the_limit_al
     prepare(tmp_path)
     begun = f"git init -q -b main .\n{scripts()['Audit']}\nmv audit.json ranktilt-baseline.json"
     done = shell(
-        f"{begun}\ngit add toy ranktilt-baseline.json\ngit commit -q -m first\ngit checkout -q -b x",
+        f"{begun}\ngit add toy ranktilt-baseline.json\ngit commit -q -m first\n"
+        "git checkout -q -b x",
         tmp_path,
     )
     assert done.returncode == 0, done.stderr
@@ -237,11 +240,11 @@ def test_a_notebook_shows_what_it_is_stored_with(page: Path) -> None:
     stored = nbformat.read(page, 4)
     fresh = refresh_notebooks.executed(page)
     message = f"if this is meant: python scripts/refresh_notebooks.py {page.relative_to(tree.ROOT)}"
-    shown = [
+    steps = [
         list(map(refresh_notebooks.without_numbers, refresh_notebooks.texts(notebook)))
         for notebook in (stored, fresh)
     ]
-    assert shown[0] == shown[1], message
+    assert steps[0] == steps[1], message
     outputs = [output for cell in stored.cells for output in cell.get("outputs", [])]
     assert any("text/html" in output.get("data", {}) for output in outputs)
     unwanted = [output for output in outputs if output.output_type == "error" or "name" in output]
@@ -272,8 +275,10 @@ def test_a_notebook_is_stored_anew_where_its_texts_changed(
 
 
 _SHOWN = [
-    "import time, polars as pl, ranktilt as rt\nfrom ranktilt.progress import report\ncollection = rt.bundled()\n"
-    "run = rt.ranker('bm25').rank(collection)\naudit = rt.audit(collection, run, 'nDCG@3', resamples=100); audit",
+    "import time, polars as pl, ranktilt as rt\nfrom ranktilt.progress import report\n"
+    "collection = rt.bundled()\n"
+    "run = rt.ranker('bm25').rank(collection)\n"
+    "audit = rt.audit(collection, run, 'nDCG@3', resamples=100); audit",
     "audit.plot()",
     "rt.explain(collection, ['overlap'])",
     "docs = collection.docs.with_columns(temperature=pl.lit(0.7))\n"
@@ -281,7 +286,10 @@ _SHOWN = [
     "rt.audit_sources(warm, [rt.ranker('bm25')], 'nDCG@3', resamples=100)",
     "rt.mitigate(collection, rt.ranker('bm25'), ['nDCG@3'])",
     "audit.frame('tilts').to_pandas()",
-    "for n in range(301):\n    report('encoding', n, 300); report('asking', n, 300); time.sleep(0.004)",
+    (
+        "for n in range(301):\n    report('encoding', n, 300); report('asking', n, 300); "
+        "time.sleep(0.004)"
+    ),
     "for n in range(200):\n    report('broken off', n, 300); time.sleep(0.004)\nraise ValueError",
 ]
 
@@ -303,9 +311,9 @@ def test_results_show_themselves_and_progress_is_one_output_a_cell(tmp_path: Pat
         for cell in notebook.cells
     ]
     for number in (0, 2, 3, 4, 5):
-        [shown] = outputs[number]
-        assert "<table" in shown.data["text/html"], notebook.cells[number].source
-        assert len(shown.data["text/plain"]) < 6000
+        [output] = outputs[number]
+        assert "<table" in output.data["text/html"], notebook.cells[number].source
+        assert len(output.data["text/plain"]) < 6000
     assert outputs[0][0].data["text/plain"].startswith("Means and Relative Δ, in %")
     [figure] = outputs[1]
     assert "mark" in str(figure.data["application/vnd.vegalite.v5+json"])

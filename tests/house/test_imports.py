@@ -1,4 +1,6 @@
-"""Imports flow one way, from the command line down to the errors, and heavy packages load where they are used."""
+"""Imports flow one way, from the command line down to the errors, and heavy packages load where
+they are used.
+"""
 
 import ast
 import graphlib
@@ -43,18 +45,19 @@ def part(name: str) -> str:
 
 def edges(modules: dict[str, tree.Module]) -> list[tuple[tree.Module, ast.AST, str]]:
     """List every import of our own modules: who, where, and the module that is imported."""
-    found = []
+    faults = []
     for module in modules.values():
         for node in module.nodes:
             for name in tree.imported(module, node):
                 if name.split(".")[0] == "ranktilt":
                     target = name if name in modules else name.rpartition(".")[0]
-                    found.append((module, node, target))
-    return found
+                    faults.append((module, node, target))
+    return faults
 
 
-def named(modules: dict[str, tree.Module]) -> list[tuple[tree.Module, ast.AST, str]]:
-    """List the modules of ours that strings name, for `import_module` or a table of what is loaded on use.
+def string_edges(modules: dict[str, tree.Module]) -> list[tuple[tree.Module, ast.AST, str]]:
+    """List the modules of ours that strings name, for `import_module` or a table of what is loaded
+    on use.
 
     The package's own strings and those of the registry stand above everything: they may name all.
     """
@@ -83,7 +86,9 @@ import_module("ranktilt.nothing.here")
     modules = {name: every[name] for name in names}
     module = tree.Module(Path("artifact.py"), "ranktilt.data.artifact", text, ast.parse(text))
     targets = [
-        target for source, _, target in named({**modules, module.name: module}) if source is module
+        target
+        for source, _, target in string_edges({**modules, module.name: module})
+        if source is module
     ]
     assert targets == [
         "ranktilt.explaining.spectrum",
@@ -97,33 +102,35 @@ import_module("ranktilt.nothing.here")
 
 def misplaced(modules: dict[str, tree.Module]) -> list[str]:
     """List the modules of no known layer, and the ones whose name says nothing."""
-    found = []
+    faults = []
     for module in modules.values():
         if part(module.name) and part(module.name) not in LEVEL:
-            found.append(
+            faults.append(
                 f"{module.at(module.tree)}: {part(module.name)!r} is in no layer; add it to LEVELS"
             )
         if module.path.stem in VAGUE:
-            found.append(
+            faults.append(
                 f"{module.at(module.tree)}: name the file after its idea, not {module.path.name!r}"
             )
-    return found
+    return faults
 
 
 def upward(modules: dict[str, tree.Module]) -> list[str]:
-    """List the imports that go up, or sideways into another part of the same level; those by a string too."""
-    found = []
-    for module, node, target in [*edges(modules), *named(modules)]:
+    """List the imports that go up, or sideways into another part of the same level; those by a
+    string too.
+    """
+    faults = []
+    for module, node, target in [*edges(modules), *string_edges(modules)]:
         here, there = part(module.name), part(target)
         if not here or here not in LEVEL or here == there:
             continue
         if not there:
-            found.append(
+            faults.append(
                 f"{module.at(node)}: imports the package itself; import the module that defines it"
             )
         elif LEVEL.get(there, len(LEVELS)) >= LEVEL[here]:
-            found.append(f"{module.at(node)}: {here} must not import {there} ({target})")
-    return found
+            faults.append(f"{module.at(node)}: {here} must not import {there} ({target})")
+    return faults
 
 
 def circle(modules: dict[str, tree.Module]) -> list[str]:
@@ -140,16 +147,18 @@ def circle(modules: dict[str, tree.Module]) -> list[str]:
 
 
 def eager(modules: dict[str, tree.Module]) -> list[str]:
-    """List what the package's own `__init__` imports at once beyond the standard library and the lowest levels."""
+    """List what the package's own `__init__` imports at once beyond the standard library and the
+    lowest levels.
+    """
     root = modules["ranktilt"]
     allowed = {f"ranktilt.{name}" for name in (*LEVELS[0], "extensions")}
-    found = []
+    faults = []
     for node in tree.at_import(root.tree):
         for name in tree.imported(root, node):
             ours = name in allowed or name.rpartition(".")[0] in allowed
             if not ours and name.split(".")[0] not in sys.stdlib_module_names:
-                found.append(f"{root.at(node)}: imports {name} at once")
-    return found
+                faults.append(f"{root.at(node)}: imports {name} at once")
+    return faults
 
 
 def test_every_module_belongs_to_a_layer_and_imports_go_down_only() -> None:
@@ -212,14 +221,14 @@ def loaded(code: str) -> set[str]:
 
 def early(modules: dict[str, tree.Module]) -> list[str]:
     """List the imports of extras that run when a module is imported."""
-    found = []
+    faults = []
     for module in modules.values():
         for node in tree.at_import(module.tree):
             names = [name for name in tree.imported(module, node) if name.split(".")[0] in EXTRAS]
-            found += [
+            faults += [
                 f"{module.at(node)}: imports {name} at the top of the module" for name in names
             ]
-    return found
+    return faults
 
 
 HELP = """

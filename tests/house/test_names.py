@@ -57,14 +57,14 @@ CLASSES = {"line", "order", "page"}
 
 def definitions(modules: Iterable[tree.Module]) -> list[tuple[str, str]]:
     """List what is named: (kind, name), kind being module, class or function."""
-    found = [("module", module.path.stem) for module in modules]
+    name_pairs = [("module", module.path.stem) for module in modules]
     for module in modules:
         for node in module.nodes:
             if isinstance(node, ast.ClassDef):
-                found.append(("class", node.name))
+                name_pairs.append(("class", node.name))
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                found.append(("function", node.name))
-    return found
+                name_pairs.append(("function", node.name))
+    return name_pairs
 
 
 def repeated_classes(modules: Iterable[tree.Module]) -> set[str]:
@@ -78,14 +78,16 @@ def repeated_classes(modules: Iterable[tree.Module]) -> set[str]:
 
 
 def riddles(modules: Iterable[tree.Module]) -> set[str]:
-    """Return the names that hold a word of WORDS, or are one of NAMES or, of a class, of CLASSES."""
-    found = set()
+    """Return the names that hold a word of WORDS, or are one of NAMES or, of a class, of
+    CLASSES.
+    """
+    names = set()
     for kind, name in definitions(modules):
         words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
-        whole = "_".join(words)
-        if whole in NAMES | WORDS or WORDS & set(words) or (kind == "class" and whole in CLASSES):
-            found.add(name)
-    return found
+        joined = "_".join(words)
+        if joined in NAMES | WORDS or WORDS & set(words) or (kind == "class" and joined in CLASSES):
+            names.add(name)
+    return names
 
 
 def test_a_class_name_occurs_once_and_no_name_is_a_riddle() -> None:

@@ -22,22 +22,23 @@ def functions(module: tree.Module) -> Iterator[Function]:
 
 
 def many_parameters(module: tree.Module) -> list[str]:
-    found = []
+    faults = []
     for node in functions(module):
         names = [arg.arg for arg in [*node.args.posonlyargs, *node.args.args]]
         count = len(names) - (names[:1] in (["self"], ["cls"]))
         if count > PARAMETERS:
-            found.append(
-                f"{module.at(node)}: {node.name} takes {count} positional parameters, at most {PARAMETERS}"
+            faults.append(
+                f"{module.at(node)}: {node.name} takes {count} positional parameters, at most "
+                f"{PARAMETERS}"
             )
-    return found
+    return faults
 
 
 def prints_and_asserts(module: tree.Module) -> list[str]:
-    found = []
+    faults = []
     for node in module.nodes:
         if isinstance(node, ast.Assert):
-            found.append(
+            faults.append(
                 f"{module.at(node)}: assert; raise an error that tells the reader what to do"
             )
         elif (
@@ -45,13 +46,13 @@ def prints_and_asserts(module: tree.Module) -> list[str]:
             and isinstance(node.func, ast.Name)
             and node.func.id == "print"
         ):
-            found.append(f"{module.at(node)}: print; only the command line writes to the terminal")
-    return found
+            faults.append(f"{module.at(node)}: print; only the command line writes to the terminal")
+    return faults
 
 
 def swallowed(module: tree.Module) -> list[str]:
     """List the handlers that catch everything without a word."""
-    found = []
+    faults = []
     for node in module.nodes:
         if isinstance(node, ast.ExceptHandler):
             broad = isinstance(node.type, ast.Name) and node.type.id in (
@@ -59,10 +60,10 @@ def swallowed(module: tree.Module) -> list[str]:
                 "BaseException",
             )
             if node.type is None:
-                found.append(f"{module.at(node)}: bare except")
+                faults.append(f"{module.at(node)}: bare except")
             elif broad and all(isinstance(step, ast.Pass) for step in node.body):
-                found.append(f"{module.at(node)}: an exception is swallowed")
-    return found
+                faults.append(f"{module.at(node)}: an exception is swallowed")
+    return faults
 
 
 CHECKS: list[Check] = [many_parameters, prints_and_asserts, swallowed]

@@ -38,13 +38,13 @@ class Module:
 @lru_cache
 def read() -> dict[str, Module]:
     """Parse every .py file of the package; the keys are dotted names."""
-    found = {}
+    modules_by_name = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text(encoding="utf-8")
-        found[name] = Module(path, name, text, ast.parse(text, str(path)))
-    return found
+        modules_by_name[name] = Module(path, name, text, ast.parse(text, str(path)))
+    return modules_by_name
 
 
 def imported(module: Module, node: ast.AST) -> list[str]:

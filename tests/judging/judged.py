@@ -24,7 +24,9 @@ FAMILIES = {f"{family}{number}": family for family in ("llm", "lexical") for num
 def world(
     seed: int, preference: float, *, slope: float, noise: float, system: float
 ) -> tuple[Floats, Floats]:
-    """Values of 18 systems and 50 queries: six of a family that is better by .1, a judge, and what it adds to them."""
+    """Values of 18 systems and 50 queries: six of a family that is better by .1, a judge, and what
+    it adds to them.
+    """
     rng = np.random.default_rng(seed)
     n, queries = len(MEMBER), 50
     quality = rng.normal(0, 0.06, n) + 0.1 * MEMBER
@@ -76,10 +78,12 @@ def grades(
 def runs(
     collection: Collection, judged: pl.DataFrame | None = None, taste: float = 0.0
 ) -> list[Run]:
-    """Six systems that see human grades through noise; those of the family llm see a judge's, too."""
+    """Six systems that see human grades through noise; those of the family llm see a
+    judge's, too.
+    """
     rng = np.random.default_rng(3)
     qrels = collection.qrels.with_columns(judged=pl.lit(0) if judged is None else judged["grade"])
-    found = []
+    graded = []
     for number, (name, family) in enumerate(FAMILIES.items()):
         scores = qrels["grade"].to_numpy() + rng.normal(0, 0.5 + 0.25 * (number % 3), qrels.height)
         if family == "llm":
@@ -88,11 +92,11 @@ def runs(
         table: dict[str, dict[str, float]] = {}
         for query, doc, score in rows.iter_rows():
             table.setdefault(query, {})[doc] = score
-        found.append(Run.from_dict(table, name=name))
-    return found
+        graded.append(Run.from_dict(table, name=name))
+    return graded
 
 
-def whole() -> JudgeAudit:
+def full_audit() -> JudgeAudit:
     """An audit of two judges with everything in it: one likes text of models, one is good."""
     collection = bed()
     judges = {

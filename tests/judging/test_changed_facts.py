@@ -1,4 +1,6 @@
-"""Grades of versions that say something else: which are asked for, on which scale, and what is refused."""
+"""Grades of versions that say something else: which are asked for, on which scale, and what is
+refused.
+"""
 
 from pathlib import Path
 
@@ -23,12 +25,14 @@ TEXTS = {
     "c": "Rivers carry water. They never sleep.",
     "d": "In 1990 it rained on 85 days. Nobody minded.",
 }
-"""Two sentences each, with numbers in the first; c has none, and says with other facts what it said."""
+"""Two sentences each, with numbers in the first; c has none, and says with other facts what it
+said.
+"""
 GRADES = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 1}}
 SCORES = {("q1", "a"): 0, ("q1", "b"): 2, ("q2", "a"): 1}
 
 
-def given(grades: dict[str, dict[str, int]] | None = None) -> Collection:
+def judged_collection(grades: dict[str, dict[str, int]] | None = None) -> Collection:
     docs = [{"id": name, "text": text} for name, text in TEXTS.items()]
     return collection_of(
         docs, {"q1": "first", "q2": "second"}, GRADES if grades is None else grades
@@ -36,18 +40,22 @@ def given(grades: dict[str, dict[str, int]] | None = None) -> Collection:
 
 
 def graded(prompt: str, times: int) -> str:
-    """What the judge says of a query and a document, whose second sentence tells which it is; shorter ones get a 3."""
+    """What the judge says of a query and a document, whose second sentence tells which it is;
+    shorter ones get a 3.
+    """
     query = "q1" if "Query: first" in prompt else "q2"
-    name = next((one for one, text in TEXTS.items() if text.split(". ")[1] in prompt), "")
+    name = next((document for document, text in TEXTS.items() if text.split(". ")[1] in prompt), "")
     return f"##final score: {SCORES[query, name] if name else 3}"
 
 
 def test_false_versions_have_the_judges_grade_and_unchanged_texts_that_of_their_original() -> None:
-    """On a scale of 0 to 2 a judge's 0, 1, 2 and 3 are 0, 1, 1 and 2; what nobody judges is not asked for."""
+    """On a scale of 0 to 2 a judge's 0, 1, 2 and 3 are 0, 1, 1 and 2; what nobody judges is not
+    asked for.
+    """
     model = Scripted(graded)
-    designed = versions(given(), ["length", "facts"], by_rule=True)
-    found = grade_versions(designed, model).versions
-    assert sorted(found.collection.qrels.rows()) == sorted(
+    designed = versions(judged_collection(), ["length", "facts"], by_rule=True)
+    false_versions = grade_versions(designed, model).versions
+    assert sorted(false_versions.collection.qrels.rows()) == sorted(
         [
             ("q1", "a", 2),
             ("q1", "a+length", 2),
@@ -67,7 +75,7 @@ def test_false_versions_have_the_judges_grade_and_unchanged_texts_that_of_their_
             ("q2", "a+facts+length", 2),
         ]
     )
-    assert found.collection.spec["design"]["judged"] == {
+    assert false_versions.collection.spec["design"]["judged"] == {
         "judge": "umbrela-tiny",
         "model": "lab/tiny",
         "prompt": "umbrela",
@@ -88,7 +96,7 @@ def test_a_prompt_of_a_factor_is_answered_before_its_texts_are_judged(tmp_path: 
     model, judge = Scripted(lambda *_: text), Scripted(lambda *_: "1")
     (tmp_path / "so.txt").write_text("Say it so: {text}")
     factors = (*read_factors([str(tmp_path / "so.txt")]), *read_factors(["facts"], by_rule=True))
-    alone = given({"q1": {"a": 1}})
+    alone = judged_collection({"q1": {"a": 1}})
     alone = Collection(alone.docs.head(1), alone.queries, alone.qrels)
     request = (alone, factors, Crossing())
     rows = [
@@ -102,11 +110,11 @@ def test_a_prompt_of_a_factor_is_answered_before_its_texts_are_judged(tmp_path: 
     assert rows[1].tokens_in == 2 * rows[1].estimate.tokens_in
     assert rows[1].tokens_out == 2 * rows[1].estimate.tokens_out
     assert (model.prompts, judge.prompts) == ([], [])
-    made = versions(alone, factors, llm=model)
-    found = grade_versions(made, judge, Grading(prompt="basic")).versions
+    versions_made = versions(alone, factors, llm=model)
+    graded = grade_versions(versions_made, judge, Grading(prompt="basic")).versions
     assert sorted("a dozen" in prompt for prompt in judge.prompts) == [False, True]
     assert not any("40" in prompt for prompt in judge.prompts)
-    assert (found.spec["judge"]["prompt"]["name"], found.spec["judge"]["counts"]["graded"]) == (
+    assert (graded.spec["judge"]["prompt"]["name"], graded.spec["judge"]["counts"]["graded"]) == (
         "basic",
         2,
     )
@@ -117,7 +125,7 @@ def test_a_prompt_of_a_factor_is_answered_before_its_texts_are_judged(tmp_path: 
     [(1, (0, 0, 1, 1)), (2, (0, 1, 1, 2)), (3, (0, 1, 2, 3)), (4, (0, 1, 3, 4))],
 )
 def test_grades_are_of_the_collections_scale(highest: int, scale: tuple[int, ...]) -> None:
-    assert scale_of(given({"q1": {"a": highest, "b": 0}}).qrels) == scale
+    assert scale_of(judged_collection({"q1": {"a": highest, "b": 0}}).qrels) == scale
 
 
 @pytest.mark.parametrize(
@@ -154,11 +162,13 @@ def test_grades_are_of_the_collections_scale(highest: int, scale: tuple[int, ...
 def test_what_cannot_be_judged_is_refused_and_nothing_is_asked(
     names: str, grades: dict[str, dict[str, float]], prompt: str, message: str
 ) -> None:
-    judge, whole = Scripted(graded), given({})
+    judge, collection = Scripted(graded), judged_collection({})
     rows = [(query, doc, grade) for query, docs in grades.items() for doc, grade in docs.items()]
     types = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
-    whole = Collection(whole.docs, whole.queries, pl.DataFrame(rows, schema=types, orient="row"))
-    designed = versions(whole, [names], by_rule=True)
+    collection = Collection(
+        collection.docs, collection.queries, pl.DataFrame(rows, schema=types, orient="row")
+    )
+    designed = versions(collection, [names], by_rule=True)
     with pytest.raises(UserError) as caught:
         grade_versions(designed, judge, Grading(prompt=prompt))
     assert str(caught.value).startswith(message)

@@ -1,4 +1,6 @@
-"""Coefficients of agreement and of order: published values, peers, tables by hand, and ties by every order."""
+"""Coefficients of agreement and of order: published values, peers, tables by hand, and ties by
+every order.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise, permutations, product
@@ -41,10 +43,12 @@ systems = st.lists(st.integers(0, 3), min_size=5, max_size=5).map(
 def test_published_judges_agree_as_published(
     shared_data: Path, name: str, kappa: float, alpha: float
 ) -> None:
-    """Table 3 of arXiv 2502.13908: κ and α of judges of the LLMJudge challenge, over 4,423 pairs."""
+    """Table 3 of arXiv 2502.13908: κ and α of judges of the LLMJudge challenge, over 4,423
+    pairs.
+    """
     folder = shared_data / "llm-judges"
-    found = judge(folder / f"{name}.qrels.gz", folder / "human.qrels.gz", resamples=100)
-    (row,) = found.overall
+    result = judge(folder / f"{name}.qrels.gz", folder / "human.qrels.gz", resamples=100)
+    (row,) = result.overall
     assert (round(row.kappa.value, 4), round(row.alpha.value, 4)) == (kappa, alpha)
     assert (row.judge, row.pairs, row.queries) == (name, 4423, 25)
     assert row.kappa.low < kappa < row.kappa.high
@@ -71,15 +75,15 @@ def test_kappa_and_alpha_of_two_and_three_judges_by_hand() -> None:
 
 
 @given(systems, systems)
-def test_tau_is_scipys(one: Floats, two: Floats) -> None:
-    assert kendall_tau(one, two) == pytest.approx(kendalltau(one, two)[0], nan_ok=True)
+def test_tau_is_scipys(first: Floats, second: Floats) -> None:
+    assert kendall_tau(first, second) == pytest.approx(kendalltau(first, second)[0], nan_ok=True)
 
 
-def test_tau_a_counts_ties_as_neither_and_errors_at_the_top_weigh_more() -> None:
+def test_tau_a_counts_ties_as_neither_and_weighs_the_top() -> None:
     """Of three pairs one agrees, and two are tied in one of both scorings."""
-    one, two = np.array([3.0, 2.0, 1.0]), np.array([2.0, 2.0, 1.0])
-    assert kendall_tau(one, two, "a") == pytest.approx(2 / 3)
-    assert kendall_tau(one, two) == pytest.approx(2 / np.sqrt(3 * 2))
+    first, second = np.array([3.0, 2.0, 1.0]), np.array([2.0, 2.0, 1.0])
+    assert kendall_tau(first, second, "a") == pytest.approx(2 / 3)
+    assert kendall_tau(first, second) == pytest.approx(2 / np.sqrt(3 * 2))
     truth = np.arange(6.0, 0, -1)
     top, bottom = truth[[1, 0, 2, 3, 4, 5]], truth[[0, 1, 2, 3, 5, 4]]
     assert kendall_tau(truth, top) == kendall_tau(truth, bottom)
@@ -108,15 +112,15 @@ def plain_tau_ap(reference: Floats, estimate: Floats) -> float:
     return float(2 * np.mean(shares) - 1)
 
 
-def plain_rbo(one: Floats, two: Floats, p: float = 0.9) -> float:
-    first, second = np.argsort(-one).tolist(), np.argsort(-two).tolist()
+def plain_rbo(a: Floats, b: Floats, p: float = 0.9) -> float:
+    first, second = np.argsort(-a).tolist(), np.argsort(-b).tolist()
     overlap = [len({*first[:d]} & {*second[:d]}) / d for d in range(1, len(first) + 1)]
     series = sum(p ** (d - 1) * share for d, share in enumerate(overlap, start=1))
     return (1 - p) * series + p ** len(first) * overlap[-1]
 
 
 @pytest.mark.parametrize(
-    ("one", "two"),
+    ("first", "second"),
     [
         ([3, 2, 2, 1, 0], [1, 1, 2, 2, 2]),
         ([1, 1, 1, 1, 1], [4, 3, 2, 1, 0]),
@@ -125,9 +129,9 @@ def plain_rbo(one: Floats, two: Floats, p: float = 0.9) -> float:
         ([2, 2, 1, 1, 0], [0, 0, 1, 2, 2]),
     ],
 )
-def test_ties_share_their_ranks(one: list[int], two: list[int]) -> None:
+def test_ties_share_their_ranks(first: list[int], second: list[int]) -> None:
     """The mean over all orders of tied systems, each counted by a plain double loop."""
-    scores = [np.array(some, dtype=float) for some in (one, two)]
+    scores = [np.array(values, dtype=float) for values in (first, second)]
     every = list(product(*map(orders, scores)))
     assert top_weighted_tau(*scores) == pytest.approx(
         np.mean([plain_tau_ap(*both) for both in every])
@@ -154,7 +158,7 @@ def test_coefficients_of_many_resamples_are_those_of_each() -> None:
         (0.99, 0.0, (0.024, 1.0)),  # all resamples lie below the value
     ],
 )
-def test_an_interval_of_a_coefficient_is_the_wider_of_percentiles_and_turned_ones(
+def test_coefficient_interval_is_wider_of_percentiles_and_turned_ones(
     value: float, least: float, interval: tuple[float, float]
 ) -> None:
     """Of 0, .001, … .999 the percentile ends are the 25th and the 976th: .024 and .975."""
@@ -166,8 +170,10 @@ def test_an_interval_of_a_coefficient_is_the_wider_of_percentiles_and_turned_one
     )
 
 
-def test_an_interval_of_a_coefficient_reaches_as_far_as_near_resamples_scatter() -> None:
-    """Samples from .3 to .5 about .4 move a value of .45 to .5; near ones of ±.06 reach .06 / .3 · 1.96 = .392."""
+def test_coefficient_interval_reaches_as_far_as_near_resamples() -> None:
+    """Samples from .3 to .5 about .4 move a value of .45 to .5; near ones of ±.06 reach .06 / .3 ·
+    1.96 = .392.
+    """
     samples = np.linspace(0.3, 0.5, 1000)
     near_samples = np.tile([0.39, 0.51], 500)
     ends = coefficient_interval(0.45, samples, near_samples, least=-1.0)
@@ -200,7 +206,9 @@ def test_prediction_powered_means_are_ppi_pythons() -> None:
 
 
 def test_prediction_powered_mean_of_four_labels_by_hand() -> None:
-    """λ = (1/4)/(2 · 15/56); the mean is (1 − λ)/2 + λ · 3/4, its variance (1 − λ)²/4/2 + λ² · (3/16)/4."""
+    """λ = (1/4)/(2 · 15/56); the mean is (1 − λ)/2 + λ · 3/4, its variance (1 − λ)²/4/2 + λ² ·
+    (3/16)/4.
+    """
     labels = np.array([0.0, 0.0, 1.0, 1.0])
     powered = powered_mean(labels, labels, np.array([1.0, 1.0, 1.0, 0.0]))
     assert powered.weight == pytest.approx(7 / 15)
@@ -214,17 +222,17 @@ def test_prediction_powered_mean_of_four_labels_by_hand() -> None:
 
 
 @pytest.mark.parametrize("labels", [[0.2, 0.4], [0.2, 0.4, 0.6], [1.0, 1.0, 1.0, 1.0, 1.0]])
-def test_too_few_labels_or_equal_ones_have_a_value_without_an_interval(labels: list[float]) -> None:
+def test_few_or_equal_labels_have_a_value_without_interval(labels: list[float]) -> None:
     powered = powered_mean(np.array(labels), np.full(len(labels), 0.5), np.array([0.1, 0.9]))
     assert powered.value == pytest.approx(np.mean(labels))
     assert np.isnan([powered.low, powered.high, powered.effective]).all()
     assert np.isnan(powered_mean(np.ones(1), np.ones(1), np.ones(3)).value)
 
 
-def test_prediction_powered_intervals_cover_the_mean_and_a_judge_that_knows_nothing_is_not_used() -> (
-    None
-):
-    """Of 1,000 draws with a biased judge 93 to 98 % hold the mean, at 5 labels and at 100; normal ones 81 % at 5."""
+def test_prediction_powered_intervals_cover_and_ignore_a_blind_judge() -> None:
+    """Of 1,000 draws with a biased judge 93 to 98 % hold the mean, at 5 labels and at 100; normal
+    ones 81 % at 5.
+    """
     for labels in (5, 100):
         rng = np.random.default_rng(5)
         hits, worth = 0, list[float]()

@@ -1,4 +1,6 @@
-"""Judges against each other: differences of κ and τ on the same queries, and who cannot be told apart."""
+"""Judges against each other: differences of κ and τ on the same queries, and who cannot be told
+apart.
+"""
 
 import re
 from itertools import combinations
@@ -133,10 +135,10 @@ def test_pairs_of_judges_are_corrected_together() -> None:
     assert len(ps) == 6
     corrected = [comparison.p_corrected for comparison in audit.comparisons]
     assert corrected == pytest.approx(holm(np.array(ps)).tolist())
-    shown = {(row.judge_a, row.judge_b) for row in audit.comparisons if row.is_shown}
+    pairs_shown = {(row.judge_a, row.judge_b) for row in audit.comparisons if row.is_shown}
     letters = {row.judge: set(row.letters) for row in audit.standings}
     for first, second in combinations([row.judge for row in audit.standings], 2):
-        assert bool(letters[first] & letters[second]) == ((first, second) not in shown)
+        assert bool(letters[first] & letters[second]) == ((first, second) not in pairs_shown)
 
 
 def test_judges_compare_on_the_pairs_that_both_graded() -> None:
@@ -154,8 +156,8 @@ def test_judges_compare_on_the_pairs_that_both_graded() -> None:
 def test_a_judge_of_one_grade_is_not_compared() -> None:
     human, judged = noisy({"fine": 0.3, "coarse": 0.9})
     constant = np.ones_like(human)
-    named = {"same": constant, **judged}
-    audit = judge({n: frame(g) for n, g in named.items()}, frame(human), resamples=200)
+    judges = {"same": constant, **judged}
+    audit = judge({n: frame(g) for n, g in judges.items()}, frame(human), resamples=200)
     assert [row.judge for row in audit.standings] == ["fine", "coarse", "same"]
     assert audit.standings[-1].letters == ""
     undefined = [row for row in audit.comparisons if "same" in (row.judge_a, row.judge_b)]

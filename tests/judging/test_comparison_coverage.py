@@ -1,4 +1,6 @@
-"""How often the interval of a difference of two κ holds the true one, and how often equal judges differ."""
+"""How often the interval of a difference of two κ holds the true one, and how often equal judges
+differ.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,9 @@ MONTE_CARLO_ERRORS = 2.6
 def grades(
     seed: int, queries: int, noises: tuple[float, float]
 ) -> tuple[Ints, Ints, tuple[Ints, Ints]]:
-    """Return queries, human grades and those of two judges that see worth through noise of each query's size."""
+    """Return queries, human grades and those of two judges that see worth through noise of each
+    query's size.
+    """
     rng = np.random.default_rng([seed, queries])
     query = np.repeat(np.arange(queries), rng.integers(20, 120, queries))
     worth = rng.normal(0, 1, len(query)) + (2 * rng.beta(2, 2, queries) - 1)[query]
@@ -69,5 +73,5 @@ def test_intervals_hold_the_true_difference() -> None:
 
 @pytest.mark.long
 def test_equal_judges_differ_in_one_of_twenty() -> None:
-    shown = sum(compared(seed, (0.8, 0.8)).p < 0.05 for seed in range(DRAWS))
-    assert shown / DRAWS <= 0.05 + most(0.05)
+    significant = sum(compared(seed, (0.8, 0.8)).p < 0.05 for seed in range(DRAWS))
+    assert significant / DRAWS <= 0.05 + most(0.05)

@@ -1,4 +1,6 @@
-"""Preference for a family: planted ones are found, general errors are none, and scales alone decide nothing."""
+"""Preference for a family: planted ones are found, general errors are none, and scales alone decide
+nothing.
+"""
 
 from collections.abc import Callable
 
@@ -19,46 +21,54 @@ Floats = npt.NDArray[np.float64]
 @pytest.mark.parametrize("kind", WORLDS)
 @pytest.mark.parametrize("preference", [0.0, 0.05, 0.15])
 def test_planted_preferences_are_covered(kind: str, preference: float) -> None:
-    """Of 400 worlds, intervals hold the truth in 92 to 98 %; without a preference at most 7 % show one (twice its
-    standard error is 2 points)."""
-    found = [
+    """Of 400 worlds, intervals hold the truth in 92 to 98 %; without a preference at most 7 % show
+    one (twice its standard error is 2 points)."""
+    differences = [
         family_difference(*world(seed, preference, **WORLDS[kind]), MEMBER) for seed in range(400)
     ]
-    held = np.mean([one.low <= preference <= one.high for one in found])
-    assert 0.92 <= held <= 0.98
+    coverage = np.mean(
+        [difference.low <= preference <= difference.high for difference in differences]
+    )
+    assert 0.92 <= coverage <= 0.98
     if preference == 0:
-        assert np.mean([one.p < 0.05 for one in found]) <= 0.07
+        assert np.mean([difference.p < 0.05 for difference in differences]) <= 0.07
     if preference == 0.15:
-        assert np.mean([one.p < 0.05 for one in found]) > 0.9
+        assert np.mean([difference.p < 0.05 for difference in differences]) > 0.9
 
 
 def test_the_plain_difference_takes_general_errors_for_a_preference() -> None:
-    """A judge that halves every difference lowers a family that is better by .1 by .05: that is no dislike."""
-    found = [
+    """A judge that halves every difference lowers a family that is better by .1 by .05: that is no
+    dislike.
+    """
+    differences = [
         family_difference(*world(seed, 0.0, **WORLDS["a judge that errs more"]), MEMBER)
         for seed in range(100)
     ]
-    assert np.mean([one.plain for one in found]) == pytest.approx(-0.05, abs=0.01)
-    assert np.mean([one.value for one in found]) == pytest.approx(0.0, abs=0.01)
-    assert np.mean([one.slope for one in found]) == pytest.approx(0.5, abs=0.05)
+    assert np.mean([difference.plain for difference in differences]) == pytest.approx(
+        -0.05, abs=0.01
+    )
+    assert np.mean([difference.value for difference in differences]) == pytest.approx(0.0, abs=0.01)
+    assert np.mean([difference.slope for difference in differences]) == pytest.approx(0.5, abs=0.05)
 
 
 def test_a_difference_by_hand_and_a_family_of_one_is_not_tested() -> None:
-    """Each family lies on a line of slope 1/2 over the human means; the family's is higher by .2."""
+    """Each family lies on a line of slope 1/2 over the human means; the family's is higher
+    by .2.
+    """
     human = np.array([[0.8, 0.6, 0.7], [0.6, 0.4, 0.5], [0.4, 0.2, 0.3], [0.2, 0.0, 0.1]])
     member = np.array([True, True, False, False])
     judged = 0.5 * human + 0.2 * member[:, None]
-    found = family_difference(human, judged, member)
-    assert (found.value, found.slope) == (pytest.approx(0.2), pytest.approx(0.5))
-    assert found.plain == pytest.approx(0.2 - 0.5 * 0.4)
+    difference = family_difference(human, judged, member)
+    assert (difference.value, difference.slope) == (pytest.approx(0.2), pytest.approx(0.5))
+    assert difference.plain == pytest.approx(0.2 - 0.5 * 0.4)
     nothing = family_difference(0 * human, 0 * judged, member)
     assert (nothing.value, nothing.low, nothing.high, nothing.p) == (0, 0, 0, 1)
     for size in ((1, 5), (5, 1)):
         member = np.arange(sum(size)) < size[0]
-        found = family_difference(
+        difference = family_difference(
             np.random.default_rng(0).random((sum(size), 9)), np.zeros((sum(size), 9)), member
         )
-        assert np.isnan(found.value)
+        assert np.isnan(difference.value)
 
 
 def values(human: Floats, judged: Floats, rescaled: Floats | None = None) -> SystemValues:
@@ -85,13 +95,22 @@ def test_a_change_of_scale_alone_never_gives_a_verdict(scale: Callable[[Floats],
     """Grades on another scale, which the human ones are put on, leave nothing to explain."""
     human, _ = world(2, 0.0, **WORLDS["a good judge"])
     moved = scale(np.clip(human, 0, None))
-    (found,) = family_preferences([values(human, moved, moved)], FAMILIES)
-    assert [(one.preference, one.p) for one in found.scales] == [((0.0, 0.0, 0.0), 1.0)] * 3
-    assert found.verdict == "level"
+    (preferences,) = family_preferences([values(human, moved, moved)], FAMILIES)
+    assert [(scale.preference, scale.p) for scale in preferences.scales] == [
+        ((0.0, 0.0, 0.0), 1.0)
+    ] * 3
+    assert preferences.verdict == "level"
 
 
 def row(value: float, p: float) -> FamilyScale:
-    return FamilyScale("points", Estimate(value, value - 0.03, value + 0.03), p, p, 1.0, value)
+    return FamilyScale(
+        name="points",
+        preference=Estimate(value, value - 0.03, value + 0.03),
+        p=p,
+        p_corrected=p,
+        slope=1.0,
+        plain=value,
+    )
 
 
 def test_one_verdict_only_where_every_scale_agrees_as_on_a_large_preference() -> None:
@@ -105,25 +124,31 @@ def test_one_verdict_only_where_every_scale_agrees_as_on_a_large_preference() ->
     ):
         assert verdict_of(rows) == verdict
     for preference, verdict in ((0.15, "favours"), (-0.15, "disfavours"), (0.0, "level")):
-        (found,) = family_preferences(
+        (preferences,) = family_preferences(
             [values(*world(4, preference, slope=0.9, noise=0.03, system=0.005))], FAMILIES
         )
-        assert (found.verdict, found.family, found.systems, found.others, found.queries) == (
+        assert (
+            preferences.verdict,
+            preferences.family,
+            preferences.systems,
+            preferences.others,
+            preferences.queries,
+        ) == (
             verdict,
             "llm",
             6,
             12,
             50,
         )
-        assert [one.name for one in found.scales] == ["points", "ranks", "z"]
-        assert preference_sentence(found).startswith(
+        assert [scale.name for scale in preferences.scales] == ["points", "ranks", "z"]
+        assert preference_sentence(preferences).startswith(
             f"judge {verdict if verdict != 'level' else 'is level on'} llm"
         )
-        assert "points of its own scale [" in preference_sentence(found)
+        assert "points of its own scale [" in preference_sentence(preferences)
 
 
 def test_one_query_is_the_reason_that_a_family_is_not_tested() -> None:
     human, judged = np.random.default_rng(0).random((2, 18, 1))
-    (found,) = family_preferences([values(human, judged)], FAMILIES)
-    assert found.verdict == "not tested"
-    assert preference_sentence(found) == "judge: llm is not tested: 1 query is too few"
+    (preferences,) = family_preferences([values(human, judged)], FAMILIES)
+    assert preferences.verdict == "not tested"
+    assert preference_sentence(preferences) == "judge: llm is not tested: 1 query is too few"

@@ -68,11 +68,11 @@ def test_workbench_ratings_are_judged_as_whole_grades_are(tmp_path: Path) -> Non
         write(tmp_path / "judge.json", ratings([value / 2 for value in machine])),
         write(tmp_path / "human.json", ratings([value / 2 for value in human])),
     )
-    whole = judge(
+    result = judge(
         write(tmp_path / "judge.qrels", lines(machine)),
         write(tmp_path / "human.qrels", lines(human)),
     )
-    assert fractions.agreements == whole.agreements
+    assert fractions.agreements == result.agreements
     assert "grades are fractions: 1/2 is a step, so that 1 is grade 2 here" in note_sentences(
         fractions.notes
     )

@@ -1,4 +1,6 @@
-"""Grades of a language model: which pairs are asked for, how answers are read, and what is made of repeats."""
+"""Grades of a language model: which pairs are asked for, how answers are read, and what is made of
+repeats.
+"""
 
 import hashlib
 import json
@@ -34,10 +36,16 @@ def do(tmp_path: Path) -> Do:
     """Grade with a journal of this test."""
 
     def run(
-        llm: Scripted, collection: Collection | None = None, *, runs: object = (), **how: object
+        llm: Scripted, collection: Collection | None = None, *, runs: object = (), **options: object
     ) -> Grades:
-        found = toy() if collection is None else collection
-        return grade(found, llm, Grading(**how), runs=runs, journal=Journal(tmp_path / "journal"))  # type: ignore[arg-type]
+        judged_collection = toy() if collection is None else collection
+        return grade(
+            judged_collection,
+            llm,
+            Grading(**options),
+            runs=runs,
+            journal=Journal(tmp_path / "journal"),
+        )  # type: ignore[arg-type]
 
     return run
 
@@ -119,8 +127,8 @@ def test_judged_pairs_are_asked_for_once_each_with_text_and_query_alone(do: Do) 
     assert grades.qrels.schema == toy().qrels.schema
     assert grades.judge == "umbrela-tiny"
     assert grades.counts[:5] == (PAIRS, PAIRS, PAIRS, PAIRS, {})
-    again = do(asked := Scripted(lambda *_: "0"))
-    assert asked.prompts == []
+    again = do(silent := Scripted(lambda *_: "0"))
+    assert silent.prompts == []
     assert again.qrels.equals(grades.qrels)
     assert (grades.counts.fresh, again.counts.fresh) == (PAIRS, 0)
 
@@ -128,8 +136,9 @@ def test_judged_pairs_are_asked_for_once_each_with_text_and_query_alone(do: Do) 
 def test_the_order_of_requests_is_shuffled_identical_twins_are_one_and_settings_mean_something(
     do: Do,
 ) -> None:
-    def order(**how: object) -> list[int]:
-        return [task.row for task in prepare_grades(toy(), Scripted(), Grading(**how)).tasks]  # type: ignore[arg-type]
+    def order(**options: object) -> list[int]:
+        grading = Grading(**options)  # type: ignore[arg-type]
+        return [task.row for task in prepare_grades(toy(), Scripted(), grading).tasks]
 
     assert sorted(order()) == list(range(PAIRS))
     assert order() == order() != sorted(order())
@@ -142,9 +151,9 @@ def test_the_order_of_requests_is_shuffled_identical_twins_are_one_and_settings_
     llm = Scripted(lambda _, times: str(times))
     assert do(llm, collection).qrels["grade"].to_list() == [1, 1]
     assert len(llm.prompts) == 1
-    for how in ({"pool": 0}, {"repeats": 0}, {"temperatures": (0.0, 1.0)}, {"text": "body"}):
+    for options in ({"pool": 0}, {"repeats": 0}, {"temperatures": (0.0, 1.0)}, {"text": "body"}):
         with pytest.raises(UserError):
-            Grading(**how)
+            Grading(**options)
 
 
 def test_a_pool_is_the_top_of_every_run_and_unknown_documents_are_counted(do: Do) -> None:
@@ -152,10 +161,10 @@ def test_a_pool_is_the_top_of_every_run_and_unknown_documents_are_counted(do: Do
     first = run_of(
         collection, {"q1": {"d1-human": 3.0, "d2-llm": 2.0, "d3-llm": 1.0}, "q2": {"d2-human": 1.0}}
     )
-    other = collection_of(
+    strange = collection_of(
         [{"id": "x", "text": "x"}, {"id": "d1-human", "text": "y"}], {"q1": "x"}, {}
     )
-    second = run_of(other, {"q1": {"x": 9.0, "d1-human": 8.0}, "q9": {"d1-human": 1.0}})
+    second = run_of(strange, {"q1": {"x": 9.0, "d1-human": 8.0}, "q9": {"d1-human": 1.0}})
     grades = do(Scripted(lambda *_: "1"), runs=[first, second], pool=2)
     assert grades.qrels.rows() == [
         ("q1", "d1-human", 1),
@@ -165,7 +174,7 @@ def test_a_pool_is_the_top_of_every_run_and_unknown_documents_are_counted(do: Do
     assert grades.counts.without_text == 2
     assert (grades.spec["pool"], grades.spec["runs"]) == (2, ["run", "run"])
     with pytest.raises(UserError, match="no pair to grade: the runs name"):
-        prepare_grades(collection, Scripted(), runs=[run_of(other, {"q9": {"x": 1.0}})])
+        prepare_grades(collection, Scripted(), runs=[run_of(strange, {"q9": {"x": 1.0}})])
 
 
 def test_what_has_no_grade_is_counted_by_its_reason_and_is_in_no_judgments(do: Do) -> None:
@@ -178,8 +187,8 @@ def test_what_has_no_grade_is_counted_by_its_reason_and_is_in_no_judgments(do: D
         "a": "##final score: 2",
         "b": "##final score: 7",
         "c": answer("", finish="content_filter"),
-        "d": Failure("refused", "not taken"),
-        "e": Failure("unavailable", "no answer"),
+        "d": Failure(kind="refused", message="not taken"),
+        "e": Failure(kind="unavailable", message="no answer"),
     }
 
     def reply(prompt: str, times: int) -> str | Answer | Failure:
@@ -217,8 +226,8 @@ def test_repeats_give_the_median_and_say_how_often_they_agree(do: Do) -> None:
     assert len(llm.prompts) == 9, "each repeat is a request of its own"
     assert np.isnan(do(Scripted(lambda *_: "1"), collection, prompt="basic").exact_agreement)
     pairs = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"]})
-    made = median_qrels(pairs, np.array([[3.0, 0.0, 1.0, 2.0], [np.nan] * 4]))
-    assert made.rows() == [("q", "a", 1)]
+    median = median_qrels(pairs, np.array([[3.0, 0.0, 1.0, 2.0], [np.nan] * 4]))
+    assert median.rows() == [("q", "a", 1)]
 
 
 def test_prompts_are_files_and_say_where_they_are_from(do: Do, tmp_path: Path) -> None:
@@ -227,10 +236,10 @@ def test_prompts_are_files_and_say_where_they_are_from(do: Do, tmp_path: Path) -
     digest = hashlib.sha256(grade_template("umbrela").text.encode()).hexdigest()
     assert digest[:16] == "c92537a4f97293df", "the published text, to the byte"
     assert [text.split()[0] for text in GRADE_PROMPTS.values()] == ["as", "ours:", "ours,"]
-    own = tmp_path / "own.txt"
-    own.write_text('{query} | {passage} | {{"O": n}}')
+    template = tmp_path / "own.txt"
+    template.write_text('{query} | {passage} | {{"O": n}}')
     llm = Scripted(lambda *_: '{"O": 1}')
-    grades = do(llm, prompt=own, text="text", first=1)
+    grades = do(llm, prompt=template, text="text", first=1)
     assert llm.prompts == ['red apples | red apples grow on old trees in autumn | {"O": n}']
     assert (grades.judge, grades.spec["prompt"]["origin"]) == ("own-tiny", "a file of the user's")
 
@@ -259,9 +268,13 @@ def test_judgments_are_written_with_how_they_were_made_and_read_back(
     grades = do(Scripted(lambda *_: "2"), repeats=2)
     path = save_grades(grades, tmp_path / "out" / "judge.qrels")
     assert read_qrels(path).drop("line").equals(grades.qrels)
-    told = json.loads((tmp_path / "out" / "judge.qrels.json").read_text())
-    assert (told["counts"]["graded"], told["exact_agreement"], told["repeats"]) == (PAIRS, 1.0, 2)
-    assert told["prompt"]["name"] == "umbrela"
+    record = json.loads((tmp_path / "out" / "judge.qrels.json").read_text())
+    assert (record["counts"]["graded"], record["exact_agreement"], record["repeats"]) == (
+        PAIRS,
+        1.0,
+        2,
+    )
+    assert record["prompt"]["name"] == "umbrela"
     nothing = do(Scripted(lambda *_: "no idea"), prompt="basic")
     with pytest.raises(
         UserError, match=r"not written, because no pair has a grade \(10 unreadable\)"
@@ -274,10 +287,10 @@ def test_the_estimate_counts_every_repeat_and_what_is_known(do: Do, tmp_path: Pa
     do(Scripted(lambda *_: "1"), first=4)
     llm = Scripted()
     planned = prepare_grades(toy(), llm, Grading(repeats=2))
-    found = estimate(planned, llm, price=(1.0, 2.0), journal=Journal(tmp_path / "journal"))
-    assert (found.requests, found.journalled, found.tokens_out) == (20, 4, 16 * 8)
-    assert found.lines[0] == ("pairs", "10 pairs")
-    assert found.lines[4] == ("tokens out", "128, if an answer has 8 tokens")
+    estimated = estimate(planned, llm, price=(1.0, 2.0), journal=Journal(tmp_path / "journal"))
+    assert (estimated.requests, estimated.journalled, estimated.tokens_out) == (20, 4, 16 * 8)
+    assert estimated.lines[0] == ("pairs", "10 pairs")
+    assert estimated.lines[4] == ("tokens out", "128, if an answer has 8 tokens")
     assert llm.prompts == []
 
 
@@ -286,11 +299,14 @@ def test_judge_without_a_readable_answer_says_so(do: Do) -> None:
     with pytest.raises(UserError) as caught:
         judge(graded, toy().qrels, resamples=100)
     assert str(caught.value) == (
-        f"{graded.judge}: no answer could be read: {PAIRS} of {PAIRS} unparsed (first: 'I cannot say.'); "
+        f"{graded.judge}: no answer could be read: {PAIRS} of {PAIRS} unparsed (first: 'I cannot "
+        "say.'); "
         "ask another model, or with another --prompt"
     )
     unanswered = do(
-        Scripted(lambda prompt, times: Failure("unavailable", "too busy"), name="lab/other")
+        Scripted(
+            lambda prompt, times: Failure(kind="unavailable", message="too busy"), name="lab/other"
+        )
     )
     with pytest.raises(
         UserError, match=f": no pair has a grade: of {PAIRS} requests, {PAIRS} unanswered$"

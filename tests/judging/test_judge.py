@@ -1,4 +1,6 @@
-"""An audit of judges: what both graded, systems that change places, twins graded apart, and what is refused."""
+"""An audit of judges: what both graded, systems that change places, twins graded apart, and what is
+refused.
+"""
 
 import re
 from collections.abc import Callable
@@ -32,11 +34,11 @@ from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.gate import row_reason
 from ranktilt.reporting.sentences.judging import judge_findings
 from ranktilt.reporting.sentences.notes import note_sentences
-from tests.judging.judged import FAMILIES, QUERIES, bed, grades, runs, whole
+from tests.judging.judged import FAMILIES, QUERIES, bed, full_audit, grades, runs
 from tests.refusals import refused
 from tests.toy import collection_of, versions
 
-audit = cache(whole)
+audit = cache(full_audit)
 
 
 def pairs(*rows: tuple[str, str, int]) -> pl.DataFrame:
@@ -55,11 +57,11 @@ def bare() -> JudgeAudit:
 
 def test_pairs_of_one_side_are_counted_and_never_zero() -> None:
     judged = pairs(("q1", "a", 0), ("q2", "a", 1), ("q2", "c", 2), ("q9", "a", 2))
-    found = side_by_side(HUMAN, judged, "j")
-    assert found.pairs.rows() == [("q1", "a", 0, 0), ("q2", "a", 2, 1)]
-    assert (found.human_only, found.judge_only, found.human_queries) == (1, 1, 1)
-    assert found.more.rows() == [("q9", "a", 2)]
-    assert list(note_sentences(found.notes())) == [
+    side = side_by_side(HUMAN, judged, "j")
+    assert side.pairs.rows() == [("q1", "a", 0, 0), ("q2", "a", 2, 1)]
+    assert (side.human_only, side.judge_only, side.human_queries) == (1, 1, 1)
+    assert side.more.rows() == [("q9", "a", 2)]
+    assert list(note_sentences(side.notes())) == [
         "j: 1 pair graded by humans only and 1 by the judge only left out, not counted as 0",
         "j: 1 query graded by humans only left out",
         "j: 1 query graded by the judge only left out",
@@ -92,9 +94,9 @@ def test_suspicious_grades_few_common_pairs_and_stray_grades_are_pointed_out() -
             "j gives grade 1 to all pairs: κ and α are undefined",
         ),
     ):
-        found = judge({"j": judged}, HUMAN, resamples=100)
-        assert warning in note_sentences(found.notes)
-        (row,) = found.overall
+        result = judge({"j": judged}, HUMAN, resamples=100)
+        assert warning in note_sentences(result.notes)
+        (row,) = result.overall
         assert (row.kappa.value == 1.0) if judged is HUMAN else np.isnan(row.kappa.value)
     # Of 30 pairs each one is shared: ids that coincide by chance.
     human, judged = (
@@ -134,31 +136,31 @@ def test_another_scale_is_refused(
 
 
 def test_agreement_is_given_by_what_documents_share_and_counts_of_grades_add_up() -> None:
-    found = [row for row in audit().agreements if row.judge == "fond"]
-    names = [row.stratum for row in found]
+    agreements = [row for row in audit().agreements if row.judge == "fond"]
+    names = [row.stratum for row in agreements]
     assert names[:3] == ["all", "source human", "source llm"]
     assert {"short documents", "long documents"} <= set(names)
-    sides = {row.stratum: row for row in found}
+    sides = {row.stratum: row for row in agreements}
     assert sides["all"].pairs == 480 == sides["source human"].pairs + sides["source llm"].pairs
     assert sides["source llm"].gap.low > 0.4
     assert abs(sides["source human"].gap.value) < 0.1
     assert sides["source human"].kappa.value > sides["source llm"].kappa.value
-    found = audit()
-    counts = [one for one in found.confusions if one.judge == "good"]
+    agreements = audit()
+    counts = [confusion for confusion in agreements.confusions if confusion.judge == "good"]
     assert (
-        sum(one.pairs for one in counts)
+        sum(count.pairs for count in counts)
         == 480
-        == sum(r.pairs for r in found.by_query if r.judge == "good")
+        == sum(r.pairs for r in agreements.by_query if r.judge == "good")
     )
-    exact = sum(one.pairs for one in counts if one.human == one.grade) / 480
+    exact = sum(count.pairs for count in counts if count.human == count.grade) / 480
     assert exact == pytest.approx(
-        next(row.exact.value for row in found.overall if row.judge == "good")
+        next(row.exact.value for row in agreements.overall if row.judge == "good")
     )
 
 
 def test_a_taste_for_models_text_is_found_on_twins_and_none_where_grades_are_the_same() -> None:
-    found = audit()
-    fond, good = found.main_gaps
+    result = audit()
+    fond, good = result.main_gaps
     assert (fond.run, fond.verdict("0.1 grades"), good.verdict("0.1 grades")) == (
         "fond",
         "b",
@@ -167,11 +169,11 @@ def test_a_taste_for_models_text_is_found_on_twins_and_none_where_grades_are_the
     assert fond.value == pytest.approx(
         -(fond.details["lower"] - fond.details["higher"]) / 240, abs=0.2
     )
-    assert {e.estimand.options.get("grade") for e in found.grade_gaps} == {None, "0", "1", "2"}
-    assert any(row.name == "words" for row in found.confounds)
+    assert {e.estimand.options.get("grade") for e in result.grade_gaps} == {None, "0", "1", "2"}
+    assert any(row.name == "words" for row in result.confounds)
     collection = bed()
-    found = judge({"same": collection.qrels}, collection=collection, resamples=100)
-    (gap,) = found.main_gaps
+    result = judge({"same": collection.qrels}, collection=collection, resamples=100)
+    (gap,) = result.main_gaps
     assert (gap.value, gap.low, gap.high, gap.p, gap.verdict("0.1 grades")) == (
         0.0,
         0.0,
@@ -182,7 +184,9 @@ def test_a_taste_for_models_text_is_found_on_twins_and_none_where_grades_are_the
 
 
 def test_gaps_by_hand() -> None:
-    """Two twins of two queries; one twin of a third has one grade only, and one pair two human grades."""
+    """Two twins of two queries; one twin of a third has one grade only, and one pair two human
+    grades.
+    """
     docs = versions({"human": ["a", "b", "c", "d"], "llm": ["e", "f", "g", "h"]})
     human = {
         "q1": {"0-human": 1, "0-llm": 1},
@@ -205,33 +209,37 @@ def test_gaps_by_hand() -> None:
         ("q2", -2.0, 0),
     ]
     assert twins.filter(~pl.col("same")).height == 1
-    found = judge({"j": judged}, collection=collection, top_grade=3, resamples=100)
-    assert found.main_gaps[0].value == pytest.approx(-0.5)
+    result = judge({"j": judged}, collection=collection, top_grade=3, resamples=100)
+    assert result.main_gaps[0].value == pytest.approx(-0.5)
     assert "j: 1 twin graded on one side only left out of the grade gap" in note_sentences(
-        found.notes
+        result.notes
     )
     assert "j: 1 twin with two human grades left out of the grade gap" in note_sentences(
-        found.notes
+        result.notes
     )
 
 
 def test_systems_are_ordered_as_scipy_orders_them_and_raised_beyond_the_mean_one() -> None:
     """τ of means that are read off the result, under two judges."""
     for row in audit().rank_agreements:
-        means = [(one.human, one.judged) for one in audit().systems if one.judge == row.judge]
+        means = [
+            (system.human, system.judged) for system in audit().systems if system.judge == row.judge
+        ]
         assert row.tau.value == pytest.approx(kendalltau(*zip(*means, strict=True))[0])
         assert row.tau.low <= row.tau.value <= row.tau.high
         assert row.bias == pytest.approx(np.mean([judged - human for human, judged in means]))
-    rows = [one for one in audit().systems if one.judge == "fond"]
-    assert sum(one.relative.value for one in rows) == pytest.approx(0.0)
-    for one in rows:
-        away = one.judged - one.human - np.mean([row.judged - row.human for row in rows])
-        assert one.relative.value == pytest.approx(away)
-        assert one.relative.low <= one.relative.value <= one.relative.high
+    rows = [system for system in audit().systems if system.judge == "fond"]
+    assert sum(system.relative.value for system in rows) == pytest.approx(0.0)
+    for system in rows:
+        away = system.judged - system.human - np.mean([row.judged - row.human for row in rows])
+        assert system.relative.value == pytest.approx(away)
+        assert system.relative.low <= system.relative.value <= system.relative.high
 
 
 def test_pairs_of_systems_agree_are_lost_reversed_or_new_and_grades_are_put_on_one_scale() -> None:
-    """Four systems over 30 queries: the judge turns a large difference round, loses one and makes one up."""
+    """Four systems over 30 queries: the judge turns a large difference round, loses one and makes
+    one up.
+    """
     human, judged, listed = (
         list[tuple[str, str, int]](),
         list[tuple[str, str, int]](),
@@ -259,10 +267,12 @@ def test_pairs_of_systems_agree_are_lost_reversed_or_new_and_grades_are_put_on_o
     )
     assert notes == []
     constant = replace(values, judged=values.human * 0 + 0.5)
-    assert [one.fate for one in system_pairs(constant)] == ["lost"]
+    assert [system_pair.fate for system_pair in system_pairs(constant)] == ["lost"]
     new = replace(values, human=values.human * 0 + 0.5)
-    assert [one.fate for one in system_pairs(new)] == ["new"]
-    assert [one.fate for one in system_pairs(replace(values, judged=values.human))] == ["agrees"]
+    assert [system_pair.fate for system_pair in system_pairs(new)] == ["new"]
+    assert [
+        system_pair.fate for system_pair in system_pairs(replace(values, judged=values.human))
+    ] == ["agrees"]
     # Means of the judge's grades by human grade; 1 and 2 fall, and are pooled: (2 · 3 + 1 · 0)/3.
     frame = pairs(("q", "a", 0), ("q", "b", 1), ("q", "c", 1), ("q", "d", 2)).rename(
         {"grade": "human"}
@@ -273,35 +283,53 @@ def test_pairs_of_systems_agree_are_lost_reversed_or_new_and_grades_are_put_on_o
 
 def test_a_family_that_reads_the_judge_is_favoured_and_tilts_are_given_under_both() -> None:
     """Systems that rank by the judge's own errors gain under it, and under no other judge."""
-    found = {row.judge: row for row in audit().preferences}
-    assert found["fond"].scales[0].preference.low > 0
-    assert found["good"].verdict in ("level", "inconclusive", "depends on scale", "disfavours")
-    assert found["fond"].scales[0].preference.value > found["good"].scales[0].preference.value
-    tilts = [one.change for one in audit().tilts if one.judge == "fond"]
-    assert [one.run for one in tilts] == list(FAMILIES)
-    assert all(one.value == pytest.approx(one.new - one.old) for one in tilts)
+    preferences = {row.judge: row for row in audit().preferences}
+    assert preferences["fond"].scales[0].preference.low > 0
+    assert preferences["good"].verdict in (
+        "level",
+        "inconclusive",
+        "depends on scale",
+        "disfavours",
+    )
+    assert (
+        preferences["fond"].scales[0].preference.value
+        > preferences["good"].scales[0].preference.value
+    )
+    tilts = [tilt.change for tilt in audit().tilts if tilt.judge == "fond"]
+    assert [tilt.run for tilt in tilts] == list(FAMILIES)
+    assert all(tilt.value == pytest.approx(tilt.new - tilt.old) for tilt in tilts)
 
 
 def test_few_human_labels_repair_a_judges_means_and_further_queries_of_the_judge_count() -> None:
-    rows = [one for one in audit().corrected if one.judge == "good"]
+    rows = [estimate for estimate in audit().corrected if estimate.judge == "good"]
     means, differences = rows[:6], rows[6:]
-    assert [bool(one.minus) for one in rows] == [False] * 6 + [True] * 5
-    assert all(one.queries < QUERIES and one.effective >= 0.99 * one.queries for one in means)
-    assert np.mean([one.powered.low <= one.truth <= one.powered.high for one in rows]) > 0.7
-    by_name = {one.run: one for one in means}
-    for one in differences:
-        assert one.judge_only == pytest.approx(
-            by_name[one.run].judge_only - by_name[one.minus].judge_only
+    assert [bool(estimate.minus) for estimate in rows] == [False] * 6 + [True] * 5
+    assert all(
+        estimate.queries < QUERIES and estimate.effective >= 0.99 * estimate.queries
+        for estimate in means
+    )
+    assert (
+        np.mean(
+            [estimate.powered.low <= estimate.truth <= estimate.powered.high for estimate in rows]
+        )
+        > 0.7
+    )
+    by_name = {estimate.run: estimate for estimate in means}
+    for difference in differences:
+        assert difference.judge_only == pytest.approx(
+            by_name[difference.run].judge_only - by_name[difference.minus].judge_only
         )
     collection = bed()
     few = collection.qrels.filter(pl.col("query_id").is_in([f"q{n}" for n in range(12)]))
-    found = judge(
+    result = judge(
         {"good": grades(collection, noise=0.2)}, few, runs=runs(collection), resamples=100
     )
-    assert {(one.queries, np.isnan(one.truth)) for one in found.corrected} == {(12, True)}
-    assert np.median([one.effective for one in found.corrected]) > 13
+    assert {(estimate.queries, np.isnan(estimate.truth)) for estimate in result.corrected} == {
+        (12, True)
+    }
+    assert np.median([estimate.effective for estimate in result.corrected]) > 13
     assert any(
-        note.startswith("good: 12 human queries are worth") for note in note_sentences(found.notes)
+        note.startswith("good: 12 human queries are worth") for note in note_sentences(result.notes)
     )
 
 
@@ -375,33 +403,35 @@ def test_a_gate_holds_judges_to_limits_and_everything_is_kept_in_a_file(tmp_path
         ({"min_tau": -1.0}, ["level", "level"], 0),
         ({"min_tau": 1.0}, ["tilted", "inconclusive"], 1),
     ):
-        found = gate_judges(audit(), **limits)  # type: ignore[arg-type]
-        assert ([row.outcome for row in found.rows], found.exit_code) == (outcomes, code)
-    found = audit()
-    assert JudgeAudit.load(found.save(tmp_path / "judge.json")) == found
-    assert found.frame("agreements").height == len(found.agreements)
-    sentences = [finding.sentence for finding in judge_findings(found)]
+        decision = gate_judges(audit(), **limits)  # type: ignore[arg-type]
+        assert ([row.outcome for row in decision.rows], decision.exit_code) == (outcomes, code)
+    decision = audit()
+    assert JudgeAudit.load(decision.save(tmp_path / "judge.json")) == decision
+    assert decision.frame("agreements").height == len(decision.agreements)
+    sentences = [finding.sentence for finding in judge_findings(decision)]
     assert sentences[0].startswith("good agrees better with humans than fond: κ .")
     assert sentences[2].startswith("fond favours llm text on twins: llm text is graded 0.")
-    assert "Grade gap of twins, in grades" in table(found)
+    assert "Grade gap of twins, in grades" in table(decision)
 
 
 def test_values_of_few_queries_have_no_intervals() -> None:
-    """Five queries: κ, the order and what systems are raised by are values; the gate cannot decide."""
+    """Five queries: κ, the order and what systems are raised by are values; the gate
+    cannot decide.
+    """
     collection = bed()
     names = [f"q{number}" for number in range(5)]
     human = collection.qrels.filter(pl.col("query_id").is_in(names))
     judged = grades(collection).filter(pl.col("query_id").is_in(names))
-    found = judge({"good": judged}, human, runs=runs(collection), resamples=100)
-    (order,) = found.rank_agreements
-    (kappa,) = (row.kappa for row in found.overall)
-    for estimate in (order.tau, order.rbo, kappa, found.systems[0].relative):
+    result = judge({"good": judged}, human, runs=runs(collection), resamples=100)
+    (order,) = result.rank_agreements
+    (kappa,) = (row.kappa for row in result.overall)
+    for estimate in (order.tau, order.rbo, kappa, result.systems[0].relative):
         assert not np.isnan(estimate.value)
         assert np.isnan([estimate.low, estimate.high]).all()
-    assert "good: 5 queries, so no intervals, which need 6 queries" in note_sentences(found.notes)
-    sentences = [finding.sentence for finding in judge_findings(found)]
+    assert "good: 5 queries, so no intervals, which need 6 queries" in note_sentences(result.notes)
+    sentences = [finding.sentence for finding in judge_findings(result)]
     assert not any("nan" in sentence or "[" in sentence for sentence in sentences)
-    (row,) = gate_judges(found, min_tau=0.1).rows
+    (row,) = gate_judges(result, min_tau=0.1).rows
     assert row.outcome == "inconclusive"
     assert "has no interval: 5 queries are too few, it takes 6" in row_reason(row)
 
@@ -409,21 +439,21 @@ def test_values_of_few_queries_have_no_intervals() -> None:
 def test_few_labelled_queries_have_values_without_intervals() -> None:
     """Of 12 pairs a query, 36 labels are three queries: prediction-powered intervals need four."""
     collection = bed()
-    found = judge(
+    result = judge(
         {"good": grades(collection)},
         collection.qrels,
         runs=runs(collection),
         human_sample=36,
         resamples=100,
     )
-    assert {row.queries for row in found.corrected} == {3}
-    assert np.isnan([row.powered.low for row in found.corrected]).all()
-    assert not np.isnan([row.powered.value for row in found.corrected]).any()
+    assert {row.queries for row in result.corrected} == {3}
+    assert np.isnan([row.powered.low for row in result.corrected]).all()
+    assert not np.isnan([row.powered.value for row in result.corrected]).any()
     assert (
         "good: 3 human queries give values without intervals, which need 4 queries"
-        in note_sentences(found.notes)
+        in note_sentences(result.notes)
     )
-    assert "nan" not in table(found)
+    assert "nan" not in table(result)
 
 
 def test_intervals_of_an_order_hold_their_own_value_among_many_good_systems() -> None:

@@ -1,4 +1,6 @@
-"""Probes of a judge: planted weaknesses are recovered, and a judge without one has a gap of exactly 0."""
+"""Probes of a judge: planted weaknesses are recovered, and a judge without one has a gap of exactly
+0.
+"""
 
 import math
 from collections.abc import Callable
@@ -70,10 +72,14 @@ def probe(tmp_path: Path) -> Probe:
     """Probe a judge that grades by a function of the prompt, each with a journal of its own."""
     numbers = count()
 
-    def run(says: Callable[[str], int | str], **how: object) -> JudgeProbes:
+    def run(says: Callable[[str], int | str], **options: object) -> JudgeProbes:
         llm = Scripted(lambda prompt, _: f"##final score: {says(prompt)}")
         return probe_judge(
-            collection(), llm, journal=Journal(tmp_path / f"{next(numbers)}"), resamples=200, **how
+            collection(),
+            llm,
+            journal=Journal(tmp_path / f"{next(numbers)}"),
+            resamples=200,
+            **options,
         )  # type: ignore[arg-type]
 
     return run
@@ -90,13 +96,13 @@ def probe(tmp_path: Path) -> Probe:
 def test_a_planted_weakness_is_recovered(
     probe: Probe, weakness: str, says: Callable[[str], int], gap: float
 ) -> None:
-    found = {one.probe: one for one in probe(says).gaps}
-    assert list(found) == ["query words", "padding", "instruction"]
-    hit = found.pop(weakness)
+    gaps = {gap.probe: gap for gap in probe(says).gaps}
+    assert list(gaps) == ["query words", "padding", "instruction"]
+    hit = gaps.pop(weakness)
     assert (hit.pairs, hit.queries, hit.gap, hit.raised, hit.left_out) == (15, 3, gap, 1.0, 0)
     assert (hit.low, hit.high) == (gap, gap)
-    immune = [one for one in found.values() if (one.probe, weakness) != ("instruction", "padding")]
-    assert {(one.gap, one.low, one.high, one.raised) for one in immune} == {(0.0, 0.0, 0.0, 0.0)}
+    immune = [gap for gap in gaps.values() if (gap.probe, weakness) != ("instruction", "padding")]
+    assert {(gap.gap, gap.low, gap.high, gap.raised) for gap in immune} == {(0.0, 0.0, 0.0, 0.0)}
 
 
 def test_a_judge_that_ignores_all_rules_has_gaps_of_zero_and_what_cannot_be_probed_is_refused(
@@ -107,7 +113,7 @@ def test_a_judge_that_ignores_all_rules_has_gaps_of_zero_and_what_cannot_be_prob
         return WORDS.index(first) % 4
 
     result = probe(of_the_passage, seed=3)
-    assert {(one.gap, one.low, one.high, one.raised) for one in result.gaps} == {
+    assert {(gap.gap, gap.low, gap.high, gap.raised) for gap in result.gaps} == {
         (0.0, 0.0, 0.0, 0.0)
     }
     assert result.pairs.height == 45
@@ -145,14 +151,14 @@ def test_the_interval_resamples_queries_and_pairs_without_a_grade_are_left_out_a
 def test_rules_change_the_passage_alone_and_every_grade_0_is_drawn_once_of_each_query_in_turn() -> (
     None
 ):
-    made = probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=5)
-    assert made.docs["source"].to_list() == ["original", *JUDGE_PROBES] * 3
-    assert made.docs["given_id"].str.slice(0, 2).unique(maintain_order=True).to_list() == [
+    probes = probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=5)
+    assert probes.docs["source"].to_list() == ["original", *JUDGE_PROBES] * 3
+    assert probes.docs["given_id"].str.slice(0, 2).unique(maintain_order=True).to_list() == [
         "q1",
         "q2",
         "q3",
     ]
-    texts = {row["id"]: row["text"] for row in made.docs.iter_rows(named=True)}
+    texts = {row["id"]: row["text"] for row in probes.docs.iter_rows(named=True)}
     original, words = texts["1/original"], QUERIES["q2"].split()
     with_words = texts["1/query words"].split()
     for word in words:
@@ -162,16 +168,16 @@ def test_rules_change_the_passage_alone_and_every_grade_0_is_drawn_once_of_each_
     assert len(original.split()) <= len(padding.split()) <= 2 * len(original.split())
     assert "river" not in padding
     assert texts["1/instruction"] == f"{original} {INSTRUCTION}"
-    assert made == probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=5)
-    assert made != probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=6)
+    assert probes == probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=5)
+    assert probes != probe_collection(collection(), JUDGE_PROBES, pairs=3, seed=6)
     few = probe_collection(collection(), ["instruction"], pairs=7)
     counts = few.qrels["query_id"].value_counts(sort=True)["count"].to_list()
     assert counts == [6, 4, 4], "originals and twins of 3, 2 and 2 pairs"
     every = probe_collection(collection(), [], pairs=99)
-    given = every.docs["given_id"].to_list()
-    assert sorted(given) == sorted(set(given))
-    assert len(given) == 15
-    assert not any(name.endswith("-0") for name in given), "what is relevant is not probed"
+    ids = every.docs["given_id"].to_list()
+    assert sorted(ids) == sorted(set(ids))
+    assert len(ids) == 15
+    assert not any(name.endswith("-0") for name in ids), "what is relevant is not probed"
 
 
 def test_repeats_and_prompt_are_those_of_the_grading(tmp_path: Path) -> None:

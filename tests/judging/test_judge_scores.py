@@ -177,31 +177,33 @@ HUMAN = values({"a": [0.9, 0.7], "b": [0.4, 0.6], "c": [0.1, 0.3]})
 
 
 def test_order_by_hand_and_what_is_missing_is_left_out() -> None:
-    """Query 3 lacks a value of b under the judge; d is evaluated by humans only, and query 4 by the judge only."""
+    """Query 3 lacks a value of b under the judge; d is evaluated by humans only, and query 4 by the
+    judge only.
+    """
     human = values(
         {"a": [0.9, 0.7, 0.0], "b": [0.4, 0.6, 1.0], "c": [0.1, 0.3, 0.5], "d": [0.5, 0.5, 0.5]}
     )
     judged = values(
         {"c": [0.2, 0.2, 0.2, 0.6], "b": [0.9, 0.9, None, 0.7], "a": [0.8, 0.6, 0.2, 0.8]}
     )
-    found = judge_scores(human, {"j": judged}, resamples=100)
-    assert [(row.run, row.human, row.judged) for row in found.systems] == [
+    result = judge_scores(human, {"j": judged}, resamples=100)
+    assert [(row.run, row.human, row.judged) for row in result.systems] == [
         ("a", pytest.approx(0.8), pytest.approx(0.7)),
         ("b", pytest.approx(0.5), pytest.approx(0.9)),
         ("c", pytest.approx(0.2), pytest.approx(0.2)),
     ]
-    (order,) = found.rank_agreements
+    (order,) = result.rank_agreements
     assert (order.systems, order.queries) == (3, 2)
     assert order.tau.value == pytest.approx(1 / 3)
-    assert note_sentences(found.notes) == (
+    assert note_sentences(result.notes) == (
         "j, nDCG@10: 1 system evaluated by humans only left out",
         "j, nDCG@10: 1 query without a value of every system left out, not counted as 0",
         "j, nDCG@10: 2 queries, so no intervals, which need 6 queries",
         "j: 2 human queries give values without intervals, which need 4 queries",
     )
     # Query 4, which the judge alone evaluated, is what few human values are repaired with.
-    assert {row.queries for row in found.corrected} == {2}
-    assert (found.agreements, found.by_query, found.grade_gaps, found.tilts) == ((), (), (), ())
+    assert {row.queries for row in result.corrected} == {2}
+    assert (result.agreements, result.by_query, result.grade_gaps, result.tilts) == ((), (), (), ())
 
 
 def test_families_are_compared_by_values() -> None:
@@ -212,11 +214,11 @@ def test_families_are_compared_by_values() -> None:
         human[f"r{number}"] = quality.tolist()
         judged[f"r{number}"] = (quality + 0.2 * (number % 2) + rng.normal(0, 0.02, 30)).tolist()
     families = {f"r{number}": "odd" if number % 2 else "even" for number in range(12)}
-    found = judge_scores(values(human), {"j": values(judged)}, families=families, resamples=100)
-    assert preference_sentence(found.preferences[0]).startswith(
+    result = judge_scores(values(human), {"j": values(judged)}, families=families, resamples=100)
+    assert preference_sentence(result.preferences[0]).startswith(
         "j disfavours even systems: −19.8 points of its own scale"
     )
-    assert found.rank_agreements[0].tau.low <= found.rank_agreements[0].tau.value
+    assert result.rank_agreements[0].tau.low <= result.rank_agreements[0].tau.value
 
 
 def test_measures_are_the_default_or_all_where_they_are_few() -> None:
@@ -240,7 +242,10 @@ def test_measures_are_the_default_or_all_where_they_are_few() -> None:
         ),
         (
             lambda: judge_scores(HUMAN, values({"x": [0.1], "y": [0.2]})),
-            "judge and the human values, nDCG@10: no system in common; two are needed (a, b, c against x, y)",
+            (
+                "judge and the human values, nDCG@10: no system in common; two are needed (a, b, c "
+                "against x, y)"
+            ),
         ),
         (
             lambda: judge_scores(

@@ -1,4 +1,6 @@
-"""Families and clusters of systems: files of them, clusters that count as one, and likely repeats."""
+"""Families and clusters of systems: files of them, clusters that count as one, and likely
+repeats.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +106,9 @@ def test_bad_files_of_systems_are_refused(tmp_path: Path, text: str, message: st
 
 
 def values(human: list[list[float]], names: str = "") -> SystemValues:
-    """Return values of systems a, b, c and so on, or of those named, under humans; the judge's are 1 less."""
+    """Return values of systems a, b, c and so on, or of those named, under humans; the judge's are
+    1 less.
+    """
     table = np.array(human, dtype=float)
     count, queries = table.shape
     systems = tuple(names.split()) if names else tuple("abcdefgh"[:count])
@@ -150,7 +154,8 @@ def test_systems_that_correlate_are_likely_repeats() -> None:
     (note,) = repeat_notes(values([*REPEATS, AWAY]), {})
     assert note.severity == "warning"
     assert note.sentence.startswith(
-        "warning: a and b look like repeats of one system (their values per query correlate above .99)"
+        "warning: a and b look like repeats of one system (their values per query correlate above "
+        ".99)"
     )
     assert "a third column, cluster, in --systems FILE joins them" in note.sentence
     assert list(repeat_notes(joined(values([*REPEATS, AWAY]), {"a": "x", "b": "x"}), {})) == []

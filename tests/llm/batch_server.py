@@ -1,4 +1,6 @@
-"""The files and batches of an OpenAI-compatible server, beside its chat: in memory, with ends on demand."""
+"""The files and batches of an OpenAI-compatible server, beside its chat: in memory, with ends on
+demand.
+"""
 
 import json
 from collections import Counter
@@ -11,7 +13,8 @@ Body = dict[str, Any]
 
 
 class BatchServer(Server):
-    """A server whose batches end after `looks` looks, each as `ends` says of it in turn: "completed" for the rest.
+    """A server whose batches end after `looks` looks, each as `ends` says of it in turn:
+    "completed" for the rest.
 
     "partly" fails every other request (500), "expired" answers the first half, "cancelled" too,
     "refused" takes no request (400), "quota" answers the first alone, "failed" answers none. Lines

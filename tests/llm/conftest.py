@@ -8,7 +8,9 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No server, key or proxy of whoever runs the tests, and short pauses before the client asks again."""
+    """No server, key or proxy of whoever runs the tests, and short pauses before the client asks
+    again.
+    """
     for name in [
         name for name in os.environ if name.startswith("OPENAI_") or name.lower().endswith("_proxy")
     ]:

@@ -1,4 +1,6 @@
-"""A server that sends a byte now and then, without an end, so that no wait for the next byte is ever too long."""
+"""A server that sends a byte now and then, without an end, so that no wait for the next byte is
+ever too long.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ PAUSE = 0.05
 
 
 class Drip:
-    """A server on loopback that sends `start` at once, and then blanks one by one to everybody who asks."""
+    """A server on loopback that sends `start` at once, and then blanks one by one to everybody who
+    asks.
+    """
 
     def __init__(self, start: bytes) -> None:
         self.start = start

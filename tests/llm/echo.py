@@ -1,4 +1,5 @@
-"""A language model without a model: it answers at once, or after a while, and writes down what it was asked.
+"""A language model without a model: it answers at once, or after a while, and writes down what it
+was asked.
 
     python -m tests.llm.echo FOLDER REQUESTS DELAY
 
@@ -22,7 +23,9 @@ COLD = Sampling(temperature=0.0)
 
 
 class Echo(LLM):
-    """Answers a prompt by its words in capitals, some at a time; what `fails` names gets that failure."""
+    """Answers a prompt by its words in capitals, some at a time; what `fails` names gets that
+    failure.
+    """
 
     def __init__(
         self,
@@ -79,7 +82,9 @@ def answer_to(text: str, **more: object) -> Answer:
 
 
 def contents(folder: Path) -> list[dict[str, Any]]:
-    """All records in a journal's folder, in the order in which they were written; nothing is locked or made."""
+    """All records in a journal's folder, in the order in which they were written; nothing is locked
+    or made.
+    """
     if not (folder / JOURNAL).exists():
         return []
     with contextlib.closing(sqlite3.connect(folder / JOURNAL)) as db:
@@ -91,7 +96,7 @@ def contents(folder: Path) -> list[dict[str, Any]]:
 
 
 def requests(*texts: str, attempt: int = 1) -> list[Request]:
-    return [Request(Prompt(text), attempt) for text in texts]
+    return [Request(Prompt(text=text), attempt) for text in texts]
 
 
 def main() -> None:

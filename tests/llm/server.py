@@ -1,7 +1,9 @@
-"""A real OpenAI-compatible HTTP server for tests and benchmarks: chat and embeddings, with faults on demand.
+"""A real OpenAI-compatible HTTP server for tests and benchmarks: chat and embeddings, with faults
+on demand.
 
-In a test: ``with Server(script=["500", None]) as server: ... server.url``. In a process of its own, for a benchmark:
-``python -m tests.llm.server --port 0 --delay 0.05``; its first line on stdout is the base URL.
+In a test: ``with Server(script=["500", None]) as server: ... server.url``. In a process of its own,
+for a benchmark: ``python -m tests.llm.server --port 0 --delay 0.05``; its first line on stdout is
+the base URL.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ _DIMENSION = 16
 
 @dataclass(frozen=True)
 class Faults:
-    """Each request fails with the probability `share`, in one of the ways of `kinds`, drawn in order of arrival."""
+    """Each request fails with the probability `share`, in one of the ways of `kinds`, drawn in
+    order of arrival.
+    """
 
     seed: int = 0
     share: float = 0.3
@@ -80,7 +84,9 @@ class Faults:
 
 @dataclass(frozen=True)
 class Raw:
-    """A response as given, for a script: status, body (JSON if a mapping, else text) and headers."""
+    """A response as given, for a script: status, body (JSON if a mapping, else text) and
+    headers.
+    """
 
     status: int
     body: Mapping[str, Any] | str
@@ -88,7 +94,9 @@ class Raw:
 
 
 def rewritten(messages: list[dict[str, str]], body: Body) -> str:
-    """Rewrite the document of a prompt by a fixed rule: every sentence stays, its clauses or halves change places."""
+    """Rewrite the document of a prompt by a fixed rule: every sentence stays, its clauses or halves
+    change places.
+    """
     text = messages[-1]["content"]
     head, colon, rest = text.partition(":")
     document = " ".join((rest if colon and len(head) < 300 and rest.strip() else text).split())

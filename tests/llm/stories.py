@@ -1,4 +1,6 @@
-"""Small models in Hugging Face format: that of stories, and one whose every next token has known probabilities."""
+"""Small models in Hugging Face format: that of stories, and one whose every next token has known
+probabilities.
+"""
 
 import math
 import struct
@@ -23,7 +25,8 @@ def make_stories(shared_data: Path, folder: Path) -> Path:
 
 
 def known_model(folder: Path, chances: Mapping[str, float], *, context: int = 64) -> Path:
-    """A model whose next token has the same probabilities whatever stands before; ``</s>`` ends the text.
+    """A model whose next token has the same probabilities whatever stands before; ``</s>`` ends the
+    text.
 
     All embeddings are ones and all layers zero, so that the last layer alone decides.
     """

@@ -1,4 +1,6 @@
-"""Batches over a real server: nothing is submitted twice, what expired or failed is submitted again."""
+"""Batches over a real server: nothing is submitted twice, what expired or failed is submitted
+again.
+"""
 
 import json
 import os
@@ -72,7 +74,7 @@ def test_answers_come_from_one_file_by_the_keys_of_the_journal(
     server = serve(looks=3)
     replies = ask(server)
     model = llm("openai:tiny", base_url=server.url)
-    assert server.submitted == [[request_key(model, Prompt(text), COLD) for text in TEXTS]]
+    assert server.submitted == [[request_key(model, Prompt(text=text), COLD) for text in TEXTS]]
     (lines,) = (lines for name, lines in server.files.items() if name == "file-0")
     assert lines[0]["body"] == {
         "model": "tiny",

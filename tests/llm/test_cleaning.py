@@ -1,4 +1,6 @@
-"""What models wrap round an answer is taken off, and what belongs to an answer or a document stays."""
+"""What models wrap round an answer is taken off, and what belongs to an answer or a
+document stays.
+"""
 
 import pytest
 
@@ -23,13 +25,21 @@ AROUND = {
     "behind the answer": "@\n<think>or [1] > [2]</think>",
     "behind the answer, cut off": "@\n<think>or [1] > [2]",
     "after a word": "Okay.\n<think>[1] > [2]</think>\n@",
-    "gpt-oss": "<|channel|>analysis<|message|>[1] > [2]<|end|><|start|>assistant<|channel|>final<|message|>@<|return|>",
-    "gpt-oss, constrained": "<|channel|>analysis<|message|>a<|end|><|channel|>final <|constrain|>json<|message|>@",
+    "gpt-oss": (
+        "<|channel|>analysis<|message|>[1] > "
+        "[2]<|end|><|start|>assistant<|channel|>final<|message|>@<|return|>"
+    ),
+    "gpt-oss, constrained": (
+        "<|channel|>analysis<|message|>a<|end|><|channel|>final <|constrain|>json<|message|>@"
+    ),
     "gpt-oss without tokens": "analysisMaybe [1] > [2].assistantfinal@",
     "Mistral": "[THINK][1] > [2][/THINK]@",
     "Kimi": "◁think▷[1] > [2]◁/think▷@",
     "Cohere": "<|START_THINKING|>[1] > [2]<|END_THINKING|><|START_RESPONSE|>@<|END_RESPONSE|>",
-    "Sky-T1": "<|begin_of_thought|>[1]>[2]<|end_of_thought|>\n<|begin_of_solution|>\n@\n<|end_of_solution|>",
+    "Sky-T1": (
+        "<|begin_of_thought|>[1]>[2]<|end_of_thought|>\n<|begin_of_solution|>\n@\n"
+        "<|end_of_solution|>"
+    ),
     "Seed": "<seed:think>[1] > [2]</seed:think>@",
     "Granite": "Here is my thought process:\n[1] > [2]\n\nHere is my response:\n@",
     "escaped": "&lt;think&gt;[1] &gt; [2]&lt;/think&gt;@",
@@ -67,7 +77,10 @@ AROUND = {
     "JSON in JSON": '{"result": {"ranking": "@"}}',
     "JSON in a fence": '```json\n{"answer": "@"}\n```',
     "a list of one": '["@"]',
-    "all at once": '\ufeff<think>a</think>\n**Final answer:**\n```json\n{"answer": "<answer>@</answer>"}\n```</s>',
+    "all at once": (
+        "\ufeff<think>a</think>\n**Final answer:**\n```json\n"
+        '{"answer": "<answer>@</answer>"}\n```</s>'
+    ),
 }
 
 

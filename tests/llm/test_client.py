@@ -1,4 +1,6 @@
-"""Who is asked and what, by a client that gives a server up, and how its words and answers are read."""
+"""Who is asked and what, by a client that gives a server up, and how its words and answers are
+read.
+"""
 
 import asyncio
 import hashlib
@@ -29,20 +31,23 @@ from ranktilt.llm.server import Server, base_url, redactor
 from tests.llm.echo import Echo
 
 
-def test_a_digest_is_of_the_messages_alone_and_generate_builds_the_sampling_and_closes_what_is_below() -> (
-    None
-):
+def test_digest_is_of_messages_alone_and_generate_closes_below() -> None:
     text = '[{"role":"user","content":"naïve"}]'
     assert (
-        Prompt("naïve").digest
-        == Prompt("naïve", seed=3).digest
+        Prompt(text="naïve").digest
+        == Prompt(text="naïve", seed=3).digest
         == hashlib.sha256(text.encode()).hexdigest()
     )
-    others = (Prompt("a"), Prompt("b"), Prompt("a", system=""), Prompt("a", system="s"))
+    others = (
+        Prompt(text="a"),
+        Prompt(text="b"),
+        Prompt(text="a", system=""),
+        Prompt(text="a", system="s"),
+    )
     assert len({prompt.digest for prompt in others}) == 4
     echo = Echo(concurrency=2)
     options = {"temperature": 1, "top_p": 0.5, "max_tokens": 7, "seed": 3, "logprobs": True}
-    stream = echo.generate((Prompt(str(n)) for n in range(100)), **options)
+    stream = echo.generate((Prompt(text=str(n)) for n in range(100)), **options)
     assert next(stream).answer is not None, "replies come one by one"
     stream.close()
     assert (echo.sampling, echo.closed, len(echo.asked_texts)) == (Sampling(**options), 1, 2)
@@ -86,7 +91,7 @@ def test_what_names_no_model_is_refused(
 KEY = "sk-secret-1234567890"
 
 
-def test_a_url_is_brought_into_one_form_and_openai_s_own_is_none(
+def test_urls_have_one_form_and_openais_own_is_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for typed, url, loopback in (
@@ -132,7 +137,7 @@ def test_what_is_no_url_or_could_be_a_secret_is_refused(
         base_url(None)
 
 
-def test_a_key_is_taken_out_of_a_text_and_is_in_no_message() -> None:
+def test_key_is_taken_out_of_texts_and_messages() -> None:
     for key, text, clean in (
         ("k", "k is a key: k.", "[key] is a key: [key]."),
         ("sk.a*b+c", "sk.a*b+c skxa*b+c", "[key] skxa*b+c"),
@@ -179,9 +184,7 @@ class Worker:
             self.closed.set()
 
 
-def test_every_item_comes_back_once_none_makes_no_thread_and_closing_stops_what_is_under_way() -> (
-    None
-):
+def test_items_come_back_once_and_closing_stops_the_rest() -> None:
     worker, idle, threads = Worker(wait=0.001), Worker(), threading.active_count()
     assert list(flow(idle.opened, [], 4)) == []
     assert (threading.active_count(), idle.closed.is_set()) == (threads, False)
@@ -197,7 +200,7 @@ def test_every_item_comes_back_once_none_makes_no_thread_and_closing_stops_what_
     assert worker.started < 20
 
 
-def test_items_are_pulled_as_they_are_needed_in_the_thread_of_the_caller() -> None:
+def test_items_are_pulled_on_demand_in_the_callers_thread() -> None:
     pulled = Counter[int]()
 
     def items() -> Iterator[int]:
@@ -212,9 +215,7 @@ def test_items_are_pulled_as_they_are_needed_in_the_thread_of_the_caller() -> No
     assert (taken, worker.peak, pulled) == (900, 8, {threading.get_ident(): 900})
 
 
-def test_an_error_ends_everything_after_what_was_ready_and_so_does_a_worker_that_cannot_open() -> (
-    None
-):
+def test_error_ends_everything_after_what_was_ready() -> None:
     worker, results = Worker(wait=0.001), list[object]()
     with pytest.raises(ValueError, match="999 is refused"):
         results.extend(
@@ -242,14 +243,14 @@ GOOD = Reply(
 
 
 def failed(kind: FailureKind = "unavailable") -> Reply:
-    return Reply(number=0, failure=Failure(kind, "busy"))
+    return Reply(number=0, failure=Failure(kind=kind, message="busy"))
 
 
 def monitor(concurrency: int = 1) -> ServerMonitor:
     return ServerMonitor("tiny", "http://h/v1", concurrency)
 
 
-def test_how_many_in_a_row_are_too_many_and_what_does_not_count() -> None:
+def test_failures_in_a_row_are_limited_and_exceptions_do_not_count() -> None:
     for concurrency, most in ((1, 8), (8, 8), (20, 20)):
         server = monitor(concurrency)
         server.look([failed()] * (most - 1), reached=True)
@@ -279,9 +280,7 @@ def error(message: str, **fields: object) -> dict[str, object]:
     return {"error": {"message": message, **fields}}
 
 
-def test_what_no_other_attempt_can_mend_ends_everything_and_passing_errors_are_asked_again() -> (
-    None
-):
+def test_lasting_errors_end_everything_and_passing_ones_are_retried() -> None:
     for status, body, message in (
         (
             401,
@@ -329,7 +328,7 @@ def test_what_no_other_attempt_can_mend_ends_everything_and_passing_errors_are_a
     assert kind(400, error("Invalid role in messages: expected context")) == "refused"
 
 
-def test_the_words_of_an_error_in_the_shapes_there_are_and_a_content_filters() -> None:
+def test_error_words_are_read_in_every_shape_and_content_filters() -> None:
     for body, words in (
         ({"message": "a\n  b"}, "a b"),
         ({"detail": "FastAPI"}, "FastAPI"),
@@ -348,7 +347,8 @@ def test_the_words_of_an_error_in_the_shapes_there_are_and_a_content_filters() -
         (
             400,
             error(
-                "The response was filtered due to the prompt triggering our content management policy."
+                "The response was filtered due to the prompt triggering our content management "
+                "policy."
             ),
         ),
         (400, error("Input may be inappropriate.", code="data_inspection_failed")),
@@ -373,14 +373,16 @@ def test_the_words_of_an_error_in_the_shapes_there_are_and_a_content_filters() -
         (
             400,
             error(
-                "'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum context length is "
+                "'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum "
+                "context length is "
                 "512 tokens and your request has 100 input tokens."
             ),
         ),
         (
             400,
             error(
-                "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                "request (4390 tokens) exceeds the available context size (4096 tokens), try "
+                "increasing it",
                 type="exceed_context_size_error",
                 n_ctx=4096,
             ),
@@ -492,7 +494,7 @@ def test_vectors_are_one_a_text_in_the_order_of_their_index(
         read_vectors(data, 2)
 
 
-def test_a_dated_version_is_the_same_model_and_another_is_told_once_a_name() -> None:
+def test_dated_version_is_the_same_model_and_others_are_warned_once() -> None:
     for requested, same, different in (
         ("gpt-4o-mini", "gpt-4o-mini-2024-07-18", "gpt-4o"),
         ("gpt-4o", "gpt-4o", "gpt-4o-mini-2024-07-18"),

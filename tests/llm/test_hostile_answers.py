@@ -1,9 +1,11 @@
-"""Whatever a server says beside an answer, the answer is kept, all others too, and the journal can be read again."""
+"""Whatever a server says beside an answer, the answer is kept, all others too, and the journal can
+be read again.
+"""
 
 import copy
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -79,9 +81,11 @@ REMOVED = object()
 def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Paths of all fields and elements, the whole one first."""
     yield path
-    names = (
-        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    )
+    names: Iterable[Any] = ()
+    if isinstance(value, dict):
+        names = value
+    elif isinstance(value, list):
+        names = range(len(value))
     for name in names:
         yield from spots(value[name], (*path, name))
 
@@ -286,7 +290,7 @@ def test_words_of_an_error_are_one_line_that_a_table_holds(message: Any) -> None
         words, labels = error_text(body)
         assert (words + labels).isprintable()
         assert len(words) <= 200
-    assert Failure("refused", "half \ud83d").message == "half ?"
+    assert Failure(kind="refused", message="half \ud83d").message == "half ?"
     with Server(script=[Raw(400, json.dumps({"error": {"message": message}}))]) as server:
         (reply,) = llm("openai:tiny", base_url=server.url).generate([requests("a")[0].prompt])
     assert reply.failure is not None

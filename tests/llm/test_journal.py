@@ -1,4 +1,6 @@
-"""Asking with a journal: each request once, whatever happens, and nothing counts before it is written."""
+"""Asking with a journal: each request once, whatever happens, and nothing counts before it is
+written.
+"""
 
 import contextlib
 import dataclasses
@@ -34,7 +36,7 @@ from ranktilt.progress import listening
 from tests.llm.echo import COLD, Echo, answer_to, contents, requests
 from tests.toy import no_room
 
-GONE = Failure("unavailable", "no answer in time")
+GONE = Failure(kind="unavailable", message="no answer in time")
 WORDS = ("one", "two", "three", "four", "five")
 
 
@@ -67,7 +69,9 @@ def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
         1,
         {True: 5, False: 2},
     )
-    line = next(line for line in contents(journal.folder) if line["prompt"] == Prompt("one").digest)
+    line = next(
+        line for line in contents(journal.folder) if line["prompt"] == Prompt(text="one").digest
+    )
     assert (line["text"], line["model"]) == ("ONE", "echo-1")
     journal.close()
     llm = Echo()
@@ -231,7 +235,10 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
         assert first.stdout is not None
         first.stdout.readline()
         with Journal(folder) as journal:
-            message = r"journal\.sqlite: another process is writing answers of this model; run this again after it$"
+            message = (
+                r"journal\.sqlite: another process is writing answers of this model; run "
+                r"this again after it$"
+            )
             with pytest.raises(UserError, match=message):
                 ask(Echo(), requests("something new"), journal)
             known = requests(*(line["text"].lower() for line in contents(folder)))
@@ -309,12 +316,12 @@ def test_a_record_holds_all_that_an_answer_is(
 
 
 def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() -> None:
-    prompt, sampling = Prompt("rewrite this"), Sampling(temperature=1, seed=1)
+    prompt, sampling = Prompt(text="rewrite this"), Sampling(temperature=1, seed=1)
     first = request_key(Echo(), prompt, sampling)
     assert re.fullmatch("[0-9a-f]{32}", first)
     assert (
         request_key(
-            Echo(concurrency=9), Prompt("rewrite this", seed=1), Sampling(temperature=1.0), 1
+            Echo(concurrency=9), Prompt(text="rewrite this", seed=1), Sampling(temperature=1.0), 1
         )
         == first
     )
@@ -323,8 +330,8 @@ def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() ->
     keys = {
         first,
         request_key(Echo("other"), prompt, sampling),
-        request_key(Echo(), Prompt("rewrite that"), sampling),
-        request_key(Echo(), Prompt("rewrite this", system="you rewrite"), sampling),
+        request_key(Echo(), Prompt(text="rewrite that"), sampling),
+        request_key(Echo(), Prompt(text="rewrite this", system="you rewrite"), sampling),
         request_key(Echo(), prompt, sampling, 2),
         *(
             request_key(Echo(), prompt, replace(sampling, **{name: value}))

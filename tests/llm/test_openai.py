@@ -29,11 +29,11 @@ def model(server: Server, name: str = "tiny", **options: object) -> OpenAI:
 
 
 def prompts(count: int) -> list[Prompt]:
-    return [Prompt(f"Rewrite: Cat {n} sat on the mat, and it slept.") for n in range(count)]
+    return [Prompt(text=f"Rewrite: Cat {n} sat on the mat, and it slept.") for n in range(count)]
 
 
 def only_reply(server: Server, **options: object) -> Reply:
-    (reply,) = model(server, **options).generate([Prompt(SENTENCE)])
+    (reply,) = model(server, **options).generate([Prompt(text=SENTENCE)])
     return reply
 
 
@@ -43,10 +43,10 @@ def trouble(server: Server, **options: object) -> str:
     return str(caught.value)
 
 
-def test_what_is_asked_and_what_comes_back_and_no_redirect_is_followed() -> None:
+def test_requests_and_answers_are_exact_and_redirects_not_followed() -> None:
     with Server() as server:
         plain = only_reply(server)
-        sent = [Prompt(SENTENCE, system="Be brief."), Prompt(SENTENCE, seed=1)]
+        sent = [Prompt(text=SENTENCE, system="Be brief."), Prompt(text=SENTENCE, seed=1)]
         full = list(
             model(server, concurrency=1).generate(
                 sent, top_p=0.9, max_tokens=3, seed=7, logprobs=True
@@ -136,11 +136,11 @@ def test_a_lasting_fault_leaves_a_prompt_out(
     assert failed.failure.message.startswith(message)
 
 
-def test_a_prompt_longer_than_the_context_is_left_out_and_a_content_filter_is_an_answer() -> None:
+def test_long_prompt_is_left_out_and_content_filter_is_an_answer() -> None:
     with Server(context=8) as server:
         replies = list(
             model(server, concurrency=1).generate(
-                [Prompt("a b c"), Prompt("word " * 9), Prompt("d e f")]
+                [Prompt(text="a b c"), Prompt(text="word " * 9), Prompt(text="d e f")]
             )
         )
     assert [reply.failure.kind if reply.failure else None for reply in replies] == [
@@ -186,7 +186,7 @@ def test_loopback_needs_no_proxy_and_is_down_at_once(
     monkeypatch.setenv("ALL_PROXY", proxy)
     with Server() as server:
         url = f"http://{host}:{server.port}/v1"
-        (reply,) = OpenAI("tiny", base_url=url, retries=0).generate([Prompt(SENTENCE)])
+        (reply,) = OpenAI("tiny", base_url=url, retries=0).generate([Prompt(text=SENTENCE)])
     assert reply.answer is not None
     pulled = []
     source = (pulled.append(prompt) or prompt for prompt in prompts(2000))
@@ -344,7 +344,7 @@ def test_a_server_elsewhere_wants_a_key(
             act()
 
 
-def test_identity_and_card_name_model_and_server_and_openai_s_own_gets_its_own_names() -> None:
+def test_identity_and_card_name_model_and_server() -> None:
     assert OpenAI("gpt-4o-mini").identity == "openai:gpt-4o-mini"
     local = llm(
         "openai:meta/llama3:8b", base_url="HTTP://LocalHost:8000/v1/", concurrency=3, timeout=None
@@ -381,9 +381,7 @@ def vectors_of(client: OpenAI, texts: list[str]) -> np.ndarray:
     return gathered
 
 
-def test_every_text_gets_its_vector_after_a_passing_fault_or_is_named_and_lasting_ones_end_everything() -> (
-    None
-):
+def test_texts_get_vectors_after_passing_faults_and_lasting_ones_end() -> None:
     for fault in (None, "429", "empty"):
         with Server(script=[fault]) as server:
             vectors = vectors_of(model(server), ["", *TEXTS[1:]])
@@ -392,7 +390,10 @@ def test_every_text_gets_its_vector_after_a_passing_fault_or_is_named_and_lastin
     message = r"gave no vectors of model 'tiny': expected 2 vectors "
     with Server(script=["empty"] * 40) as server, pytest.raises(UserError, match=message):
         vectors_of(model(server, retries=1), ["a", "b"])
-    message = r"does not take text 1 \(30 words\): longer than the model's context .*; cut texts, as dense:openai:MODEL"
+    message = (
+        r"does not take text 1 \(30 words\): longer than the model's context .*; cut texts, "
+        r"as dense:openai:MODEL"
+    )
     with Server(context=20) as server, pytest.raises(UserError, match=message):
         vectors_of(model(server), ["a b", "word " * 30, "c"])
     with Server(context=64) as server:

@@ -50,11 +50,7 @@ class TwistedServer(BatchServer):
             body = (self.status if len(path) > 1 else self.page)(copy.deepcopy(body))
         if isinstance(body, Raw):
             return body.status, body.body, body.headers or {}
-        return (
-            code,
-            body if isinstance(body, dict) else body if isinstance(body, str) else json.dumps(body),
-            headers,
-        )
+        return code, body if isinstance(body, dict | str) else json.dumps(body), headers
 
 
 @pytest.fixture

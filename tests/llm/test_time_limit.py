@@ -32,7 +32,7 @@ def test_a_server_that_drips_is_not_waited_for_without_an_end(start: str) -> Non
     with Drip(STARTS[start]) as server:
         model = OpenAI("tiny", base_url=server.url, timeout=0.3, retries=1, concurrency=1)
         with pytest.raises(UserError, match=r"no answer within 0\.3 s"):
-            list(model.generate([Prompt("a")] * 20))
+            list(model.generate([Prompt(text="a")] * 20))
         with pytest.raises(UserError, match=r"no answer within 0\.3 s"):
             list(model.embed(["a"]))
     assert server.connections >= 2
@@ -51,7 +51,7 @@ def test_waiting_for_a_turn_counts_to_no_time_limit() -> None:
     ):  # one in three seconds, so that the third waits for longer than its time limit
         model = OpenAI("tiny", base_url=server.url, timeout=4.0, retries=0, requests_per_minute=20)
         replies = list(
-            model.generate([Prompt(f"Rewrite: Cat {n} sat on the mat.") for n in range(3)])
+            model.generate([Prompt(text=f"Rewrite: Cat {n} sat on the mat.") for n in range(3)])
         )
     assert [reply.failure for reply in replies] == [None] * 3
 
@@ -86,7 +86,7 @@ def test_a_server_that_asks_to_wait_for_long_is_quoted(
     with Server(script=[None, *[patient] * 30]) as server:
         model = OpenAI("tiny", base_url=server.url, retries=1, concurrency=1)
         with pytest.raises(UserError) as caught:
-            list(model.generate([Prompt("a")] * 20))
+            list(model.generate([Prompt(text="a")] * 20))
     message = (
         f"the server asks to wait {words} ({status}): Slow down; run the same command then: "
         "what was answered is kept"
@@ -100,7 +100,7 @@ def test_a_short_wait_or_none_is_a_passing_fault(value: str) -> None:
     with Server(
         script=[Raw(429, {"error": {"message": "Slow down."}}, {"Retry-After": stated(value)})]
     ) as server:
-        (reply,) = OpenAI("tiny", base_url=server.url, retries=1).generate([Prompt("a")])
+        (reply,) = OpenAI("tiny", base_url=server.url, retries=1).generate([Prompt(text="a")])
     assert reply.answer is not None
 
 

@@ -1,4 +1,6 @@
-"""Local models, in this process and behind a server: what they say, how it is drawn, and folders that hold none."""
+"""Local models, in this process and behind a server: what they say, how it is drawn, and folders
+that hold none.
+"""
 
 import json
 import math
@@ -43,7 +45,7 @@ def copied(known: Path, tmp_path: Path) -> Path:
 
 def answers(llm: Transformers, *texts: str, sampling: Sampling) -> list[Answer]:
     """The answers, in the order of the prompts."""
-    prompts = [Prompt(text) for text in texts]
+    prompts = [Prompt(text=text) for text in texts]
     replies = sorted(
         (r for batch in llm.arrivals(prompts, sampling) for r in batch), key=lambda r: r.number
     )
@@ -88,7 +90,7 @@ def test_logprobs_are_those_of_the_tokens_given_all_before_and_a_control_token_i
     llm = Transformers(stories)
     control = set(llm._tokenizer.all_special_ids)
     for text in ("One day</s> Lily", "<s>One day", "<unk></s></s>", "<</s>/s>"):
-        job = llm._job(0, Prompt(text, system="Tell </s> a story"), Sampling())
+        job = llm._job(0, Prompt(text=text, system="Tell </s> a story"), Sampling())
         assert [token for token in job.tokens if token in control] == [
             llm._tokenizer.bos_token_id
         ], text
@@ -121,7 +123,7 @@ def test_an_answer_ends_at_the_end_token_and_like_lengths_share_a_batch_pulled_a
     assert all(answer.completion_tokens == len(answer.text) for answer in replies)
     mean = sum(len(answer.text) for answer in replies) / len(replies)
     assert 2.5 < mean < 6, "4 is expected, with a standard error of .7"
-    source = iter([Prompt("a" * n) for n in (1, 30, 2, 31, 3, 32) * 9])
+    source = iter([Prompt(text="a" * n) for n in (1, 30, 2, 31, 3, 32) * 9])
     work = Transformers(known, batch=3).arrivals(source, Sampling(max_tokens=1))
     assert [sorted(reply.number for reply in next(work)) for _ in range(2)] == [
         [3, 5, 11],
@@ -142,9 +144,9 @@ def test_each_prompt_has_the_room_that_the_context_leaves_it(known: Path) -> Non
         assert llm.count_tokens(["a b a", "", "b"]) == [6, 0, 2], (
             "each letter and the blank before it"
         )
-        [[reply]] = llm.arrivals([Prompt("a" * 62)], sampling)
+        [[reply]] = llm.arrivals([Prompt(text="a" * 62)], sampling)
         message = "64 tokens leave no room for an answer in the model's context of 64"
-        assert reply == Reply(number=0, failure=Failure("too long", message))
+        assert reply == Reply(number=0, failure=Failure(kind="too long", message=message))
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_a_folder_that_holds_no_model_is_an_error(
 ) -> None:
     damage(copied)
     with pytest.raises(UserError, match=rf"\A[^\n]*{message}[^\n]*\Z"):
-        list(Transformers(copied).arrivals([Prompt("a")], Sampling()))
+        list(Transformers(copied).arrivals([Prompt(text="a")], Sampling()))
     if "lack" not in message:
         with pytest.raises(UserError, match=message):
             Transformers(copied).check()
@@ -259,7 +261,7 @@ def test_options_that_cannot_be_are_refused(
     known: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        list(Transformers(known, **options).arrivals([Prompt("a")], Sampling()))
+        list(Transformers(known, **options).arrivals([Prompt(text="a")], Sampling()))
 
 
 def test_own_code_is_not_run_settings_do_not_count_and_a_template_may_refuse(
@@ -289,9 +291,10 @@ def test_own_code_is_not_run_settings_do_not_count_and_a_template_may_refuse(
         copied / "tokenizer_config.json",
         chat_template="{{ raise_exception('no system message, please') }}",
     )
-    [[reply]] = Transformers(copied).arrivals([Prompt("a")], Sampling())
+    [[reply]] = Transformers(copied).arrivals([Prompt(text="a")], Sampling())
     assert reply.failure == Failure(
-        "refused", "the model's chat template does not take it: no system message, please"
+        kind="refused",
+        message="the model's chat template does not take it: no system message, please",
     )
 
 
@@ -305,7 +308,7 @@ def test_too_little_memory_asks_for_a_smaller_batch(
     monkeypatch.setattr(llm._model, "generate", full)
     message = "the memory of cpu is not enough for 2 prompts at once; choose a smaller batch"
     with pytest.raises(UserError, match=message):
-        list(llm.arrivals([Prompt("a"), Prompt("b"), Prompt("c")], Sampling()))
+        list(llm.arrivals([Prompt(text="a"), Prompt(text="b"), Prompt(text="c")], Sampling()))
 
 
 # Behind `transformers serve`, a real server of OpenAI's protocol on loopback
@@ -313,7 +316,9 @@ def test_too_little_memory_asks_for_a_smaller_batch(
 
 @pytest.fixture
 def served_story(stories: Path, tmp_path: Path) -> Iterator[str]:
-    """URL of a server that has the model, and nothing else, and may not reach the network for more."""
+    """URL of a server that has the model, and nothing else, and may not reach the network
+    for more.
+    """
     for package in ("openai", "fastapi", "uvicorn"):
         pytest.importorskip(package)
     with socket.socket() as free:
@@ -359,6 +364,6 @@ def healthy(address: str) -> bool:
 @pytest.mark.long
 def test_the_server_tells_the_documented_story(served_story: str, stories: Path) -> None:
     model = llm(f"openai:{stories}", base_url=served_story, concurrency=1)
-    [reply] = model.generate([Prompt(START)], temperature=0.0, max_tokens=STEPS - 5)
+    [reply] = model.generate([Prompt(text=START)], temperature=0.0, max_tokens=STEPS - 5)
     assert reply.answer is not None, reply.failure
     check_story(reply.answer)

@@ -1,4 +1,6 @@
-"""Measures as values: what is typed is what is seen, what cannot be is refused; and Relative Δ of two means."""
+"""Measures as values: what is typed is what is seen, what cannot be is refused; and Relative Δ of
+two means.
+"""
 
 import pickle
 from dataclasses import replace
@@ -35,7 +37,7 @@ def measures(draw: st.DrawFn) -> Measure:
 
 @given(measures(), st.lists(st.sampled_from(["", " ", "  "]), min_size=7, max_size=7))
 @settings(max_examples=200)
-def test_text_reads_back_as_the_same_measure_with_blanks_around_its_parts(
+def test_text_reads_back_as_measure_with_blanks_around_parts(
     original: Measure, blanks: list[str]
 ) -> None:
     assert measure(repr(original)) == original
@@ -192,7 +194,7 @@ def test_every_published_cell_follows_from_its_printed_means(published: pl.DataF
     assert printed == [f"{v:.1f}" for v in published["relative_delta"]]
 
 
-def test_by_hand_and_on_paper_of_means_rounded_to_a_tenth_of_a_percent() -> None:
+def test_delta_by_hand_and_of_means_rounded_as_on_paper() -> None:
     for a, b, expected in (
         (0.22, 0.17, 100 * 5 / 19.5),
         (0.2, 0.3, -40.0),

@@ -1,4 +1,6 @@
-"""nDCG, AP, P, R and RR over tie blocks against plain definitions averaged over all orders of ties, and trec_eval."""
+"""nDCG, AP, P, R and RR over tie blocks against plain definitions averaged over all orders of ties,
+and trec_eval.
+"""
 
 import math
 import warnings
@@ -28,7 +30,9 @@ BY_NAME: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
 
 @dataclass(frozen=True)
 class Query:
-    """Grades of the retrieved documents, tie block by tie block, and those of relevant ones never retrieved."""
+    """Grades of the retrieved documents, tie block by tie block, and those of relevant ones never
+    retrieved.
+    """
 
     blocks: tuple[tuple[int, ...], ...]
     unretrieved: tuple[int, ...] = ()
@@ -80,7 +84,9 @@ def plain(measure: Measure, ranked: Grades, judged: Grades) -> float:
 
 
 def over_all_orders(measure: Measure, query: Query) -> float:
-    """Mean over all orders; equal documents swap without effect, so that distinct orders weigh the same."""
+    """Mean over all orders; equal documents swap without effect, so that distinct orders weigh the
+    same.
+    """
     orders = product(*(sorted(set(permutations(block))) for block in query.blocks))
     measured = [plain(measure, sum(order, ()), query.judged) for order in orders]
     return math.fsum(measured) / len(measured)
@@ -146,7 +152,9 @@ def test_a_big_block_of_relevant_documents_is_perfect(measure: Measure) -> None:
 
 
 def first_hit_mean(above: int, size: int, relevant: int, cutoff: int | None) -> float:
-    """Mean reciprocal rank of the first of `relevant` among `size` tied, by the recurrence of its chance."""
+    """Mean reciprocal rank of the first of `relevant` among `size` tied, by the recurrence of its
+    chance.
+    """
     chance, total = relevant / size, 0.0
     for rank in range(1, size - relevant + 2):
         if cutoff is None or above + rank <= cutoff:
@@ -197,9 +205,7 @@ def test_a_head_keeps_whole_blocks(depth: int | None, docs: list[int]) -> None:
     assert head.scores.tolist() == ranking.scores[mask].tolist()
 
 
-def test_equal_scores_of_neighbouring_queries_are_no_tie_and_the_ideal_takes_the_best_grades_first() -> (
-    None
-):
+def test_equal_scores_of_neighbouring_queries_are_no_tie() -> None:
     ranking = Ranking(np.array([0, 2, 4]), np.array([3.0, 1.0, 1.0, 1.0]))
     assert ranking.starts.tolist() == [0, 1, 2]
     assert ranking.sizes.tolist() == [1, 1, 2]
@@ -321,7 +327,7 @@ def test_values_and_ties_are_those_of_pytrec_eval(problem: tuple[Table, Table]) 
         assert mine == pytest.approx(expected(metric, run, qrels), abs=1e-9, nan_ok=True), metric
 
 
-def test_the_greater_id_as_bytes_wins_a_tie_of_scores_as_float32() -> None:
+def test_greater_id_as_bytes_wins_ties_of_float32_scores() -> None:
     run = {"q": {"Z": 1 + 1e-9, "a": 1.0, "é": 1.0}}
     ranks = [ours([RR], run, {"q": {d: 1}})[0][0] for d in ("é", "a", "Z")]
     assert ranks == pytest.approx([1, 1 / 2, 1 / 3])

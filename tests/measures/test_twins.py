@@ -1,4 +1,6 @@
-"""Preference between twins, and who fills the page: against plain double loops and rows counted by hand."""
+"""Preference between twins, and who fills the page: against plain double loops and rows counted by
+hand.
+"""
 
 import math
 from collections.abc import Sequence
@@ -104,7 +106,9 @@ MARKED = st.lists(RELEVANT, min_size=4, max_size=4)
 
 @st.composite
 def queries_of(draw: st.DrawFn, longest: int = 7) -> list[Query]:
-    """Up to four queries of distinct documents 0-8 and unknown ones (-1), in falling order, with many ties."""
+    """Up to four queries of distinct documents 0-8 and unknown ones (-1), in falling order, with
+    many ties.
+    """
     queries = []
     for _ in range(draw(st.integers(1, 4))):
         docs = draw(st.lists(st.integers(0, DOCS - 1), unique=True, max_size=longest))
@@ -147,7 +151,7 @@ WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
 
 @given(queries_of(), MARKED)
 @settings(max_examples=60)
-def test_meetings_add_up_to_wins_less_losses_and_turn_with_the_sides(
+def test_meetings_are_wins_less_losses_and_turn_with_sides(
     queries: list[Query], marked: list[set[int]]
 ) -> None:
     relevant = marked[: len(queries)]
@@ -345,8 +349,10 @@ def test_each_unit_adds_what_its_own_pairs_do(
         assert totals[unit] == pytest.approx(answers(mine).total.sum(), abs=1e-9)
 
 
-def test_head_to_head_is_a_mean_over_queries_or_over_all_pairs() -> None:
-    """The first query's four pairs are lost, the second's only pair is won: −1 and 1, or −3 of 5."""
+def test_head_to_head_is_a_mean_over_queries_or_pairs() -> None:
+    """The first query's four pairs are lost, the second's only pair is won: −1 and 1, or
+    −3 of 5.
+    """
     queries: list[Query] = [[(5, 9.0), (6, 8.0), (7, 7.0), (8, 6.0)], [(0, 1.0)]]
     pairs = [(0, 5), (1, 6), (3, 7), (4, 8)]
     twin_lists = lists(queries, pairs, [set(), set()])

@@ -1,4 +1,6 @@
-"""Candidates and rankers whose tilt and cost are planted; questions of two domains, to learn from."""
+"""Candidates and rankers whose tilt and cost are planted; questions of two domains, to
+learn from.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -23,13 +25,15 @@ DIAL: Mapping[float, tuple[int, int, int]] = {
     0.01: (0, 0, 1),
     0.1: (0, 60, 24),
 }
-"""By strength: queries in which the LLM's twin stands first, and the human one (elsewhere they tie), and those in which
-an irrelevant human document stands above both."""
+"""By strength: queries in which the LLM's twin stands first, and the human one (elsewhere they
+tie), and those in which an irrelevant human document stands above both."""
 
 
 @cache
 def collection(sources: tuple[str, ...] = ("llm",)) -> Collection:
-    """One relevant document a query in every source, and one human document a query that is relevant to none."""
+    """One relevant document a query in every source, and one human document a query that is
+    relevant to none.
+    """
     docs = [
         {"id": f"{name}{n}", "text": f"note {n} of {name}", "source": name, "origin": f"human{n}"}
         for name in ("human", *sources)
@@ -56,13 +60,17 @@ class PlantedCandidate(NamedTuple):
 def planted(
     strength: float, counts: tuple[int, int, int], *, method: str = "debias", **more: Any
 ) -> PlantedCandidate:
-    """Rank as planted; `sources` of the collection, and `alone=False` for no run of human documents alone."""
+    """Rank as planted; `sources` of the collection, and `alone=False` for no run of human documents
+    alone.
+    """
     mixed, (llm, human, spoilt) = collection(more.get("sources", ("llm",))), counts
-    own = reference_alone(mixed)
+    reference_run = reference_alone(mixed)
 
-    def scores(found: Collection) -> dict[str, dict[str, float]]:
+    def scores(collection: Collection) -> dict[str, dict[str, float]]:
         names = [
-            name for name in ("human", *mixed.sources) if name in found.sources and name != "human"
+            name
+            for name in ("human", *mixed.sources)
+            if name in collection.sources and name != "human"
         ]
         return {
             f"q{n}": {
@@ -81,7 +89,11 @@ def planted(
         ranker=f"dense:alpha-{strength:g}",
         dial="α",
     )
-    alone = run_of(own, scores(own), ranker=candidate.ranker) if more.get("alone", True) else None
+    alone = (
+        run_of(reference_run, scores(reference_run), ranker=candidate.ranker)
+        if more.get("alone", True)
+        else None
+    )
     run = run_of(mixed, scores(mixed), ranker=candidate.ranker)
     return PlantedCandidate(candidate, run, alone)
 
@@ -93,8 +105,12 @@ def bench_of(
     **options: Any,
 ) -> Bench:
     """Compare planted candidates."""
-    runs = {each.candidate: each.mixed for each in candidates}
-    alone = {each.candidate: each.alone for each in candidates if each.alone is not None}
+    runs = {candidate.candidate: candidate.mixed for candidate in candidates}
+    alone = {
+        candidate.candidate: candidate.alone
+        for candidate in candidates
+        if candidate.alone is not None
+    }
     options = {"resamples": 200, **options}
     return bench(mixed, runs, measures, reference_runs=alone, **options)
 
@@ -128,7 +144,9 @@ RANKS: Mapping[str, int] = {BASELINE: 10, HUMAN.run: 1, LLM.run: 2}
 
 @cache
 def mixed(grade: int = 1) -> Collection:
-    """The answers of both sides: the human one holds one of a question's four words, the other two."""
+    """The answers of both sides: the human one holds one of a question's four words, the
+    other two.
+    """
     docs = [
         {
             "id": f"{side}{n}",
@@ -150,14 +168,16 @@ def alone(grade: int = 1) -> Collection:
 
 
 def ranked_at(collection: Collection, rank: int, *, spoilt: int = 0, side: str = "human") -> Run:
-    """Put a side's answer to every question at a rank, among answers to others; to the first `spoilt` one lower."""
+    """Put a side's answer to every question at a rank, among answers to others; to the first
+    `spoilt` one lower.
+    """
     scores = {}
     for n in range(QUESTIONS):
-        place = rank + (n < spoilt)
+        rank_of_document = rank + (n < spoilt)
         others = [name for name in collection.ids if not name.endswith(f"{side}{n}")][n % 7 :][
-            : place + 2
+            : rank_of_document + 2
         ]
-        order = [*others[: place - 1], f"{side}{n}", *others[place - 1 :]]
+        order = [*others[: rank_of_document - 1], f"{side}{n}", *others[rank_of_document - 1 :]]
         scores[f"q{n}"] = {doc: float(-number) for number, doc in enumerate(order)}
     return run_of(collection, scores, ranker="planted")
 
@@ -166,17 +186,19 @@ def ranked(
     ranks: Mapping[str, int] = RANKS, kind: Any = "supervised", name: str = "qa, test", **more: Any
 ) -> Ranked:
     """Runs of the human answers as planted."""
-    own, spoilt = alone(more.pop("grade", 1)), more.pop("spoilt", 0)
-    runs = {run: ranked_at(own, rank, spoilt=spoilt) for run, rank in ranks.items()}
-    return Ranked(name=name, kind=kind, collection=own, runs=runs, **more)
+    lone_grade, spoilt = alone(more.pop("grade", 1)), more.pop("spoilt", 0)
+    runs = {run: ranked_at(lone_grade, rank, spoilt=spoilt) for run, rank in ranks.items()}
+    return Ranked(name=name, kind=kind, collection=lone_grade, runs=runs, **more)
 
 
 def mixture(sides: Mapping[str, str]) -> Ranked:
-    """Runs of both sides' answers: which side's answer each ranker puts first, below which stands the other one."""
+    """Runs of both sides' answers: which side's answer each ranker puts first, below which stands
+    the other one.
+    """
     both, runs = mixed(), {}
     for run, side in sides.items():
-        other = "llm" if side == "human" else "human"
-        scores = {f"q{n}": {f"{side}{n}": 2.0, f"{other}{n}": 1.0} for n in range(QUESTIONS)}
+        opposite = "llm" if side == "human" else "human"
+        scores = {f"q{n}": {f"{side}{n}": 2.0, f"{opposite}{n}": 1.0} for n in range(QUESTIONS)}
         runs[run] = run_of(both, scores, ranker="planted")
     return Ranked(name="mixed", kind="supervised", collection=both, runs=runs)
 
@@ -201,7 +223,7 @@ MANY = tuple(
 )
 
 
-def whole() -> TrainingStudy:
+def training_study() -> TrainingStudy:
     """A study of every kind of evaluation."""
     sets = [
         ranked(),
@@ -217,7 +239,9 @@ def whole() -> TrainingStudy:
 
 
 def answered_folder(folder: Path, *, test: int = 8) -> Path:
-    """A question a word, of which the last `test` are tested on; two human answers and an LLM's, some beside them."""
+    """A question a word, of which the last `test` are tested on; two human answers and an LLM's,
+    some beside them.
+    """
     docs = [
         {
             "_id": f"{word}-{side}{number}",

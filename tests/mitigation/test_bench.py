@@ -1,4 +1,6 @@
-"""The bench: the smallest candidate that is level within the budget; and the α sweep, one of models."""
+"""The bench: the smallest candidate that is level within the budget; and the α sweep, one of
+models.
+"""
 
 import json
 import re
@@ -14,7 +16,7 @@ from ranktilt import Collection, Run, UserError, audit, compare, table
 from ranktilt.auditing.groups import ALL
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.mitigation.bench_result import Bench
-from ranktilt.mitigation.retriever_sweep import retriever_sweep, sweep_alphas
+from ranktilt.mitigation.retriever_sweep import SweepOptions, retriever_sweep, sweep_alphas
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
@@ -38,22 +40,27 @@ ONES = (planted(0, (60, 0, 0)), planted(1, (0, 0, 0)))
 
 
 def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
-    found = swept(budget=0.05)
-    choice = found.choose()
-    assert [one.name for one in found.candidates] == [
+    bench = swept(budget=0.05)
+    choice = bench.choose()
+    assert [candidate.name for candidate in bench.candidates] == [
         "α = 0",
         "α = 0.001",
         "α = 0.01",
         "α = 0.1",
     ]
-    assert [found.tilt(one.name, PAIR).value for one in found.candidates] == [-200, -100, 0, 200]
-    assert [choice.outcome_of(one.name) for one in found.candidates] == [
+    assert [bench.tilt(candidate.name, PAIR).value for candidate in bench.candidates] == [
+        -200,
+        -100,
+        0,
+        200,
+    ]
+    assert [choice.outcome_of(candidate.name) for candidate in bench.candidates] == [
         "tilted",
         "tilted",
         "level",
         "tilted",
     ]
-    assert choice.chosen == found.candidates[2]
+    assert choice.chosen == bench.candidates[2]
     assert choice.outcome == "mitigated"
     over = swept({**DIAL, 1.0: (0, 60, 0)}).choose()
     assert [over.is_overcorrected(step.name) for step in over.bench.candidates] == [False] * 3 + [
@@ -64,29 +71,29 @@ def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
     assert bench_headline(level).startswith("Not mitigated: α = 0 is level between human and llm")
 
 
-def test_each_method_has_its_smallest_and_a_budget_that_is_not_kept_leaves_none() -> None:
+def test_each_method_has_its_smallest_and_unmet_budget_leaves_none() -> None:
     swaps = [
         planted(strength, (0, 0, 0), method="swap", name=f"swap({strength})")
         for strength in (0.5, 0.9)
     ]
-    found = bench_of(
+    bench = bench_of(
         collection(),
         [*ONES[:1], planted(1, (0, 0, 1)), *swaps],
         ["nDCG@1"],
         resamples=200,
         budget=0.1,
     )
-    assert bench_headline(found.choose()) == (
+    assert bench_headline(bench.choose()) == (
         "Mitigated by swap(0.5): it cut the tilt from −200.0 % to 0.0 % [0.0, 0.0], within ±5 "
         "points, at no measurable loss"
     )
-    assert detail_sentence(found.choose()) == (
+    assert detail_sentence(bench.choose()) == (
         "It is the smallest candidate of swap within ±5 points at a loss of at most 10 points of "
         "nDCG@10; nDCG@10 changes by 0.0 points [0.0, 0.0] over all documents and 0.0 points "
         "[0.0, 0.0] on human documents alone"
     )
-    found = swept({0: (60, 0, 0), 1: (0, 0, 24)})
-    choice = found.choose()
+    bench = swept({0: (60, 0, 0), 1: (0, 0, 24)})
+    choice = bench.choose()
     assert (choice.chosen, choice.outcome) == (None, CANNOT)
     assert bench_headline(choice).startswith(
         "Cannot be mitigated within the budget: α = 1 cut the tilt from −200.0 % to 0.0 % at a "
@@ -94,12 +101,10 @@ def test_each_method_has_its_smallest_and_a_budget_that_is_not_kept_leaves_none(
     )
     assert bench_headline(choice).endswith("; a loss of more than 1 point of nDCG@10 is shown")
     assert "a loss of more than 1 point is shown" in nearest_sentence(choice)
-    assert found.choose(budget=0.5).chosen == found.candidates[1]
+    assert bench.choose(budget=0.5).chosen == bench.candidates[1]
 
 
-def test_a_loss_or_tilt_that_the_interval_leaves_open_is_inconclusive_and_no_bound_is_printed_as_the_limit() -> (
-    None
-):
+def test_open_interval_is_inconclusive_and_bound_never_printed_as_limit() -> None:
     choice = swept().choose(budget=0.004)  # one query of 60 lost: about 0.6 points, from 0 to 2
     assert (choice.outcome, choice.outcome_of("α = 0.01")) == ("inconclusive", "inconclusive")
     assert nearest_sentence(choice).startswith("Nearest is α = 0.01: nDCG@10 −0.")
@@ -109,50 +114,54 @@ def test_a_loss_or_tilt_that_the_interval_leaves_open_is_inconclusive_and_no_bou
         )
         == 2
     )
-    found = swept({0: (60, 0, 0), 1: (15, 15, 0)})
-    choice = found.choose()
-    tilt = found.tilt("α = 1", PAIR)
+    bench = swept({0: (60, 0, 0), 1: (15, 15, 0)})
+    choice = bench.choose()
+    tilt = bench.tilt("α = 1", PAIR)
     assert tilt.low < -5 < 5 < tilt.high
     assert choice.outcome == "inconclusive"
-    assert found.choose(margin=max(-tilt.low, tilt.high)).chosen is not None
-    for low, said in (
+    assert bench.choose(margin=max(-tilt.low, tilt.high)).chosen is not None
+    for low, message in (
         (
             -1.04,
-            "[−1.04, −0.20] over all documents: a loss of more than 1 point is neither shown nor excluded",
+            (
+                "[−1.04, −0.20] over all documents: a loss of more than 1 point is neither shown "
+                "nor "
+                "excluded"
+            ),
         ),
         (-0.96, "[−0.96, −0.20] over all documents: a loss of more than 1 point is excluded"),
     ):
         change = swept().change("α = 0.01", (ALL, ALL))
         assert change is not None
-        assert cost_reason(replace(change, low=low, high=-0.2), 0.01).endswith(said)
+        assert cost_reason(replace(change, low=low, high=-0.2), 0.01).endswith(message)
 
 
-def test_level_is_level_on_every_source_also_on_those_not_trained_on() -> None:
+def test_level_means_level_on_every_source_even_untrained() -> None:
     sources = ("one", "two")
     mixed = collection(sources)
     plain = planted(0, (60, 0, 0), sources=sources)
     levelled = planted(1, (0, 0, 0), sources=sources)
     frame = levelled.mixed.frame()
     lifted = frame.with_columns(pl.col("score") + pl.col("doc_id").str.starts_with("two"))
-    other = levelled._replace(mixed=Run.from_frame(lifted, spec=levelled.mixed.spec))
-    found = bench_of(mixed, [plain, other], ["nDCG@1"], resamples=200)
-    assert found.pairs == (("human", "one"), ("human", "two"))
-    assert found.choose().outcome_of("α = 1") == "tilted"
+    lifted_candidate = levelled._replace(mixed=Run.from_frame(lifted, spec=levelled.mixed.spec))
+    bench = bench_of(mixed, [plain, lifted_candidate], ["nDCG@1"], resamples=200)
+    assert bench.pairs == (("human", "one"), ("human", "two"))
+    assert bench.choose().outcome_of("α = 1") == "tilted"
     only = bench_of(mixed, [plain, levelled], ["nDCG@1"], resamples=200, pairs=[("human", "one")])
     assert only.choose().chosen == levelled.candidate
 
 
-def test_values_and_changes_are_those_of_an_audit_and_a_comparison_and_are_saved_and_read(
+def test_values_equal_audit_and_comparison_and_are_saved_and_read(
     tmp_path: Path,
 ) -> None:
-    found, mixed = swept(), collection()
+    bench, mixed = swept(), collection()
     runs = [planted(strength, DIAL[strength]) for strength in (0, 0.001)]
     audits = [
-        audit(mixed, one.mixed, list(found.measures), resamples=200, confounds=False)
-        for one in runs
+        audit(mixed, run.mixed, list(bench.measures), resamples=200, confounds=False)
+        for run in runs
     ]
     for tilt in audits[1].tilts:
-        mine = found.tilt("α = 0.001", PAIR, tilt.measure)
+        mine = bench.tilt("α = 0.001", PAIR, tilt.measure)
         assert (mine.value, mine.low, mine.high, mine.p) == (
             tilt.value,
             tilt.low,
@@ -164,7 +173,7 @@ def test_values_and_changes_are_those_of_an_audit_and_a_comparison_and_are_saved
         *((t, PAIR) for t in compared.tilts),
         *((m, (ALL, ALL)) for m in compared.effectiveness),
     ]:
-        change = found.change("α = 0.001", pair, theirs.measure)
+        change = bench.change("α = 0.001", pair, theirs.measure)
         assert change is not None
         assert (change.value, change.low, change.high, change.p) == (
             theirs.value,
@@ -172,35 +181,35 @@ def test_values_and_changes_are_those_of_an_audit_and_a_comparison_and_are_saved
             theirs.high,
             theirs.p,
         )
-        assert change.family_size == len(found.changes) == 3 * 3 * 3
-    alone = audit(reference_alone(mixed), runs[1].alone, list(found.measures), by=None)  # type: ignore[arg-type]
+        assert change.family_size == len(bench.changes) == 3 * 3 * 3
+    run_alone = runs[1].alone
+    assert run_alone is not None
+    alone = audit(reference_alone(mixed), run_alone, list(bench.measures), by=None)
     means = alone.by_group().filter(group=ALL)
-    assert [found.mean("α = 0.001", "human", m).value for m in means["measure"]] == means[
+    assert [bench.mean("α = 0.001", "human", m).value for m in means["measure"]] == means[
         "mean"
     ].to_list()
-    file = found.save(tmp_path / "bench.json")
-    assert Bench.load(file) == found
-    told = json.loads(file.read_bytes())
-    assert (told["format"], told["outcome"], told["chosen"]) == (
+    file = bench.save(tmp_path / "bench.json")
+    assert Bench.load(file) == bench
+    content = json.loads(file.read_bytes())
+    assert (content["format"], content["outcome"], content["chosen"]) == (
         "ranktilt-bench",
         "inconclusive",
         None,
     )
-    assert [run["ranker"] for run in told["spec"]["runs"]] == [
-        one.ranker for one in found.candidates
+    assert [run["ranker"] for run in content["spec"]["runs"]] == [
+        candidate.ranker for candidate in bench.candidates
     ]
 
 
-def test_effectiveness_of_human_documents_alone_counts_too_and_what_is_undefined_is_not_level() -> (
-    None
-):
+def test_human_effectiveness_counts_and_undefined_is_not_level() -> None:
     plain, level = ONES
     trials = [plain, level._replace(alone=planted(1, (0, 0, 24)).alone)]
-    found = bench_of(collection(), trials, ["nDCG@1"], resamples=200)
-    assert [change.high < -1 for change in found.costs("α = 1")] == [False, True]
-    assert found.choose().outcome == CANNOT
+    bench = bench_of(collection(), trials, ["nDCG@1"], resamples=200)
+    assert [change.high < -1 for change in bench.costs("α = 1")] == [False, True]
+    assert bench.choose().outcome == CANNOT
     without = bench_of(
-        collection(), [each._replace(alone=None) for each in trials], ["nDCG@1"], resamples=200
+        collection(), [trial._replace(alone=None) for trial in trials], ["nDCG@1"], resamples=200
     )
     assert without.document_sets == (ALL,)
     assert without.choose().chosen == level.candidate
@@ -211,15 +220,15 @@ def test_effectiveness_of_human_documents_alone_counts_too_and_what_is_undefined
     none = ONES[1]._replace(
         mixed=Run.from_frame(FRAME.filter(FRAME["doc_id"].str.starts_with("other")))
     )
-    found = bench_of(collection(), [ONES[0], none], ["nDCG@1"], resamples=200)
-    assert np.isnan(found.tilt("α = 1", PAIR).value)
-    choice = found.choose()
+    bench = bench_of(collection(), [ONES[0], none], ["nDCG@1"], resamples=200)
+    assert np.isnan(bench.tilt("α = 1", PAIR).value)
+    choice = bench.choose()
     assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == [
         "tilted",
         "tilted",
     ]  # it finds nothing at all
     assert nearest_sentence(choice).startswith("Nearest is α = 1: ")
-    assert json.loads(found.to_json())["outcome"] == CANNOT
+    assert json.loads(bench.to_json())["outcome"] == CANNOT
     assert "α = 1 leaves nDCG@1 undefined" in bench_headline(choice)
 
 
@@ -235,7 +244,11 @@ FEWER = ONES[1]._replace(
         (
             ONES[1:],
             {},
-            "a bench needs one baseline, the ranker without any correction (no method), and one candidate ",
+            (
+                "a bench needs one baseline, the ranker without any correction (no method), and "
+                "one "
+                "candidate "
+            ),
         ),
         ((*ONES, planted(2, (0, 0, 0), name="α = 1")), {}, "candidate 'α = 1' is given twice"),
         (
@@ -279,28 +292,33 @@ def unjudged() -> Collection:
     return Collection(collection().docs, collection().queries, collection().qrels.clear())
 
 
-def test_the_primary_question_is_judged_and_a_share_in_points_as_in_a_comparison() -> None:
-    found = benched("HeadToHead", "nDCG@1", "Share@1", primary="HeadToHead")
-    assert found.primary == "HeadToHead"
-    assert found.questions == ("HeadToHead", "nDCG@1", "Share@1", "nDCG@10")
-    assert found.measures == ("nDCG@1", "nDCG@10")
+def test_primary_question_is_judged_and_share_is_in_points() -> None:
+    bench = benched("HeadToHead", "nDCG@1", "Share@1", primary="HeadToHead")
+    assert bench.primary == "HeadToHead"
+    assert bench.questions == ("HeadToHead", "nDCG@1", "Share@1", "nDCG@10")
+    assert bench.measures == ("nDCG@1", "nDCG@10")
     # Both always retrieved: the human twin wins none, none, none and all; in the others they tie.
-    assert [found.tilt(one.name, PAIR).value for one in found.candidates] == [-1, -0.5, 0, 1]
-    choice = found.choose(budget=0.05)
-    assert choice.chosen == found.candidates[2]
+    assert [bench.tilt(candidate.name, PAIR).value for candidate in bench.candidates] == [
+        -1,
+        -0.5,
+        0,
+        1,
+    ]
+    choice = bench.choose(budget=0.05)
+    assert choice.chosen == bench.candidates[2]
     assert nearest_sentence(choice) == ""
     # All 60 queries on one side: the interval ends at 100 · (2 · .025^(1/60) − 1) = 88.1.
     assert reason(choice, choice.checks["α = 0"][0]) == (
         "toward llm: head-to-head −100.0 % [−100.0, −88.1] lies wholly beyond −5.0"
     )
-    found = benched("Share@1", "nDCG@1", primary="Share@1")
+    bench = benched("Share@1", "nDCG@1", primary="Share@1")
     # Two of three candidates are human, and one of the two twins; ties at the top count half.
-    assert found.tilt("α = 0", PAIR).value == pytest.approx(-2 / 3)
-    whole = audit(
-        collection(), [one.mixed for one in TRIALS[:2]], ["Share@1", "nDCG@1"], resamples=200
+    assert bench.tilt("α = 0", PAIR).value == pytest.approx(-2 / 3)
+    result = audit(
+        collection(), [trial.mixed for trial in TRIALS[:2]], ["Share@1", "nDCG@1"], resamples=200
     )
-    theirs = compare(whole, baseline_run=whole.runs[0], resamples=200).estimates[0]
-    mine = found.change("α = 0.001", PAIR, "Share@1")
+    theirs = compare(result, baseline_run=result.runs[0], resamples=200).estimates[0]
+    mine = bench.change("α = 0.001", PAIR, "Share@1")
     assert mine is not None
     assert (mine.value, mine.low, mine.high, mine.p) == (
         theirs.value,
@@ -310,9 +328,7 @@ def test_the_primary_question_is_judged_and_a_share_in_points_as_in_a_comparison
     )
 
 
-def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_moved_lists_are_the_cost() -> (
-    None
-):
+def test_ratio_is_level_within_percent_and_moved_lists_are_cost() -> None:
     mixed = unjudged()
     twins = Collection(
         mixed.docs.filter(~pl.col("id").str.starts_with("other")), mixed.queries, mixed.qrels
@@ -324,31 +340,33 @@ def test_a_ratio_is_level_within_percent_of_one_and_without_judgments_moved_list
             frame.filter(~frame["doc_id"].str.starts_with("other")), spec=run.spec
         )
 
-    runs = [each._replace(mixed=among_twins(each.mixed), alone=None) for each in ONES]
-    found = benched("ExposureRatio", trials=runs, mixed=twins)
-    low, equal = (found.tilt(step.name, PAIR) for step in found.candidates)
+    runs = [
+        candidate._replace(mixed=among_twins(candidate.mixed), alone=None) for candidate in ONES
+    ]
+    bench = benched("ExposureRatio", trials=runs, mixed=twins)
+    low, equal = (bench.tilt(step.name, PAIR) for step in bench.candidates)
     assert (low.value, equal.value) == (pytest.approx(0.6309, abs=1e-4), 1.0)
     # A list of two twins that tie cannot vary, so that nothing is shown; asked about the margin
     # alone it is level.
-    assert found.choose().chosen is None
-    found = replace(found, tilts=tuple(replace(tilt, variation=None) for tilt in found.tilts))
-    assert found.choose().chosen == found.candidates[1]
-    said = reason(found.choose(), found.choose().checks["α = 0"][0])
-    assert said.endswith("lies wholly beyond 1.058 around the median of random labels (1.108)")
-    trials = [one._replace(alone=None) for one in TRIALS]
-    found = benched("Share@1", trials=trials, mixed=unjudged())
-    assert (found.measures, found.document_sets, found.effectiveness) == ((), (), ())
-    choice = found.choose()
-    assert found.costs("α = 0.01") == []
+    assert bench.choose().chosen is None
+    bench = replace(bench, tilts=tuple(replace(tilt, variation=None) for tilt in bench.tilts))
+    assert bench.choose().chosen == bench.candidates[1]
+    message = reason(bench.choose(), bench.choose().checks["α = 0"][0])
+    assert message.endswith("lies wholly beyond 1.058 around the median of random labels (1.108)")
+    trials = [trial._replace(alone=None) for trial in TRIALS]
+    bench = benched("Share@1", trials=trials, mixed=unjudged())
+    assert (bench.measures, bench.document_sets, bench.effectiveness) == ((), (), ())
+    choice = bench.choose()
+    assert bench.costs("α = 0.01") == []
     assert limits(choice) == "within ±5 points with at most 20 % of the first ten replaced"
-    assert [moved.candidate for moved in found.movements] == ["α = 0.001", "α = 0.01", "α = 0.1"]
-    assert "first 10 replaced, %" in table(found)
+    assert [moved.candidate for moved in bench.movements] == ["α = 0.001", "α = 0.01", "α = 0.1"]
+    assert "first 10 replaced, %" in table(bench)
 
 
 def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> None:
-    found = benched("nDCG@1", selected=["α = 0.1"], budget=0.05)
-    choice = found.choose()
-    assert [one.name for one in found.eligible] == ["α = 0.1"]
+    bench = benched("nDCG@1", selected=["α = 0.1"], budget=0.05)
+    choice = bench.choose()
+    assert [candidate.name for candidate in bench.eligible] == ["α = 0.1"]
     assert (choice.chosen, choice.outcome) == (
         None,
         CANNOT,
@@ -359,7 +377,7 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
     right = benched("nDCG@1", selected=["α = 0.01"], budget=0.05).choose()
     assert bench_headline(right).startswith("Mitigated by α = 0.01: it cut the tilt from −")
     assert detail_sentence(right).startswith("It was chosen on other queries; nDCG@10 changes by ")
-    assert Bench.load(found.save(tmp_path / "bench.json")) == found
+    assert Bench.load(bench.save(tmp_path / "bench.json")) == bench
 
 
 @pytest.mark.parametrize(
@@ -380,13 +398,13 @@ def test_questions_that_no_bench_can_ask_are_refused(
         benched(*measures)
     mixed = collection()
     alone = Collection(mixed.docs.with_columns(origin=pl.col("id")), mixed.queries, mixed.qrels)
-    trials = [each._replace(alone=None) for each in TRIALS]
+    trials = [trial._replace(alone=None) for trial in TRIALS]
     with refused("HeadToHead cannot be answered: there are no twins; nDCG@10 or Share@10 can"):
         benched("HeadToHead", trials=trials, mixed=alone, primary="HeadToHead")
 
 
 @pytest.mark.neural
-def test_the_papers_strengths_go_with_the_models_scores_and_refusals_come_first(
+def test_paper_strengths_go_with_model_scores_and_refusals_come_first(
     tiny: Path, tmp_path: Path
 ) -> None:
     assert sweep_alphas(["0.5", "0"], None) == [0.0, 0.5]
@@ -398,13 +416,27 @@ def test_the_papers_strengths_go_with_the_models_scores_and_refusals_come_first(
         with refused(f"training: expected alpha of at least 0, got {float(text)}"):
             sweep_alphas([text], None)
     with refused("expected a budget of at least 0 and below 1, such as 0.01 (1 point), got 5"):
-        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
+        retriever_sweep(
+            marked(),
+            marked_mix(),
+            tiny,
+            tmp_path / "m",
+            options=SweepOptions(alphas=[0.1], budget=5),
+        )
     with refused(
         "a sweep compares sources, and the test collection has 'human' alone; mix it first"
     ):
-        retriever_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
+        retriever_sweep(
+            marked(),
+            reference_alone(marked_mix()),
+            tiny,
+            tmp_path / "m",
+            options=SweepOptions(alphas=[0.1]),
+        )
     with refused("a sweep needs an alpha above 0, or other negatives, beside the baseline"):
-        retriever_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
+        retriever_sweep(
+            marked(), marked_mix(), tiny, tmp_path / "m", options=SweepOptions(alphas=[0.0])
+        )
     assert not (tmp_path / "m").exists()
 
 
@@ -414,17 +446,21 @@ def test_a_sweep_is_its_models_on_a_bench(
 ) -> None:
     searched: list[str] = []
     rank = mining.BM25.rank
-    monkeypatch.setattr(mining.BM25, "rank", lambda *given: searched.append("bm25") or rank(*given))
-    found, trained = retriever_sweep(
+    monkeypatch.setattr(
+        mining.BM25, "rank", lambda *arguments: searched.append("bm25") or rank(*arguments)
+    )
+    bench, trained = retriever_sweep(
         marked(),
         marked_mix(),
         tiny,
         tmp_path / "models",
-        alphas=[3.0, 0.1],
-        negatives=["bm25", "controlled"],
-        options=replace(BM, device="cpu"),
-        measures=("nDCG@3", "AP@3"),
-        resamples=200,
+        options=SweepOptions(
+            alphas=[3.0, 0.1],
+            negatives=["bm25", "controlled"],
+            training=replace(BM, device="cpu"),
+            measures=("nDCG@3", "AP@3"),
+            resamples=200,
+        ),
     )
     assert searched == ["bm25"]  # mined once for all of them
     assert [model.folder.name for model in trained] == [
@@ -433,40 +469,42 @@ def test_a_sweep_is_its_models_on_a_bench(
         "alpha-3",
         "negatives-controlled",
     ]
-    assert [step.name for step in found.candidates] == [
+    assert [step.name for step in bench.candidates] == [
         "α = 0",
         "α = 0.1",
         "α = 3",
         "controlled negatives",
     ]
-    assert found.methods == ("debias", "controlled negatives")
+    assert bench.methods == ("debias", "controlled negatives")
     assert trained[3].record["spec"]["alpha"] == 0
-    assert found.baseline.name == "α = 0"
-    assert found.pairs == (("human", "llm"),)
-    assert found.document_sets == ("all", "human")
+    assert bench.baseline.name == "α = 0"
+    assert bench.pairs == (("human", "llm"),)
+    assert bench.document_sets == ("all", "human")
     record = trained[2].record["spec"]
     assert (record["alpha"], record["negatives"], record["steps"]) == (3.0, "bm25", 5)
     model = Dense(str(tmp_path / "models" / "alpha-3"), k=100, device="cpu")
-    own = reference_alone(marked_mix())
-    whole = audit(marked_mix(), model.rank(marked_mix()), "nDCG@3", confounds=False, resamples=200)
-    only = audit(own, model.rank(own), "nDCG@10", by=None)
-    assert found.tilt("α = 3", ("human", "llm")).value == pytest.approx(whole.tilts[0].value)
-    assert found.mean("α = 3", "human").value == pytest.approx(float(only.values.mean()))
+    reference_run = reference_alone(marked_mix())
+    result = audit(marked_mix(), model.rank(marked_mix()), "nDCG@3", confounds=False, resamples=200)
+    only = audit(reference_run, model.rank(reference_run), "nDCG@10", by=None)
+    assert bench.tilt("α = 3", ("human", "llm")).value == pytest.approx(result.tilts[0].value)
+    assert bench.mean("α = 3", "human").value == pytest.approx(float(only.values.mean()))
 
 
 @pytest.mark.neural
 def test_kinds_of_negatives_alone_are_held_against_the_first(tiny: Path, tmp_path: Path) -> None:
-    found, _ = retriever_sweep(
+    bench, _ = retriever_sweep(
         marked(),
         marked_mix(),
         tiny,
         tmp_path / "models",
-        negatives=["in-batch", "bm25"],
-        options=replace(BM, steps=1),
-        measures=("nDCG@3",),
-        resamples=100,
+        options=SweepOptions(
+            negatives=["in-batch", "bm25"],
+            training=replace(BM, steps=1),
+            measures=("nDCG@3",),
+            resamples=100,
+        ),
     )
-    assert [(step.name, step.method) for step in found.candidates] == [
+    assert [(step.name, step.method) for step in bench.candidates] == [
         ("bm25 negatives", ""),
         ("in-batch negatives", "in-batch negatives"),
     ]

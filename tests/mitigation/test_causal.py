@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, ranker
 from ranktilt.explaining.perplexity import PerplexityProbe
-from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
+from ranktilt.mitigation.causal import Causal, CausalFit, CausalOptions, fit_causal
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from ranktilt.reporting.sentences.mitigate import causal_sentence
@@ -71,7 +71,7 @@ def test_a_planted_effect_is_found_as_by_two_regressions_and_read(
 def test_at_full_strength_twins_score_alike_on_average(
     texts: Collection, scored: Any, tmp_path: Path
 ) -> None:
-    fit = fit_causal(texts, scored, source="llm", pairs=40)
+    fit = fit_causal(texts, scored, source="llm", options=CausalOptions(pairs=40))
     file = str(fit.save(tmp_path / "fit.json"))
     run = scored.rank(texts)
     candidates = scored.rank(
@@ -122,14 +122,22 @@ def test_it_is_typed_behind_the_ranker_that_was_fitted(texts: Collection, tmp_pa
 def test_queries_take_turns_and_pairs_that_a_saved_run_lacks_are_left_out(
     texts: Collection, tmp_path: Path
 ) -> None:
-    few, same, other = (
-        fit_causal(texts, Planted(), source="llm", pairs=30, seed=s, force=True) for s in (0, 0, 1)
+    few, same, reseeded = (
+        fit_causal(
+            texts,
+            Planted(),
+            source="llm",
+            options=CausalOptions(pairs=30, seed=seed, force=True),
+        )
+        for seed in (0, 0, 1)
     )
     assert sorted(pair.query for pair in few.pairs) == sorted(texts.queries["id"])
     assert few == same
-    assert few.pairs != other.pairs
-    some = fit_causal(judged(texts, ["q1", "q2"]), Planted(), source="llm", force=True)
-    assert (set(some.queries), len(some.pairs)) == ({"q1", "q2"}, 6)
+    assert few.pairs != reseeded.pairs
+    fitted_on_one = fit_causal(
+        judged(texts, ["q1", "q2"]), Planted(), source="llm", options=CausalOptions(force=True)
+    )
+    assert (set(fitted_on_one.queries), len(fitted_on_one.pairs)) == ({"q1", "q2"}, 6)
     frame = Planted().rank(texts).frame()
     gone = pl.struct("query_id", "doc_id").is_in(
         [{"query_id": q, "doc_id": f"{q[1:]}-llm"} for q in ("q0", "q1")]
@@ -146,13 +154,13 @@ def test_a_model_reads_the_candidates_only(
 ) -> None:
     read: list[set[str]] = []
 
-    def measure(self: PerplexityProbe, some: Collection, reference: str, ranked: None) -> Any:
-        read.append(set(some.ids))
-        return (some.docs["source"] == "human").cast(pl.Float64).to_numpy() + 1
+    def measure(self: PerplexityProbe, collection: Collection, reference: str, ranked: None) -> Any:
+        read.append(set(collection.ids))
+        return (collection.docs["source"] == "human").cast(pl.Float64).to_numpy() + 1
 
     monkeypatch.setattr(PerplexityProbe, "measure", measure)
     probe = PerplexityProbe("some/model", kind="causal", precision="float32")
-    fit = fit_causal(texts, BM25(), source="llm", probe=probe, force=True)
+    fit = fit_causal(texts, BM25(), source="llm", options=CausalOptions(probe=probe, force=True))
     assert fit.perplexity_gap == -1
     assert fit.spec["perplexity"] == probe.options
     file = fit.save(tmp_path / "fit.json")
@@ -187,7 +195,7 @@ def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(
         (
             texts,
             Planted(),
-            {"probe": probe},
+            {"options": CausalOptions(probe=probe)},
             "causal needs the perplexity of texts alone; leave out context",
         ),
         (
@@ -214,8 +222,8 @@ def test_what_cannot_be_fitted_is_refused_a_weak_instrument_unless_forced(
         UserError,
         match=r"differ too little in perplexity \(first-stage F 0.0, expected at least 10\)",
     ):
-        fit_causal(copies, Planted(), source="llm", force=True)
-    forced = fit_causal(weak, Planted(), source="llm", force=True)
+        fit_causal(copies, Planted(), source="llm", options=CausalOptions(force=True))
+    forced = fit_causal(weak, Planted(), source="llm", options=CausalOptions(force=True))
     assert forced.f < 10
     with pytest.raises(
         UserError,

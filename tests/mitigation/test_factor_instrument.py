@@ -1,4 +1,6 @@
-"""A designed factor in the source's place: what perplexity does to scores, and what else the source does."""
+"""A designed factor in the source's place: what perplexity does to scores, and what else the source
+does.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, MitigationOptions, UserError, mitigate
-from ranktilt.mitigation.causal import CausalFit, fit_causal
+from ranktilt.mitigation.causal import CausalFit, CausalOptions, fit_causal
 from ranktilt.mitigation.factor_instrument import factor_instrument
 from ranktilt.reporting.sentences.mitigate import bench_notes, causal_sentence
 from ranktilt.statistics.regression import ratio_difference
@@ -20,7 +22,9 @@ LEVELS = ("low", "high")
 
 
 def designed(origins: int = 30, *, seed: int = 5, **more: Any) -> Collection:
-    """Every text with some rare words made common (fluency), others too (source, by an LLM), both, and neither."""
+    """Every text with some rare words made common (fluency), others too (source, by an LLM), both,
+    and neither.
+    """
     rng, docs = np.random.default_rng(seed), []
     for n in range(origins):
         words, drawn = rng.choice(RARE, 20), rng.random(20)
@@ -45,33 +49,42 @@ def designed(origins: int = 30, *, seed: int = 5, **more: Any) -> Collection:
         for n in range(origins)
     }
     qrels = {f"q{n}": dict.fromkeys(relevant, 1) for n, relevant in judged.items()}
-    found = collection_of(docs, queries, qrels)
-    return Collection(found.docs, found.queries, found.qrels, {"path": "designed", "design": more})
+    designed_collection = collection_of(docs, queries, qrels)
+    return Collection(
+        designed_collection.docs,
+        designed_collection.queries,
+        designed_collection.qrels,
+        {"path": "designed", "design": more},
+    )
 
 
 def fitted(collection: Collection, ranked: Planted, **more: Any) -> CausalFit:
     instrument = factor_instrument(collection, "fluency", source="llm")
-    return fit_causal(collection, ranked, source="llm", instrument=instrument, **more)
+    return fit_causal(
+        collection, ranked, source="llm", options=CausalOptions(instrument=instrument, **more)
+    )
 
 
 def test_pairs_differ_in_the_factor_alone() -> None:
-    found = factor_instrument(designed(3), "fluency", source="llm")
-    assert [tuple(row) for row in found.pairs.sort("a").iter_rows()][:2] == [
+    instrument = factor_instrument(designed(3), "fluency", source="llm")
+    assert [tuple(row) for row in instrument.pairs.sort("a").iter_rows()][:2] == [
         ("x0", "0-high-low", "0-high-high"),
         ("x0", "0-low-low", "0-low-high"),
     ]
-    assert found.pairs.height == 6
-    assert found.by_source is not None
-    assert [tuple(row) for row in found.by_source.sort("a").iter_rows()][:2] == [
+    assert instrument.pairs.height == 6
+    assert instrument.by_source is not None
+    assert [tuple(row) for row in instrument.by_source.sort("a").iter_rows()][:2] == [
         ("x0", "0-low-high", "0-high-high"),
         ("x0", "0-low-low", "0-high-low"),
     ]
-    own = designed(3)
-    unnamed = Collection(own.docs.drop("factor:source"), own.queries, own.qrels)
+    collection = designed(3)
+    unnamed = Collection(
+        collection.docs.drop("factor:source"), collection.queries, collection.qrels
+    )
     by_column = factor_instrument(unnamed, "fluency", source="llm")
     assert by_column.by_source is not None
-    assert set(by_column.by_source.iter_rows()) == set(found.by_source.iter_rows())
-    assert factor_instrument(own, "source", source="llm").by_source is None
+    assert set(by_column.by_source.iter_rows()) == set(instrument.by_source.iter_rows())
+    assert factor_instrument(collection, "source", source="llm").by_source is None
 
 
 def test_without_noise_both_ratios_are_what_was_planted() -> None:
@@ -96,7 +109,7 @@ def test_without_noise_both_ratios_are_what_was_planted() -> None:
         collection,
         Planted(noise=0.0),
         source="llm",
-        instrument=factor_instrument(collection, "source", source="llm"),
+        options=CausalOptions(instrument=factor_instrument(collection, "source", source="llm")),
     )
     assert favoured.by_source.coefficient == pytest.approx(-0.5 + 0.3 / by_source.perplexity_gap)
     assert "exclusion fails" in causal_sentence(favoured)
@@ -133,8 +146,8 @@ def test_what_the_source_cannot_test_is_not_told(tmp_path: Path) -> None:
 def test_a_difference_of_ratios_by_hand() -> None:
     # Ratios 2 and 1; rows add -1/3, 0, 1/3, 0, 0: variance 5/4 · 2/9, and t with 4 degrees of
     # freedom is 2.7764.
-    one, two = (np.array([1.0, 2, 3]), np.ones(3)), (np.ones(2), np.ones(2))
-    value, low, high = ratio_difference(one, two, np.arange(5), np.arange(5))
+    first, second = (np.array([1.0, 2, 3]), np.ones(3)), (np.ones(2), np.ones(2))
+    value, low, high = ratio_difference(first, second, np.arange(5), np.arange(5))
     assert value == 1
     assert (low, high) == (pytest.approx(1 - 1.4633, abs=1e-4), pytest.approx(1 + 1.4633, abs=1e-4))
 
@@ -143,7 +156,7 @@ def test_a_designed_collection_levels_another(tmp_path: Path) -> None:
     options = MitigationOptions.from_texts(
         ["causal(instrument=fluency)"], strengths=(0.5, 1.0), always=True
     )
-    found = mitigate(
+    bench = mitigate(
         text_column(),
         Planted(),
         ["Share@5"],
@@ -153,12 +166,12 @@ def test_a_designed_collection_levels_another(tmp_path: Path) -> None:
         budget=0.9,
         resamples=200,
     )
-    before, half, whole = (
-        abs(found.tilt(one.name, ("human", "llm")).value) for one in found.candidates
+    before, half, full = (
+        abs(bench.tilt(candidate.name, ("human", "llm")).value) for candidate in bench.candidates
     )
-    assert whole < half < before
-    assert found.spec["mitigation"]["methods"] == ["causal(instrument=fluency)"]
-    assert any("high less low fluency" in note for note in bench_notes(found))
+    assert full < half < before
+    assert bench.spec["mitigation"]["methods"] == ["causal(instrument=fluency)"]
+    assert any("high less low fluency" in note for note in bench_notes(bench))
 
 
 def test_what_is_no_instrument_is_refused() -> None:
@@ -169,7 +182,8 @@ def test_what_is_no_instrument_is_refused() -> None:
         pl.when(even).then(pl.lit("high")).otherwise(pl.lit("low")).alias("factor:words")
     )
     with refused(
-        "no factors: expected columns factor:NAME of low and high, as ranktilt generate versions writes them"
+        "no factors: expected columns factor:NAME of low and high, as ranktilt generate versions "
+        "writes them"
     ):
         factor_instrument(bare, "fluency", source="llm")
     with refused("unknown factor 'style' (valid: fluency, source)"):

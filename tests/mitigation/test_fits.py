@@ -1,4 +1,6 @@
-"""Corrections fitted on one collection and tested on another: what both hold, and what only looks the same."""
+"""Corrections fitted on one collection and tested on another: what both hold, and what only looks
+the same.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,14 +30,21 @@ PAIR = ("human", "llm")
 def written(
     topic: str, size: int, prefix: str = "", *, sources: Sequence[str] = SOURCES, path: str = ""
 ) -> Collection:
-    """Twins of so many texts about a topic, and a query for each, to which both versions are relevant."""
+    """Twins of so many texts about a topic, and a query for each, to which both versions are
+    relevant.
+    """
     texts = {source: [f"{topic}{n} {source}" for n in range(size)] for source in sources}
     queries = {f"{prefix}q{n}": f"{topic}{n}" for n in range(size)}
     grades = {
         f"{prefix}q{n}": {f"{prefix}{n}-{source}": 1 for source in sources} for n in range(size)
     }
-    found = collection_of(versions(texts, prefix), queries, grades)
-    return Collection(found.docs, found.queries, found.qrels, {"path": path} if path else {})
+    written_texts = collection_of(versions(texts, prefix), queries, grades)
+    return Collection(
+        written_texts.docs,
+        written_texts.queries,
+        written_texts.qrels,
+        {"path": path} if path else {},
+    )
 
 
 class Kept(Held):
@@ -49,7 +58,9 @@ class Kept(Held):
 
 
 class Axes(EmbeddingServer):
-    """Vectors of which the first number is 1 for a query and 0.4 for what an LLM wrote; the others go by the words."""
+    """Vectors of which the first number is 1 for a query and 0.4 for what an LLM wrote; the others
+    go by the words.
+    """
 
     fingerprint = "axes"
     similarity = "dot"
@@ -62,8 +73,8 @@ class Axes(EmbeddingServer):
     def _vector(self, text: str, kind: str) -> list[float]:
         topic, _, source = text.partition(" ")
         by_topic, by_text = (
-            np.random.default_rng([int(text_key(one)[:8], 16)]).normal(0, 1, 12)
-            for one in (topic, text)
+            np.random.default_rng([int(text_key(part)[:8], 16)]).normal(0, 1, 12)
+            for part in (topic, text)
         )
         first = 1.0 if kind == "query" else 0.4 * (source == "llm")
         return [first, *(by_topic / np.linalg.norm(by_topic) + 0.03 * by_text)]
@@ -89,15 +100,15 @@ def test_a_direction_of_one_collection_levels_another(
     dense: Dense, prefix: str, tmp_path: Path
 ) -> None:
     here, there = written("river", 90), written("bell", 40, prefix, path="bells")
-    found = levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=0.9)
-    before, half, whole = (found.tilt(one.name, PAIR).value for one in found.candidates)
+    bench = levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=0.9)
+    before, half, full = (bench.tilt(candidate.name, PAIR).value for candidate in bench.candidates)
     assert (before, half) == (-200, -200)
-    assert abs(whole) < 40
-    assert found.spec["queries"] == {"fit": 40, "select": 30, "test": 60}
-    assert found.spec["fitted_on"] == "bells"
-    assert "fitted on 40 queries of bells" in list(bench_notes(found))
-    assert not any("left out" in note for note in bench_notes(found))
-    assert "fitted on bells and chosen on other queries" in table(found)
+    assert abs(full) < 40
+    assert bench.spec["queries"] == {"fit": 40, "select": 30, "test": 60}
+    assert bench.spec["fitted_on"] == "bells"
+    assert "fitted on 40 queries of bells" in list(bench_notes(bench))
+    assert not any("left out" in note for note in bench_notes(bench))
+    assert "fitted on bells and chosen on other queries" in table(bench)
     direction = Direction.load(tmp_path / "dense-axes-20-direction.json")
     assert abs(direction.vector[0]) > 0.97
     assert (direction.spec["twins"], direction.spec["left_out"], direction.spec["collection"]) == (
@@ -107,7 +118,7 @@ def test_a_direction_of_one_collection_levels_another(
     )
     assert direction.queries(here) == []
     assert direction.queries(there) == there.queries["id"].to_list()
-    assert found == levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=0.9)
+    assert bench == levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=0.9)
 
 
 def test_a_query_is_not_one_learned_from_for_its_id(tmp_path: Path) -> None:
@@ -146,12 +157,14 @@ KEYED = [
 ]
 
 
-@pytest.mark.parametrize(("learned", "held", "expected"), KEYED)
+@pytest.mark.parametrize(("learned", "kept_names", "expected"), KEYED)
 def test_names_that_mean_the_same(
-    learned: dict[str, str], held: dict[str, str], expected: set[str]
+    learned: dict[str, str], kept_names: dict[str, str], expected: set[str]
 ) -> None:
     assert (
-        same_names(named_keys(learned, learned.values()), named_keys(held, held.values()))
+        same_names(
+            named_keys(learned, learned.values()), named_keys(kept_names, kept_names.values())
+        )
         == expected
     )
 
@@ -166,10 +179,10 @@ def joined(*parts: Collection) -> Collection:
 
 def test_what_both_hold_is_not_learned_from(dense: Dense, tmp_path: Path) -> None:
     here = written("river", 30)
-    other = written("river", 40, "y")  # the first 30 are documents of here, of other ids
-    apart = other.only_queries(f"yq{n}" for n in (*range(10, 20), *range(30, 40)))
+    overlapping = written("river", 40, "y")  # the first 30 are documents of here, of other ids
+    apart = overlapping.only_queries(f"yq{n}" for n in (*range(10, 20), *range(30, 40)))
     both = Collection(
-        other.docs,
+        overlapping.docs,
         apart.queries.with_columns(text=pl.format("what of {}", "text")),
         apart.qrels,
         {"path": "rivers"},
@@ -179,10 +192,14 @@ def test_what_both_hold_is_not_learned_from(dense: Dense, tmp_path: Path) -> Non
     assert split.held_out == {f"y{n}-human" for n in range(30)}
     assert [len(side.queries_with_judgments) for side in (split.select, split.test)] == [10, 20]
     assert split.left_out == LeftOut(judgments=20, judgments_before=40, documents=30)
-    found = levelled(here, dense, "projection", fit=both, folder=tmp_path)
-    assert list(bench_notes(found))[1:3] == [
+    bench = levelled(here, dense, "projection", fit=both, folder=tmp_path)
+    assert list(bench_notes(bench))[1:3] == [
         "fitted on 10 queries of rivers",
-        "30 documents of rivers and 20 of 40 judgments left out: relevant to queries to select by or to test on too",
+        (
+            "30 documents of rivers and 20 of 40 judgments left out: relevant to queries to select "
+            "by "
+            "or to test on too"
+        ),
     ]
     direction = Direction.load(tmp_path / "dense-axes-20-direction.json")
     assert sorted(direction.origins) == sorted(f"y{n}-human" for n in range(30, 40))
@@ -206,10 +223,10 @@ def test_versions_without_the_original_are_known_by_the_names_that_others_share(
 
 def test_a_query_that_is_asked_here_is_not_fitted_on() -> None:
     here, there = written("river", 9), joined(written("bell", 5), written("bell", 3, "z"))
-    asked = there.queries.with_columns(
+    renamed_queries = there.queries.with_columns(
         text=pl.when(pl.col("id") == "zq1").then(pl.lit("river2")).otherwise("text")
     )
-    split = split_across(here, Collection(there.docs, asked, there.qrels, there.spec))
+    split = split_across(here, Collection(there.docs, renamed_queries, there.qrels, there.spec))
     assert split.fit.queries_with_judgments["id"].to_list() == [
         "q0",
         "q1",
@@ -242,12 +259,12 @@ def test_sides_of_its_own_are_kept_and_most_are_drawn() -> None:
 
 def test_a_method_without_its_groups_leaves_the_others() -> None:
     three = written("bell", 12, sources=("human", "gpt"), path="bells")
-    found = levelled(
+    bench = levelled(
         written("river", 30), ranker("bm25"), "offset", "interleave", "fair-rerank", fit=three
     )
     reason = "bells has no source 'llm' to fit on (valid: human, gpt)"
-    assert found.methods == ("interleave",)
-    assert found.refused == tuple(
+    assert bench.methods == ("interleave",)
+    assert bench.refused == tuple(
         RefusedMethod(method=name, reason=reason) for name in ("offset", "fair-rerank")
     )
 
@@ -276,14 +293,18 @@ REFUSED: list[tuple[Any, Collection, tuple[str, ...], str]] = [
         "bm25",
         written("river", 30, "x"),
         ("offset",),
-        "no query of another collection is left to fit on: each is one to select by or to test on, or what is relevant "
+        "no query of another collection is left to fit on: each is one to select by or to test on, "
+        "or what is relevant "
         "to it is relevant to one",
     ),
     (
         "bm25",
         written("bell", 9, sources=("gpt", "llm"), path="bells"),
         ("projection",),
-        "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers",
+        (
+            "projection takes a direction out of vectors, and bm25@100 has none; it is for dense "
+            "rankers"
+        ),
     ),
     (
         "bm25",
@@ -295,15 +316,18 @@ REFUSED: list[tuple[Any, Collection, tuple[str, ...], str]] = [
         "bm25",
         LONE,
         ("offset",),
-        "bells: nothing to compare: only source 'human'; expected two sources or more, such as human and llm",
+        (
+            "bells: nothing to compare: only source 'human'; expected two sources or more, such as "
+            "human and llm"
+        ),
     ),
 ]
 
 
-@pytest.mark.parametrize(("ranked", "other", "methods", "message"), REFUSED)
+@pytest.mark.parametrize(("ranked", "collection", "methods", "message"), REFUSED)
 def test_what_cannot_be_fitted_elsewhere_is_refused(
     ranked: Any,
-    other: Collection,
+    collection: Collection,
     methods: tuple[str, ...],
     message: str,
     tmp_path: Path,
@@ -315,4 +339,4 @@ def test_what_cannot_be_fitted_elsewhere_is_refused(
     write_run(Path("run.trec"), {"q0": {"0-human": 1.0}})
     saved: Run = run_of(here, {"q0": {"0-human": 1.0}}, ranker="saved")
     with refused(message):
-        levelled(here, saved if ranked is None else ranker(ranked), *methods, fit=other)
+        levelled(here, saved if ranked is None else ranker(ranked), *methods, fit=collection)

@@ -1,4 +1,6 @@
-"""Levelling from end to end, of simulated rankers that favour one side; and queries that nothing is learned from."""
+"""Levelling from end to end, of simulated rankers that favour one side; and queries that nothing is
+learned from.
+"""
 
 import re
 from collections.abc import Mapping
@@ -30,9 +32,10 @@ from ranktilt.auditing import groups as groups_module
 from ranktilt.auditing.groups import Groups
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import measure
-from ranktilt.mitigation import bench as bench_module
+from ranktilt.mitigation import audited_candidates
+from ranktilt.mitigation.audited_candidates import BenchOptions
 from ranktilt.mitigation.baseline import at_depth
-from ranktilt.mitigation.bench import BenchOptions, order_questions
+from ranktilt.mitigation.bench import order_questions
 from ranktilt.mitigation.bench_result import RefusedMethod
 from ranktilt.mitigation.method import FittedMethod, FittingQueries
 from ranktilt.mitigation.mitigate import mitigate
@@ -296,14 +299,14 @@ def test_mitigation_takes_three_audits_and_groups_documents_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     audits: list[tuple[str, ...]] = []
-    conclude = bench_module.conclude
+    conclude = audited_candidates.conclude
 
     def counted_conclude(*steps: Any) -> Audit:
         concluded = conclude(*steps)
         audits.append(concluded.runs)
         return concluded
 
-    monkeypatch.setattr(bench_module, "conclude", counted_conclude)
+    monkeypatch.setattr(audited_candidates, "conclude", counted_conclude)
     grouped: list[object] = []
     make_groups = groups_module._make_groups
 
@@ -438,7 +441,8 @@ def test_a_method_that_is_refused_leaves_the_others_also_one_without_scores_or_v
         for side in (sides.fit, sides.select, sides.test)
     )
     with refused(
-        "projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"
+        "projection takes a direction out of vectors, and bm25@100 has none; it is for dense "
+        "rankers"
     ):
         mitigate(
             QuerySplit(fit=fit, select=select, test=test),
@@ -488,7 +492,9 @@ def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(
     try:
         split = split_queries(collection, seed=seed)
     except UserError as error:
-        assert str(error).startswith("no query to fit on is left")  # noqa: PT017 - either way is right here
+        message = str(error)
+        # Either way is right here.
+        assert message.startswith("no query to fit on is left")
         return
     fit, select, test = map(set, queries(split))
     assert len(fit | select | test) == len(fit) + len(select) + len(test)

@@ -1,4 +1,6 @@
-"""How far lists move, by hand and by the overlap of orders; and what that decides without judgments."""
+"""How far lists move, by hand and by the overlap of orders; and what that decides without
+judgments.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Offsets: a planted tilt is found and taken away, also where lists show the best of each group only."""
+"""Offsets: a planted tilt is found and taken away, also where lists show the best of each group
+only.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +22,9 @@ LISTED = {"score_order": "rank", "ranker": "listed"}
 def simulated(
     n_human: int, n_llm: int, depth: int, *, seed: int, tilt: float = TILT
 ) -> tuple[Collection, Run]:
-    """Lists cut at a depth: scores of a scale of each query's own, and a constant more for the LLM's documents."""
+    """Lists cut at a depth: scores of a scale of each query's own, and a constant more for the
+    LLM's documents.
+    """
     rng = np.random.default_rng(seed)
     docs = [{"id": f"h{n}", "text": f"text {n}", "source": "human"} for n in range(n_human)]
     docs += [{"id": f"l{n}", "text": f"note {n}", "source": "llm"} for n in range(n_llm)]
@@ -41,15 +45,15 @@ def simulated(
     ("n_human", "n_llm", "depth"), [(100, 100, 30), (100, 100, 200), (150, 50, 60), (50, 100, 40)]
 )
 def test_a_planted_tilt_is_found_within_its_interval(n_human: int, n_llm: int, depth: int) -> None:
-    inside, found = 0, list[float]()
+    inside, offsets = 0, list[float]()
     for seed in range(20):
         (offset,) = fit_offset(*simulated(n_human, n_llm, depth, seed=seed)).offsets
         inside += offset.low <= -TILT <= offset.high
-        found.append(offset.value)
+        offsets.append(offset.value)
         assert offset.group == "llm"
         assert offset.low < offset.value < offset.high
     assert inside >= 16
-    assert np.mean(found) == pytest.approx(-TILT, abs=0.05)
+    assert np.mean(offsets) == pytest.approx(-TILT, abs=0.05)
 
 
 def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_top(
@@ -89,22 +93,22 @@ def test_the_tilt_is_taken_away_a_fit_reads_back_and_quantiles_count_from_the_to
     assert OffsetFit.load(path) == fit
     correction = Offset(fit=str(path))
     assert ranker(repr(correction)) == correction
-    found = correction.rank(collection, run)
-    assert found.spec["fitted_on"] == {"file": str(path), "queries": ["q0"]}
-    assert patterns_of(collection, found) == ["hhlhl.", "lhghl"]
+    corrected = correction.rank(collection, run)
+    assert corrected.spec["fitted_on"] == {"file": str(path), "queries": ["q0"]}
+    assert patterns_of(collection, corrected) == ["hhlhl.", "lhghl"]
     assert same_bits(Offset(fit=str(path), strength=0).rank(collection, run), run)
     turned = fit_offset(*learned, reference="llm")
     assert [offset.group for offset in turned.offsets] == ["human", "gpt"]
     assert turned.offsets[0].value == -1.25
-    five, two = np.array([9.0, 7, 5, 3, 1]), np.array([6.0, 2])
-    assert quantile_gap(five, two, 5, 2) == pytest.approx(
+    five, scores_of_two = np.array([9.0, 7, 5, 3, 1]), np.array([6.0, 2])
+    assert quantile_gap(five, scores_of_two, 5, 2) == pytest.approx(
         ((9 - 0.75 * 2 - 6) + (3 - 0.25 * 2 - 2)) / 2
     )
-    assert quantile_gap(two, five, 2, 5) == -quantile_gap(five, two, 5, 2)
+    assert quantile_gap(scores_of_two, five, 2, 5) == -quantile_gap(five, scores_of_two, 5, 2)
     assert quantile_gap(five, five[:2], 5, 5) == 0
-    assert quantile_gap(five[:2], two, 5, 2) == pytest.approx(9 - 0.75 * 2 - 6)
-    assert np.isnan(quantile_gap(five[:0], two, 5, 2))
-    assert np.isnan(quantile_gap(five[:1], two, 50, 2))
+    assert quantile_gap(five[:2], scores_of_two, 5, 2) == pytest.approx(9 - 0.75 * 2 - 6)
+    assert np.isnan(quantile_gap(five[:0], scores_of_two, 5, 2))
+    assert np.isnan(quantile_gap(five[:1], scores_of_two, 50, 2))
 
 
 def test_what_cannot_be_fitted_and_a_fit_that_does_not_belong_are_refused(tmp_path: Path) -> None:
@@ -133,8 +137,8 @@ def test_what_cannot_be_fitted_and_a_fit_that_does_not_belong_are_refused(tmp_pa
         f"{path}: was fitted to groups of 'source', not of 'length:2': say by=source", DataError
     ):
         Offset(fit=str(path), by="length:2").rank(*labelled(["hhll"]))
-    other, run_of_other = labelled(["hglh"], [[4.0, 3.5, 2.0, 1.0]])
+    labelled_other, run_of_other = labelled(["hglh"], [[4.0, 3.5, 2.0, 1.0]])
     with refused(f"{path}: was fitted to human and llm; here is gpt too", DataError):
-        Offset(fit=str(path)).rank(other, run_of_other)
+        Offset(fit=str(path)).rank(labelled_other, run_of_other)
     with refused(f"{Offset(fit=str(path))!r} reads scores, and listed gives only an order"):
         Offset(fit=str(path)).rank(collection, replace(run, spec=LISTED))

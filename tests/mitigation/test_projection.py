@@ -39,7 +39,7 @@ SPEC = {
 
 def direction(size: int = 8, seed: int = 3) -> Direction:
     vector = np.random.default_rng(seed).standard_normal(size)
-    return Direction(vector / np.linalg.norm(vector), SPEC, ("o1", "o2"))
+    return Direction(vector=vector / np.linalg.norm(vector), spec=SPEC, origins=("o1", "o2"))
 
 
 def explicit(
@@ -84,10 +84,12 @@ def test_scores_are_those_of_projected_documents(cosine: bool, memory: int | Non
         return along.remove(vectors, 0.7)
 
     with limited(MemoryLimits(memory=memory)):
-        found = list(search(queries, Held(documents), 6, cosine=cosine, label="", project=project))
+        results = list(
+            search(queries, Held(documents), 6, cosine=cosine, label="", project=project)
+        )
     sides = (unit(queries), unit(documents)) if cosine else (queries, documents)
     expected = sides[0].astype(np.float64) @ explicit(sides[1], along, 0.7).T
-    for (rows, scores), every in zip(found, expected, strict=True):
+    for (rows, scores), every in zip(results, expected, strict=True):
         assert sorted(rows) == sorted(np.argsort(-every)[:6])
         assert scores == pytest.approx(every[rows], abs=1e-6)
         query = np.full(6, np.flatnonzero((expected == every).all(axis=1))[0])
@@ -101,14 +103,14 @@ def test_a_direction_is_read_back_and_files_and_options_that_give_none_are_refus
     tmp_path: Path,
 ) -> None:
     saved = direction()
-    found = Direction.load(saved.save(tmp_path / "direction.json"))
-    assert found.vector.tobytes() == saved.vector.tobytes()
-    assert (found.spec, found.origins) == (saved.spec, saved.origins)
+    loaded = Direction.load(saved.save(tmp_path / "direction.json"))
+    assert loaded.vector.tobytes() == saved.vector.tobytes()
+    assert (loaded.spec, loaded.origins) == (saved.spec, saved.origins)
     assert (
         "over 2 twins; their mean difference has length 0.25, with random signs 0.125 (p < .001)"
-        in direction_sentence(found.spec)
+        in direction_sentence(loaded.spec)
     )
-    assert direction_sentence({**found.spec, "p": 0.3}).endswith("(p = .300)")
+    assert direction_sentence({**loaded.spec, "p": 0.3}).endswith("(p = .300)")
     with pytest.raises(DataError, match="ranktilt-direction"):
         Direction.load(write(tmp_path / "none.json", "{}"))
     with refused("a direction of 8 numbers, by dense:some, does not fit vectors of 4"):
@@ -140,16 +142,20 @@ def test_a_direction_is_the_mean_difference_of_twins(
     dense = Dense(str(tiny), similarity=similarity)
     left = relevant_origins(judged(texts, ["q4", "q5"]))
     assert left == {f"o{n}" for n in (4, 5, 6, 7)}
-    found = fit_direction(texts, dense, source="llm", leave_out=left)
+    direction = fit_direction(texts, dense, source="llm", leave_out=left)
     every = vectors(dense, texts)
     every = unit(every) if similarity == "cosine" else every
     row = {name: n for n, name in enumerate(texts.ids)}
     learned = [n for n in range(20) if f"o{n}" not in left]
     mean = np.mean([every[row[f"{n}-llm"]] - every[row[f"{n}-human"]] for n in learned], axis=0)
-    assert found.vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
-    assert found.spec["length"] == pytest.approx(np.linalg.norm(mean), rel=1e-5)
-    assert (found.spec["twins"], found.spec["left_out"], len(found.origins)) == (16, 4, 16)
-    assert found.spec["p"] < 0.01
+    assert direction.vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+    assert direction.spec["length"] == pytest.approx(np.linalg.norm(mean), rel=1e-5)
+    assert (direction.spec["twins"], direction.spec["left_out"], len(direction.origins)) == (
+        16,
+        4,
+        16,
+    )
+    assert direction.spec["p"] < 0.01
 
 
 @pytest.mark.neural
@@ -208,13 +214,14 @@ def test_other_origins_are_not_learned_from_and_none_is_refused(
         fit_direction(texts, dense, source="llm", leave_out=texts.docs["origin"])
     same = [{"id": s, "text": "x y", "source": s, "origin": "o"} for s in ("human", "llm")]
     with refused(
-        "a projection needs a direction, and the vectors of 1 twin of human and llm do not differ on average"
+        "a projection needs a direction, and the vectors of 1 twin of human and llm do not differ "
+        "on average"
     ):
         fit_direction(collection_of(same, {}, {}), dense, source="llm")
     file = str(fit_direction(texts, dense, source="llm").save(tmp_path / "u.json"))
-    other = tiny_model(tmp_path / "other", seed=1)
+    other_model = tiny_model(tmp_path / "other", seed=1)
     start = f"{file} is a direction of {dense!r}; it does not fit vectors of"
-    with refused(f"{start} dense:{other}"):
-        Dense(str(other), project=file).check()
+    with refused(f"{start} dense:{other_model}"):
+        Dense(str(other_model), project=file).check()
     with refused(f"{start} dense:{tiny}(similarity=dot)"):
         Dense(str(tiny), similarity="dot", project=file).check()

@@ -1,4 +1,6 @@
-"""Remedies as they are printed, each built again in plain Python: the lists are those that are saved."""
+"""Remedies as they are printed, each built again in plain Python: the lists are those that are
+saved.
+"""
 
 import math
 import re
@@ -73,7 +75,9 @@ def draw(text: str) -> float:
 
 
 def with_places(documents: Documents, order: Sequence[str]) -> list[str]:
-    """The printed places: the new order takes those of L, and documents without a group keep theirs."""
+    """The printed places: the new order takes those of L, and documents without a group keep
+    theirs.
+    """
     rest = iter(order)
     return [next(rest) if group else doc for doc, group, _ in documents]
 
@@ -144,8 +148,8 @@ def test_interleave_pseudo_code_gives_the_lists(strength: float, seed: int) -> N
         rest = [(doc, group) for doc, group, _ in documents if group]
         free = list(range(len(rest)))
         order = [""] * len(rest)
-        held = [group for group in groups if any(side == group for _, side in rest)]
-        for group in held[:-1]:
+        groups_left = [group for group in groups if any(side == group for _, side in rest)]
+        for group in groups_left[:-1]:
             c, m = sum(side == group for _, side in rest), len(rest)
             today = [sum(side == group for _, side in rest[:k]) for k in range(1, m + 1)]
             aim = [(1 - strength) * today[k - 1] + strength * c * k / m for k in range(1, m + 1)]
@@ -154,10 +158,10 @@ def test_interleave_pseudo_code_gives_the_lists(strength: float, seed: int) -> N
             taken = [next(k for k in range(m) if aim[k] + u >= i) for i in range(1, c + 1)]
             for k, (doc, _) in zip(taken, [d for d in rest if d[1] == group], strict=True):
                 order[free[k]] = doc
-            free = [place for k, place in enumerate(free) if k not in taken]
+            free = [index for k, index in enumerate(free) if k not in taken]
             rest = [d for d in rest if d[1] != group]
-        for place, (doc, _) in zip(free, rest, strict=True):
-            order[place] = doc
+        for index, (doc, _) in zip(free, rest, strict=True):
+            order[index] = doc
         return with_places(documents, order)
 
     correction = Interleave(strength=strength, seed=seed)
@@ -182,14 +186,14 @@ def merged(
         count >= need[k - 1] and k - count >= others[k - 1] for k, count in enumerate(counts, 1)
     ):
         return [doc for doc, _, _ in documents]
-    mine = [(place, doc) for place, (doc, side) in enumerate(known) if side == group]
-    rest = [(place, doc) for place, (doc, side) in enumerate(known) if side != group]
+    mine = [(index, doc) for index, (doc, side) in enumerate(known) if side == group]
+    rest = [(index, doc) for index, (doc, side) in enumerate(known) if side != group]
     total, order = len(mine), list[str]()
     for k in range(1, len(known) + 1):
-        held = total - len(mine)
-        if held < need[k - 1]:
+        member_count = total - len(mine)
+        if member_count < need[k - 1]:
             order.append(mine.pop(0)[1])
-        elif k - 1 - held < others[k - 1]:
+        elif k - 1 - member_count < others[k - 1]:
             order.append(rest.pop(0)[1])
         else:
             side = min((side for side in (mine, rest) if side), key=lambda side: side[0][0])
@@ -255,7 +259,7 @@ def test_fa_ir_pseudo_code_gives_the_lists(target: float, alpha: float) -> None:
         p = min(max(a / n + target / 100, 0), 1)
         # Every table that a c between 0 and 1 gives; they grow with c.
         tables = {tuple(binomial_table(n, p, c)) for c in np.linspace(0, 1, 4001)[1:-1]}
-        table = min(sorted(tables, key=sum), key=lambda one: abs(chance_below(one, p) - alpha))
+        table = min(sorted(tables, key=sum), key=lambda steps: abs(chance_below(steps, p) - alpha))
         return merged(documents, "llm", [min(m, a) for m in table], [0] * n)
 
     correction = FairReRank(method="fa-ir", group="llm", target=target, alpha=alpha)

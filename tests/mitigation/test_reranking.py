@@ -1,4 +1,6 @@
-"""Fair re-ranking: the published algorithms, all orders of small lists, what comes back as it was; and interleaving."""
+"""Fair re-ranking: the published algorithms, all orders of small lists, what comes back as it was;
+and interleaving.
+"""
 
 import itertools
 import math
@@ -44,7 +46,9 @@ def minimum(share: float, k: int) -> int:
 
 
 def published(pattern: str, share: dict[str, float]) -> str:
-    """Algorithm 3 of Geyik et al., line by line; places are counted from 1, for from 0 a minimum is missed."""
+    """Algorithm 3 of Geyik et al., line by line; places are counted from 1, for from 0 a minimum is
+    missed.
+    """
     pools = {
         side: [-rank for rank, letter in enumerate(pattern) if letter == side] for side in share
     }
@@ -58,7 +62,8 @@ def published(pattern: str, share: dict[str, float]) -> str:
         limits.append(limit)
         while start > 0 and limits[start - 1] >= start + 1 and scores[start - 1] < scores[start]:
             for values in (sides, scores, limits):
-                values[start - 1], values[start] = values[start], values[start - 1]  # type: ignore[index]
+                before = start - 1
+                values[before], values[start] = values[start], values[before]  # type: ignore[index]
             start -= 1
         counts[side] += 1
 
@@ -102,16 +107,20 @@ def keeps(pattern: str, needed: Sequence[tuple[int, int]]) -> bool:
 @pytest.mark.parametrize("target", TARGETS)
 def test_det_const_sort_gives_what_is_published(target: float) -> None:
     collection, run = labelled(MIXED)
-    found = FairReRank(group="human", target=target).rank(collection, run)
-    assert patterns_of(collection, found) == [published(one, shares(one, target)) for one in MIXED]
+    reranked = FairReRank(group="human", target=target).rank(collection, run)
+    assert patterns_of(collection, reranked) == [
+        published(pattern, shares(pattern, target)) for pattern in MIXED
+    ]
 
 
 @pytest.mark.parametrize("method", ["det-const-sort", "fa-ir"])
 @pytest.mark.parametrize("target", TARGETS)
-def test_it_is_the_best_of_all_orders_that_keep_to_the_target(method: str, target: float) -> None:
+def test_it_is_the_best_order_that_keeps_to_target(method: str, target: float) -> None:
     collection, run = labelled(MIXED)
-    found = FairReRank(method=method, group="human", target=target, alpha=0.3).rank(collection, run)
-    for pattern, got in zip(MIXED, patterns_of(collection, found), strict=True):
+    reranked = FairReRank(method=method, group="human", target=target, alpha=0.3).rank(
+        collection, run
+    )
+    for pattern, got in zip(MIXED, patterns_of(collection, reranked), strict=True):
         needed = fair(pattern, method, target, 0.3)
         orders = (
             {"".join(order) for order in itertools.permutations(pattern)}
@@ -158,25 +167,26 @@ def test_a_list_at_its_target_comes_back_to_the_last_bit(method: str) -> None:
     assert changed > 15
 
 
-def test_documents_of_no_group_keep_their_places_and_nothing_to_do_leaves_the_run_to_the_last_bit() -> (
-    None
-):
+def test_documents_without_group_keep_places_and_run_stays_exact() -> None:
     collection, run = labelled([".hh.ll", "hhh", "l.", "", "hlg.gl"])
-    found = FairReRank(group="llm").rank(collection, run)
-    assert patterns_of(collection, found) == [".hl.hl", "hhh", "l.", "", "hlg.gl"]
+    reranked = FairReRank(group="llm").rank(collection, run)
+    assert patterns_of(collection, reranked) == [".hl.hl", "hhh", "l.", "", "hlg.gl"]
     assert patterns_of(collection, FairReRank(group="llm", k=3).rank(collection, run))[0] == ".hl"
     collection, run = labelled(["hhhhllll"])
-    found = FairReRank(group="llm").rank(collection, run)
-    assert (patterns_of(collection, found), found.name) == (["hlhlhlhl"], "fair-rerank(group=llm)")
-    assert found.scores.tobytes() == run.scores.tobytes()
+    reranked = FairReRank(group="llm").rank(collection, run)
+    assert (patterns_of(collection, reranked), reranked.name) == (
+        ["hlhlhlhl"],
+        "fair-rerank(group=llm)",
+    )
+    assert reranked.scores.tobytes() == run.scores.tobytes()
     collection, _ = labelled(["hhll"])
     strange = Run(
         ("q0",), [0, 5], [0, 4, 1, 2, 3], [9, 8, 6, 5, 4.5], pl.Series([*collection.ids, "d0-0x"])
     )
-    found = FairReRank(group="llm").rank(
+    reranked = FairReRank(group="llm").rank(
         collection, strange
     )  # what the collection lacks is of no group
-    assert found.frame()["doc_id"].to_list() == ["d0-0", "d0-0x", "d0-2", "d0-1", "d0-3"]
+    assert reranked.frame()["doc_id"].to_list() == ["d0-0", "d0-0x", "d0-2", "d0-1", "d0-3"]
     rng = np.random.default_rng(1)
     patterns = ["".join(rng.permutation(list("hhlllg.."))) for _ in range(10)] + [
         "",
@@ -185,27 +195,27 @@ def test_documents_of_no_group_keep_their_places_and_nothing_to_do_leaves_the_ru
         "...",
     ]
     collection, run = labelled(
-        patterns, [np.sort(rng.normal(size=len(one)))[::-1] for one in patterns]
+        patterns, [np.sort(rng.normal(size=len(pattern)))[::-1] for pattern in patterns]
     )
     assert same_bits(Interleave(strength=0).rank(collection, run), run)
-    found = Interleave().rank(collection, run)
-    assert patterns_of(collection, found)[-4:] == patterns[-4:]
-    for before, after in zip(patterns, patterns_of(collection, found), strict=True):
-        assert [one == "." for one in before] == [one == "." for one in after]
+    reranked = Interleave().rank(collection, run)
+    assert patterns_of(collection, reranked)[-4:] == patterns[-4:]
+    for before, after in zip(patterns, patterns_of(collection, reranked), strict=True):
+        assert [letter == "." for letter in before] == [letter == "." for letter in after]
 
 
-def test_ties_are_broken_where_a_side_needs_it_and_favour_nobody_whatever_groups_are_called() -> (
-    None
-):
+def test_ties_are_broken_where_needed_and_favour_nobody() -> None:
     for pattern in ("hhllhhll", "llhhllhh", "hlhllhlh"):
         collection, run = labelled([pattern], [[3.0] * 4 + [2.0] * 4])
         assert same_bits(FairReRank(group="human").rank(collection, run), run)
     collection, run = labelled(["hhhlllhl"], [[3.0] * 3 + [2.0] * 5])
-    found = patterns_of(collection, FairReRank(group="llm").rank(collection, run))
-    assert found == ["hlhlhlhl"]
+    reranked_patterns = patterns_of(collection, FairReRank(group="llm").rank(collection, run))
+    assert reranked_patterns == ["hlhlhlhl"]
     collection, run = labelled(["llll", "hhll"], [[1.0] * 4, [1.0] * 4])
-    found = patterns_of(collection, FairReRank(group="llm", target=100.0).rank(collection, run))
-    assert found == ["[llll]", "[ll][hh]"]
+    reranked_patterns = patterns_of(
+        collection, FairReRank(group="llm", target=100.0).rank(collection, run)
+    )
+    assert reranked_patterns == ["[llll]", "[ll][hh]"]
     # Twins share their tie keys, so all depends on what the sides are called or on the order in
     # which they come.
     rng, results = np.random.default_rng(2), []
@@ -229,8 +239,10 @@ def test_ties_are_broken_where_a_side_needs_it_and_favour_nobody_whatever_groups
             query: {name: -float(int(o[1:]) // size) for name, o in origin.items()}
             for query, size in levels.items()
         }
-        found = FairReRank(group=first, target=20.0).rank(collection, run_of(collection, scores))
-        rows = found.frame().iter_rows()
+        reranked_patterns = FairReRank(group=first, target=20.0).rank(
+            collection, run_of(collection, scores)
+        )
+        rows = reranked_patterns.frame().iter_rows()
         results.append(
             sorted(
                 (query, score, origin[doc], doc.endswith(first)) for query, doc, _, score in rows
@@ -331,12 +343,12 @@ def test_the_published_table_and_the_probability_to_fail_of_all_lists() -> None:
 
 @pytest.mark.parametrize(("k", "p"), [(1, 0.95), (1, 0.5), (7, 0.3), (9, 0.5), (8, 0.62)])
 @pytest.mark.parametrize("alpha", [0.02, 0.1, 0.3])
-def test_of_all_tables_it_is_the_one_that_fails_nearest_to_alpha(
-    k: int, p: float, alpha: float
-) -> None:
+def test_table_is_the_one_that_fails_nearest_to_alpha(k: int, p: float, alpha: float) -> None:
     distribution = [stats.binom.cdf(np.arange(i + 1), i, p) for i in range(1, k + 1)]
-    steps = np.unique([0, *(value for one in distribution for value in one if value < 1)])
-    tables = {tuple(int((one <= c + 1e-12).sum()) for one in distribution) for c in steps[:-1]}
+    steps = np.unique([0, *(value for chance in distribution for value in chance if value < 1)])
+    tables = {
+        tuple(int((values <= c + 1e-12).sum()) for values in distribution) for c in steps[:-1]
+    }
     tables |= {(0,) * k, tuple(range(1, k + 1))}
     nearest = min(tables, key=lambda table: (abs(enumerated(table, p) - alpha), sum(table)))
     assert m_table(k, p, alpha) == nearest
@@ -348,7 +360,9 @@ Floats = npt.NDArray[np.float64]
 def solved(
     first: npt.NDArray[np.bool_], scores: Floats, weights: Floats, target: float
 ) -> float | None:
-    """Best expected DCG of any doubly stochastic matrix that keeps to the target, by HiGHS; None if there is none."""
+    """Best expected DCG of any doubly stochastic matrix that keeps to the target, by HiGHS; None if
+    there is none.
+    """
     n = len(first)
     sums = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
     worth = np.where(first, 1 / first.sum(), -target / (~first).sum())
@@ -356,8 +370,8 @@ def solved(
         -np.outer(scores, weights).ravel(),
         -np.outer(worth, weights).ravel()[None],
     )
-    found = linprog(objective, A_ub=exposure, b_ub=[0], A_eq=sums, b_eq=np.ones(2 * n))
-    return -float(found.fun) if found.success else None
+    solution = linprog(objective, A_ub=exposure, b_ub=[0], A_eq=sums, b_eq=np.ones(2 * n))
+    return -float(solution.fun) if solution.success else None
 
 
 def gained(
@@ -384,51 +398,53 @@ def test_value_and_exposure_are_those_of_the_linear_program(tied: bool) -> None:
         scores = np.sort(drawn)[::-1]
         weights = 1 / np.log2(np.sort(rng.choice(np.arange(2, 12), n, replace=False)))
         for target in (0.5, 1.0, 1.2, 3.0):
-            found, best = (
+            mixture, best = (
                 exposure_mixture(first, scores, weights, target),
                 solved(first, scores, weights, target),
             )
             today = scores @ weights
             scale = max(np.ptp(scores), 1e-12)
-            if found is None:
+            if mixture is None:
                 assert best == pytest.approx(today, abs=1e-6 * scale)
                 continue
             if best is None:
-                assert found.fewer.tolist() == found.more.tolist() == list(range(first.sum()))
+                assert mixture.fewer.tolist() == mixture.more.tolist() == list(range(first.sum()))
                 continue
             corrected += 1
             (low, under), (high, over) = (
-                gained(first, scores, weights, p) for p in (found.fewer, found.more)
+                gained(first, scores, weights, p) for p in (mixture.fewer, mixture.more)
             )
-            assert 0 <= found.odds <= 1
-            dcg, held = (
-                (1 - found.odds) * a + found.odds * b for a, b in ((low, high), (under, over))
+            assert 0 <= mixture.odds <= 1
+            dcg, attention = (
+                (1 - mixture.odds) * a + mixture.odds * b for a, b in ((low, high), (under, over))
             )
             assert dcg == pytest.approx(best, abs=1e-6 * scale)
-            ratio = held / first.sum() / ((weights.sum() - held) / (~first).sum())
+            ratio = attention / first.sum() / ((weights.sum() - attention) / (~first).sum())
             assert ratio == pytest.approx(target, abs=1e-9)
     assert corrected > 5
 
 
-def test_a_list_of_many_is_solved_as_well_and_each_goes_as_far_as_its_target_asks() -> None:
+def test_long_list_is_solved_and_goes_as_far_as_target() -> None:
     rng = np.random.default_rng(0)
     first, weights = rng.random(400) < 0.3, 1 / np.log2(np.arange(2, 402))
     scores = np.sort(rng.normal(size=400))[::-1]
-    found = exposure_mixture(first, scores, weights, 1.3)
-    assert found is not None
-    held = (1 - found.odds) * weights[found.fewer].sum() + found.odds * weights[found.more].sum()
-    assert held / first.sum() * (~first).sum() / (weights.sum() - held) == pytest.approx(
+    mixture = exposure_mixture(first, scores, weights, 1.3)
+    assert mixture is not None
+    attention = (1 - mixture.odds) * weights[mixture.fewer].sum() + mixture.odds * weights[
+        mixture.more
+    ].sum()
+    assert attention / first.sum() * (~first).sum() / (weights.sum() - attention) == pytest.approx(
         1.3, abs=1e-12
     )
-    assert len(np.setxor1d(found.fewer, found.more)) == 2
-    assert (np.diff(found.more) > 0).all()
+    assert len(np.setxor1d(mixture.fewer, mixture.more)) == 2
+    assert (np.diff(mixture.more) > 0).all()
     for patterns, target, expected in (
         (["hhll", "llhh", "hh"], 9.0, ["llhh", "llhh", "hh"]),  # as near as it can come
         ([".hh.ll"], 5.0, [".ll.hh"]),  # documents of no group keep their places
     ):
         collection, run = labelled(patterns)
-        found = FairReRank(method="exposure", group="llm", target=target).rank(collection, run)
-        assert patterns_of(collection, found) == expected
+        mixture = FairReRank(method="exposure", group="llm", target=target).rank(collection, run)
+        assert patterns_of(collection, mixture) == expected
     collection, run = labelled(["llhh", "hlh"], [[1.0] * 4, [3.0, 2.0, 1.0]])
     assert same_bits(
         FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run), run
@@ -439,28 +455,30 @@ def test_one_of_two_orders_is_drawn_by_seed_and_query() -> None:
     collection, run = labelled(["hhhll"] * 200)
     llm = (collection.docs["source"] == "llm").to_numpy()
     correct = FairReRank(method="exposure", group="llm", seed=1)
-    found = correct.rank(collection, run)
-    assert same_bits(found, correct.rank(collection, run))
-    drawn = patterns_of(collection, found)
+    reranked = correct.rank(collection, run)
+    assert same_bits(reranked, correct.rank(collection, run))
+    drawn = patterns_of(collection, reranked)
     assert len(set(drawn)) == 2
     mixture = exposure_mixture(llm[:5], run.scores[:5], 1 / np.log2(np.arange(2, 7)), 1.0)
     assert mixture is not None
     # An order with the LLM's documents further up comes later in the alphabet.
-    share = np.mean([one == max(drawn) for one in drawn])
+    share = np.mean([pattern == max(drawn) for pattern in drawn])
     assert share == pytest.approx(mixture.odds, abs=3 * 0.5 / 200**0.5)
-    other = patterns_of(
+    patterns_of_seed = patterns_of(
         collection, FairReRank(method="exposure", group="llm", seed=2).rank(collection, run)
     )
-    assert 0 < sum(a != b for a, b in zip(drawn, other, strict=True)) < 200
+    assert 0 < sum(a != b for a, b in zip(drawn, patterns_of_seed, strict=True)) < 200
     part = Run(run.queries[7:9], [0, 5, 10], run.docs[35:45], run.scores[35:45], run.ids)
     assert patterns_of(collection, correct.rank(collection, part)) == drawn[7:9]
 
 
 @pytest.mark.parametrize("target", [1.0, 0.8])
-def test_both_groups_are_treated_alike_and_a_ranker_that_is_level_stays_level(
+def test_groups_are_treated_alike_and_level_ranker_stays_level(
     target: float,
 ) -> None:
-    """Lifting the named group alone, where chance puts it low, gives it 1.14 times the exposure of the others."""
+    """Lifting the named group alone, where chance puts it low, gives it 1.14 times the exposure of
+    the others.
+    """
     rng = np.random.default_rng(4)
     collection, run = labelled(
         ["".join(rng.choice(["h", "l"], rng.integers(3, 21))) for _ in range(300)]
@@ -499,40 +517,45 @@ def held_by(correction: Interleave, collection: Collection, run: Run) -> npt.NDA
     )
 
 
-def test_the_mean_share_of_the_first_ranks_is_that_of_the_candidates_or_a_part_of_the_way() -> None:
+def test_mean_share_of_first_ranks_is_that_of_candidates() -> None:
     collection, run = labelled(["hhhhhhhlll"] * 20)
-    held = np.concatenate([held_by(Interleave(seed=seed), collection, run) for seed in range(15)])
+    attention = np.concatenate(
+        [held_by(Interleave(seed=seed), collection, run) for seed in range(15)]
+    )
     exact = 0.3 * np.arange(1, 11)
-    assert (abs(held - exact) < 1).all()
+    assert (abs(attention - exact) < 1).all()
     for k in (1, 3, 5, 10):
-        error = held[:, k - 1].std() / len(held) ** 0.5
-        assert abs(held[:, k - 1].mean() - exact[k - 1]) <= 3 * error
+        error = attention[:, k - 1].std() / len(attention) ** 0.5
+        assert abs(attention[:, k - 1].mean() - exact[k - 1]) <= 3 * error
     for strength in (0.25, 0.5, 0.9):
         pattern = "hhhhhhlhll"
         collection, run = labelled([pattern] * 250)
-        held = held_by(Interleave(strength=strength), collection, run)
+        attention = held_by(Interleave(strength=strength), collection, run)
         aim = (1 - strength) * counts(pattern) + strength * 0.3 * np.arange(1, 11)
-        assert (abs(held - aim) < 1).all()
-        assert (abs(held.mean(axis=0) - aim) <= 3.5 * held.std(axis=0) / 250**0.5).all()
+        assert (abs(attention - aim) < 1).all()
+        assert (abs(attention.mean(axis=0) - aim) <= 3.5 * attention.std(axis=0) / 250**0.5).all()
 
 
-def test_within_a_group_the_order_stays_several_take_turns_and_ties_favour_nobody() -> None:
+def test_order_within_group_stays_and_several_groups_take_turns() -> None:
     collection, run = labelled(["hhhhllll"])
-    found = Interleave().rank(collection, run)
-    assert patterns_of(collection, found)[0] in ("hlhlhlhl", "lhlhlhlh")
-    assert found.scores.tobytes() == run.scores.tobytes()
-    assert sorted(d for d in found.docs.tolist() if d < 4) == [
-        d for d in found.docs.tolist() if d < 4
+    interleaved = Interleave().rank(collection, run)
+    assert patterns_of(collection, interleaved)[0] in ("hlhlhlhl", "lhlhlhlh")
+    assert interleaved.scores.tobytes() == run.scores.tobytes()
+    assert sorted(d for d in interleaved.docs.tolist() if d < 4) == [
+        d for d in interleaved.docs.tolist() if d < 4
     ]
     collection, run = labelled(["hhhhhhlllggg"] * 250)
-    found = patterns_of(collection, Interleave().rank(collection, run))
+    interleaved = patterns_of(collection, Interleave().rank(collection, run))
     for side, share in (("h", 0.5), ("l", 0.25), ("g", 0.25)):
-        held = np.stack([counts(one, side) for one in found])
+        group_counts = np.stack([counts(pattern, side) for pattern in interleaved])
         aim = share * np.arange(1, 13)
-        assert (abs(held - aim) < 2).all()
-        assert (abs(held.mean(axis=0) - aim) <= 3.5 * held.std(axis=0) / 250**0.5 + 1e-12).all()
-    assert {one[0] for one in found} == set("hlg")
+        assert (abs(group_counts - aim) < 2).all()
+        assert (
+            abs(group_counts.mean(axis=0) - aim)
+            <= 3.5 * group_counts.std(axis=0) / 250**0.5 + 1e-12
+        ).all()
+    assert {pattern[0] for pattern in interleaved} == set("hlg")
     collection, run = labelled(["hhll", "llhh"] * 150, [[2.0] * 4] * 300)
     for strength in (0.5, 1.0):
-        held = held_by(Interleave(strength=strength), collection, run)
-        assert abs(held[:, 0].mean() - 0.5) < 3 * 0.5 / 300**0.5
+        group_counts = held_by(Interleave(strength=strength), collection, run)
+        assert abs(group_counts[:, 0].mean() - 0.5) < 3 * 0.5 / 300**0.5

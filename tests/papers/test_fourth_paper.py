@@ -1,4 +1,6 @@
-"""A fourth paper, installed as pip would leave it: its builder, table and preset are found by their names."""
+"""A fourth paper, installed as pip would leave it: its builder, table and preset are found by their
+names.
+"""
 
 import re
 import sys

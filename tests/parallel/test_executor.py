@@ -40,8 +40,13 @@ class Model(Portable):
 
 
 def test_work_is_done_here_by_default_and_items_are_pulled_as_they_are_needed() -> None:
-    pulled = []
-    items = (pulled.append(number) or number for number in range(5))  # type: ignore[func-returns-value]
+    pulled: list[int] = []
+
+    def pull(number: int) -> int:
+        pulled.append(number)
+        return number
+
+    items = map(pull, range(5))
     results = executor().map(doubled, items, at_once=3)
     assert (next(results), pulled) == (0, [0])
     assert list(results) == [2, 4, 6, 8]
@@ -92,7 +97,10 @@ def test_another_model_under_the_same_name_is_refused(tmp_path: Path) -> None:
     _rebuilt.cache_clear()  # as in another process
     with (folder / "config.json").open("a") as stream:
         stream.write(" ")
-    message = f"{folder}: the model on {platform.node()} differs from the one on your machine; copy it there"
+    message = (
+        f"{folder}: the model on {platform.node()} differs from the one on your machine; "
+        "copy it there"
+    )
     with refused(message):
         pickle.loads(packed)
 

@@ -1,4 +1,6 @@
-"""A Ray cluster of two nodes on this machine: the same results to the last bit, also when workers and nodes die."""
+"""A Ray cluster of two nodes on this machine: the same results to the last bit, also when workers
+and nodes die.
+"""
 
 import os
 import re
@@ -81,7 +83,9 @@ def memory_of_a_worker(numbers: Iterator[int]) -> Iterator[int]:
 
 
 def deadly(numbers: Iterator[int]) -> Iterator[int]:
-    yield from (os.kill(os.getpid(), 9) or number for number in numbers)  # type: ignore[func-returns-value]
+    for number in numbers:
+        os.kill(os.getpid(), 9)
+        yield number
 
 
 # The cluster
@@ -89,7 +93,9 @@ def deadly(numbers: Iterator[int]) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a head and another node of one processor each; both have done something: starting takes seconds."""
+    """Address of a head and another node of one processor each; both have done something: starting
+    takes seconds.
+    """
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -124,7 +130,9 @@ def docs() -> Collection:
 
 @pytest.fixture
 def here_and_there(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Both:
-    """Do something in this process and on the cluster, each with a cache of its own, in many small parts."""
+    """Do something in this process and on the cluster, each with a cache of its own, in many small
+    parts.
+    """
     for module, name, value in (
         (search, "_PART", 1 << 11),
         (index, "CHUNK", 40),
@@ -177,7 +185,7 @@ def test_perplexities_equal_those_of_one_machine(
 def test_each_prompt_is_answered_once_and_written_by_this_process_alone(
     cluster: str, tmp_path: Path
 ) -> None:
-    prompts = [Request(Prompt(f"{WORDS[n % 10]} {n}")) for n in range(100)]
+    prompts = [Request(Prompt(text=f"{WORDS[n % 10]} {n}")) for n in range(100)]
     with Server(delay=0.03, faults=Faults(seed=3, share=0.2, kinds=["500", "drop"])) as server:
         model = OpenAI("tiny", base_url=server.url, concurrency=3, retries=30)
         journal = Journal(tmp_path / "journal", about=model.spec)
@@ -242,7 +250,10 @@ def test_a_killed_worker_costs_its_part_and_no_more(cluster: str, tmp_path: Path
 
 
 def test_a_cluster_that_is_not_there() -> None:
-    message = r"^the Ray cluster at 127.0.0.1:9 does not answer: .*; is it up, and is this one of its machines\?$"
+    message = (
+        r"^the Ray cluster at 127.0.0.1:9 does not answer: .*; is it up, and is this one of "
+        r"its machines\?$"
+    )
     with pytest.raises(UserError, match=message), run_on("ray:127.0.0.1:9"):
         pass
 

@@ -42,7 +42,9 @@ def ids(run: Run) -> dict[str, list[str]]:
 
 
 def rows_of(run: Run, collection: Collection) -> dict[str, list[tuple[int, float]]]:
-    """Return rows of the collection and scores of each query, best first, whatever table of ids the run has."""
+    """Return rows of the collection and scores of each query, best first, whatever table of ids the
+    run has.
+    """
     row = {name: number for number, name in enumerate(collection.ids)}
     return {
         query: [(row[document], score) for document, score in ranked]
@@ -51,7 +53,9 @@ def rows_of(run: Run, collection: Collection) -> dict[str, list[tuple[int, float
 
 
 def copies(sources: tuple[str, ...], *, ids: str = "{text}-{source}") -> Collection:
-    """Every text once a source, word for word; all copies of a text share an origin that no id repeats."""
+    """Every text once a source, word for word; all copies of a text share an origin that no id
+    repeats.
+    """
     docs = [
         {
             "id": ids.format(text=n, source=source),
@@ -84,7 +88,8 @@ class Counting(Ranker):
         """Score the candidates; see `Ranker.rank`."""
         if run is None:
             raise UserError(
-                f"{self!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{self!r}"
+                f"{self!r} re-ranks candidates; put a first stage before it, such as "
+                f"bm25@100>>{self!r}"
             )
         query_texts = dict(collection.queries.select("id", "text").iter_rows())
         texts = collection.texts().str.to_lowercase().str.split(" ").to_list()
@@ -109,7 +114,9 @@ class RankerContract:
 
     @pytest.fixture
     def make(self) -> Make:
-        """A function of a collection, and of options by name (only ``k`` is asked for), that returns the ranker."""
+        """A function of a collection, and of options by name (only ``k`` is asked for), that
+        returns the ranker.
+        """
         raise NotImplementedError
 
     def test_every_judged_query_is_in_the_run_in_order_without_words_too_and_no_other_is(

@@ -1,4 +1,6 @@
-"""What all rankers share: depth, ties at the cut, pipelines, templates of queries, and queries that are documents."""
+"""What all rankers share: depth, ties at the cut, pipelines, templates of queries, and queries that
+are documents.
+"""
 
 import csv
 from collections.abc import Iterator
@@ -192,7 +194,10 @@ def same(run: Run, second: Run) -> bool:
 
 @pytest.fixture
 def models(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    code = "def search(query, k):\n    return [(f'd{n}-human', len(query) / n) for n in (1, 2, 3)][:k]\n"
+    code = (
+        "def search(query, k):\n    return [(f'd{n}-human', len(query) / n) for n in (1, 2, "
+        "3)][:k]\n"
+    )
     (tmp_path / "engine_of_lengths.py").write_text(code)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))  # what the engine adds to it goes again

@@ -37,7 +37,9 @@ def typed(spec: str) -> Make:
 
 
 class TestLexical(RankerContract):
-    """Each method of BM25 with another analyzer, and pipelines, the second stage of which needs no model."""
+    """Each method of BM25 with another analyzer, and pipelines, the second stage of which needs no
+    model.
+    """
 
     @pytest.fixture(
         params=[

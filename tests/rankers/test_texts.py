@@ -1,4 +1,5 @@
-"""The text of a ranker: what it means, that nothing one can type is lost, and what is refused in one line.
+"""The text of a ranker: what it means, that nothing one can type is lost, and what is refused in
+one line.
 
 No model is looked for before a text is known to be possible.
 """
@@ -189,22 +190,33 @@ REFUSED = {
     "bm25(k1)": "cannot read option 'k1' of ranker 'bm25(k1)': expected option=value",
     "bm25(k1=1,)": "cannot read option '' of ranker",
     "bm25(b=0.1,b=0.2)": "option 'b' of ranker 'bm25(b=0.1,b=0.2)' is given twice",
-    "milvus:http://me:secret@host(mode": "cannot read ranker 'milvus:http://…@host(mode' at 'milvus:http://…@host(mode'",
+    "milvus:http://me:secret@host(mode": (
+        "cannot read ranker 'milvus:http://…@host(mode' at 'milvus:http://…@host(mode'"
+    ),
     "bm25>>milvus:https://me:secret@host/x@": "https://…@host/x@",
     "bm26": f"unknown ranker 'bm26'; did you mean 'bm25'? (valid: {OURS})",
     "json:loads@5": f"unknown ranker 'json' (valid: {OURS}); is it an engine? engine:json:FUNCTION",
     "minilm": f"did you mean 'milvus'? (valid: {OURS}); is it a model? dense:minilm",
-    "runs/bm25.trec": f"unknown ranker 'runs/bm25.trec' (valid: {OURS}); is it a run? replay:runs/bm25.trec",
+    "runs/bm25.trec": (
+        f"unknown ranker 'runs/bm25.trec' (valid: {OURS}); is it a run? replay:runs/bm25.trec"
+    ),
     "org/model:x": f"unknown ranker 'org/model' (valid: {OURS})",
-    "https://host/find": "an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION",
+    "https://host/find": (
+        "an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION"
+    ),
     "bm25:dia": "unknown ranker 'bm25:dia'; did you mean 'bm25:dai'? (valid: bm25, bm25:dai)",
     "interleave:x": "interleave takes no argument, got 'x'",
     "dense": "dense needs an argument: dense:MODEL",
-    "tfidf(b=1)": "unknown option of tfidf 'b' (valid: text, exclude_self, query_template, attribute, analyzer)",
+    "tfidf(b=1)": (
+        "unknown option of tfidf 'b' (valid: text, exclude_self, query_template, "
+        "attribute, analyzer)"
+    ),
     "bm25(kl=0.9)": "unknown option of bm25 'kl'; did you mean 'k1'?",
     "bm25(k=5)": "unknown option of bm25 'k'",
     "bm25(b=half)": "option 'b' of bm25: expected a number, got 'half'",
-    "bm25(exclude_self=maybe)": "option 'exclude_self' of bm25: expected true or false, got 'maybe'",
+    "bm25(exclude_self=maybe)": (
+        "option 'exclude_self' of bm25: expected true or false, got 'maybe'"
+    ),
     "bm25(text=body)": "unknown text of bm25 'body' (valid: title+text, text, title)",
     "bm25@0": "bm25: expected a depth of at least 1, got @0",
     "dense:m(max_tokens=1.5)": "option 'max_tokens' of dense: expected a whole number, got '1.5'",
@@ -232,13 +244,19 @@ REFUSED = {
     "listwise:openai:m(shuffles=101)": "expected shuffles of 0 to 100, got 101",
     "listwise:openai:m(max_failures=2)": "expected max_failures of 0 to 1, got 2",
     "listwise:openai:m(prompt=sensitive)": "{attribute} needs one: listwise:openai:m(attribute=…)",
-    "listwise:openai:m(prompt=neutral,attribute=a)": "attribute=a, and the prompt has no {attribute}",
+    "listwise:openai:m(prompt=neutral,attribute=a)": (
+        "attribute=a, and the prompt has no {attribute}"
+    ),
     "setwise:openai:m(size=2)": "expected size of at least 3, got 2",
     "pointwise:openai:m(method=logits)": "unknown method of pointwise 'logits'",
     "pointwise:openai:m(prompt=question)": "prompt 'question': expected {query}, and found none",
-    "pointwise:openai:m(method=query-likelihood,prompt=yes-no)": "prompt 'yes-no': {query} cannot be filled in",
+    "pointwise:openai:m(method=query-likelihood,prompt=yes-no)": (
+        "prompt 'yes-no': {query} cannot be filled in"
+    ),
     "pointwise:openai:m(method=query-likelihood,adapter=a)": "omit adapter",
-    "engine:my_engine": "expected engine:MODULE:FUNCTION, such as engine:my_engine:search, got 'my_engine'",
+    "engine:my_engine": (
+        "expected engine:MODULE:FUNCTION, such as engine:my_engine:search, got 'my_engine'"
+    ),
     "engine:a:b(concurrency=0)": "concurrency of at least 1",
     "engine:a:b(max_failures=1.5)": "max_failures of 0 to 1, got 1.5",
     "milvus:index": "expected a file that ends in .db, or an address",
@@ -249,8 +267,12 @@ REFUSED = {
     "replay:a(score_order=ranks)": "unknown score_order of replay 'ranks'",
     "bm25(attribute=female)": "attribute goes with the slot {attribute}",
     "tfidf(query_template={attribute} {query})": "attribute goes with the slot {attribute}",
-    "cross-encoder:x(query_template=female)": "expected {query}, and {attribute} beside it or not, got 'female'",
-    "engine:a:b(query_template={gender} {query})": "query_template: expected {query}, and {attribute}",
+    "cross-encoder:x(query_template=female)": (
+        "expected {query}, and {attribute} beside it or not, got 'female'"
+    ),
+    "engine:a:b(query_template={gender} {query})": (
+        "query_template: expected {query}, and {attribute}"
+    ),
 }
 
 

@@ -1,4 +1,6 @@
-"""Models of two layers and random weights, made on the spot: one of sentence-transformers, and language models."""
+"""Models of two layers and random weights, made on the spot: one of sentence-transformers, and
+language models.
+"""
 
 import json
 import string
@@ -13,7 +15,9 @@ LENGTH = 24
 
 
 def tiny_model(folder: Path, *, similarity: str | None = None, seed: int = 0) -> Path:
-    """Write the model's folder: BERT with a WordPiece tokenizer of letters, mean pooling, 32 dimensions."""
+    """Write the model's folder: BERT with a WordPiece tokenizer of letters, mean pooling, 32
+    dimensions.
+    """
     torch = pytest.importorskip("torch")
     pytest.importorskip("sentence_transformers")
     from transformers import BertModel
@@ -136,7 +140,9 @@ READS = 32
 
 
 def language_model(kind: str, folder: Path) -> Path:
-    """Write the folder of a ``masked`` or ``causal`` language model with random weights and a tokenizer of letters."""
+    """Write the folder of a ``masked`` or ``causal`` language model with random weights and a
+    tokenizer of letters.
+    """
     torch = pytest.importorskip("torch")
     library = pytest.importorskip("transformers")
     torch.manual_seed(0)

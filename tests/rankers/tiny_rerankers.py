@@ -37,7 +37,9 @@ def tiny_classifier(
 def tiny_t5(
     folder: Path, *, answers: tuple[str, ...] = ANSWERS, limit: int = LENGTH, seed: int = 0
 ) -> Path:
-    """Write a T5 with a Unigram tokenizer of letters, of the words of its prompt, and of its answers."""
+    """Write a T5 with a Unigram tokenizer of letters, of the words of its prompt, and of its
+    answers.
+    """
     torch = pytest.importorskip("torch")
     from transformers import T5Config, T5ForConditionalGeneration
     from transformers.utils.logging import disable_progress_bar

@@ -1,4 +1,6 @@
-"""Audits, those of several sources, and explanations whose every number is known, for the tests of what is printed."""
+"""Audits, those of several sources, and explanations whose every number is known, for the tests of
+what is printed.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +18,7 @@ from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import AuditedSource
 from ranktilt.auditing.temperature_trend import Trend
 from ranktilt.data.notes.base import Remark
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
 from tests.explaining.checks import LetterVectors
@@ -33,7 +35,9 @@ SECOND = {"q2": {"d2-llm": 1.0, "d2-human": 1.0}, "q3": {"d3-llm": 1.0}}
 
 
 def small(**options: Any) -> Audit:
-    """Audit the toy: human text is first for q1 and q3, LLM text for q2; the second run finds nothing for q1."""
+    """Audit the toy: human text is first for q1 and q3, LLM text for q2; the second run finds
+    nothing for q1.
+    """
     collection = toy()
     runs = [
         run_of(collection, FIRST, ranker="first"),
@@ -61,11 +65,11 @@ def twins(queries: int, sources: Sequence[str] = ("human", "llm")) -> Collection
 
 def ordered(collection: Collection, orders: Sequence[Sequence[str]], name: str) -> Any:
     """Make a run in which query n finds the versions of its document in an order of sources."""
-    found = {
-        f"q{n}": {f"{n}-{source}": -float(place) for place, source in enumerate(order)}
+    scores = {
+        f"q{n}": {f"{n}-{source}": -float(rank) for rank, source in enumerate(order)}
         for n, order in enumerate(orders)
     }
-    return run_of(collection, found, ranker=name)
+    return run_of(collection, scores, ranker=name)
 
 
 def clear(names: Sequence[str] = ("people", "machines", "nobody")) -> Audit:
@@ -89,7 +93,9 @@ def three() -> Audit:
 
 
 def uneven() -> Audit:
-    """Group by a column whose groups are no twins: a query has two relevant documents on one side, one on the other."""
+    """Group by a column whose groups are no twins: a query has two relevant documents on one side,
+    one on the other.
+    """
     collection = twins(40, ("human",))
     doc = pl.format("{}-human", (pl.int_range(pl.len()) + pl.col("step")) % 40)
     qrels = [
@@ -109,19 +115,19 @@ def uneven() -> Audit:
     )
 
 
-def named(found: Audit, runs: Sequence[str], **spec: Any) -> Audit:
+def with_run_names(audit: Audit, runs: Sequence[str], **spec: Any) -> Audit:
     """The same audit with its runs under other names, and made from another folder."""
-    names = dict(zip(found.runs, runs, strict=True))
-    tilts = tuple(replace(tilt, run=names[tilt.run]) for tilt in found.tilts)
-    return replace(found, runs=tuple(runs), tilts=tilts, spec={**found.spec, **spec})
+    names = dict(zip(audit.runs, runs, strict=True))
+    tilts = tuple(replace(tilt, run=names[tilt.run]) for tilt in audit.tilts)
+    return replace(audit, runs=tuple(runs), tilts=tilts, spec={**audit.spec, **spec})
 
 
 @cache
 def sourced(*sources: str, runs: tuple[str, ...] = ("bm25",)) -> Audit:
     """Audit twins of human text and these sources; human text is always first."""
     collection = twins(40, ("human", *sources))
-    found = [ordered(collection, [("human", *sources)] * 40, name) for name in runs]
-    return audit(collection, found, ["nDCG@1", "RR"], resamples=100)
+    ranked_runs = [ordered(collection, [("human", *sources)] * 40, name) for name in runs]
+    return audit(collection, ranked_runs, ["nDCG@1", "RR"], resamples=100)
 
 
 TEMPERATURES = (0.2, 0.6, 1.0)
@@ -163,7 +169,9 @@ PROBES = ["words", "perplexity", "spectrum(values=11)"]
 
 
 def toy_tilt(run: str, source: str, value: float, half: float, measure: str = "nDCG@3") -> Effect:
-    """A tilt between human and a source with a symmetric interval; significant where it excludes 0."""
+    """A tilt between human and a source with a symmetric interval; significant where it
+    excludes 0.
+    """
     p = 0.004 if abs(value) > half else 0.4
     return Effect(
         run,

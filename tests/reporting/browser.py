@@ -1,4 +1,5 @@
-"""A real Chromium without a window, driven by Playwright: what it shows, says, asks for and lets a reader do.
+"""A real Chromium without a window, driven by Playwright: what it shows, says, asks for and lets a
+reader do.
 
 Playwright lives in a thread of its own, because it keeps an event loop running, beside which no
 test of the same process could start another. One program serves all tests of a process; each
@@ -42,7 +43,8 @@ addEventListener("securitypolicyviolation", (event) => {
 }, true);
 """
 _AXE = (
-    "axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(one => ({id: one.id, "
+    "axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(one => "
+    "({id: one.id, "
     "impact: one.impact, help: one.help, "
     "where: one.nodes.map(node => node.target.join(' ') + ' ' + node.html.slice(0, 200))})))"
 )
@@ -50,14 +52,16 @@ _AXE = (
 
 def program() -> str:
     """Return the browser's program; skip the test where there is none."""
-    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if found is None:
+    executable = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if executable is None:
         pytest.skip("needs Chromium, which is not installed")
-    return found
+    return executable
 
 
 class Chromium:
-    """The program and the thread it is driven from; as a context manager, so that nothing of it stays behind."""
+    """The program and the thread it is driven from; as a context manager, so that nothing of it
+    stays behind.
+    """
 
     def __enter__(self) -> Chromium:
         name = program()
@@ -120,8 +124,8 @@ class Browser:
         self._chromium.do(self._profile.close)
 
     def _forget(self) -> None:
-        self._said: list[str] = []
-        self._asked: list[Any] = []
+        self._errors: list[str] = []
+        self._requests: list[Any] = []
 
     def _fresh(self, *, scripts: bool, policy: bool) -> None:
         def make() -> None:
@@ -132,19 +136,19 @@ class Browser:
             )
             self._profile.set_default_timeout(1000 * PATIENCE)
             self._profile.add_init_script(_WATCH)
-            self._profile.on("request", lambda request: self._asked.append(request))
+            self._profile.on("request", lambda request: self._requests.append(request))
             self._profile.on("console", self._hear)
-            self._profile.on("weberror", lambda found: self._said.append(str(found.error)))
+            self._profile.on("weberror", lambda error: self._errors.append(str(error.error)))
             self._page = self._profile.new_page()
             self._wire = self._profile.new_cdp_session(self._page)
 
         self._forget()
         self._chromium.do(make)
-        self._kept = {"scripts": scripts, "policy": policy}
+        self._profile_options = {"scripts": scripts, "policy": policy}
 
     def _hear(self, message: Any) -> None:
         if message.type in ("error", "warning", "assert"):
-            self._said.append(message.text)
+            self._errors.append(message.text)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         return dict(self._chromium.do(lambda: self._wire.send(method, parameters)))
@@ -166,9 +170,9 @@ class Browser:
 
         Without `policy` the page's own policy is not kept, which only `axe` needs.
         """
-        kept = {"scripts": scripts, "policy": policy}
-        if kept != self._kept:
-            self._fresh(**kept)
+        profile_options = {"scripts": scripts, "policy": policy}
+        if profile_options != self._profile_options:
+            self._fresh(**profile_options)
         self.size(width, height)
         self.do(lambda page: page.emulate_media(color_scheme="dark" if dark else "light"))
         self._forget()
@@ -196,7 +200,9 @@ class Browser:
             time.sleep(0.02)
 
     def click(self, selector: str) -> None:
-        """Click in the middle of the first such element, once it is there, at rest, and not covered."""
+        """Click in the middle of the first such element, once it is there, at rest, and not
+        covered.
+        """
         self.do(lambda page: page.locator(selector).first.click())
 
     def fill(self, selector: str, text: str) -> None:
@@ -216,8 +222,10 @@ class Browser:
         self.do(lambda page: page.mouse.move(x, y))
 
     def axe(self, *impacts: str) -> list[str]:
-        """What axe-core finds at fault, a line each: of these impacts, by default the serious and critical ones."""
-        assert not self._kept["policy"], (
+        """What axe-core finds at fault, a line each: of these impacts, by default the serious and
+        critical ones.
+        """
+        assert not self._profile_options["policy"], (
             "open the page with policy=False first: its own policy lets no other script in"
         )
         module = pytest.importorskip(
@@ -225,12 +233,14 @@ class Browser:
         )
         if not self.run("'axe' in window"):
             self.run(module.AXE_SCRIPT + "; null")
-        wanted = impacts or GRAVE
-        found = [one for one in self.run(_AXE) if one["impact"] in wanted]
+        counted_impacts = impacts or GRAVE
+        violations = [
+            violation for violation in self.run(_AXE) if violation["impact"] in counted_impacts
+        ]
         return [
-            f"{one['impact']} {one['id']} ({one['help']}): {where}"
-            for one in found
-            for where in one["where"]
+            f"{violation['impact']} {violation['id']} ({violation['help']}): {where}"
+            for violation in violations
+            for where in violation["where"]
         ]
 
     @property
@@ -242,13 +252,15 @@ class Browser:
     def complaints(self) -> list[str]:
         """Every error and warning of the page and its scripts so far."""
         self._settle()
-        return list(self._said)
+        return list(self._errors)
 
     @property
     def requests(self) -> list[str]:
         """Every address asked for so far, but for those that the page's own policy stopped."""
         self._settle()
-        return self._chromium.do(lambda: [one.url for one in self._asked if one.failure != "csp"])
+        return self._chromium.do(
+            lambda: [request.url for request in self._requests if request.failure != "csp"]
+        )
 
     @property
     def stopped(self) -> list[str]:
@@ -256,5 +268,7 @@ class Browser:
         return list(self.run("window.stoppedByPolicy || []"))
 
     def _settle(self) -> None:
-        """Hear what was said while nobody listened: Playwright takes messages in only while it is asked something."""
+        """Hear what was said while nobody listened: Playwright takes messages in only while it is
+        asked something.
+        """
         self.run("0")

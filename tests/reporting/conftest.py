@@ -1,4 +1,6 @@
-"""Pages are opened in a real browser: one program for all tests of a process, a profile of its own for each file."""
+"""Pages are opened in a real browser: one program for all tests of a process, a profile of its own
+for each file.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +21,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Chromium]:
     """The browser's program; skips the test where it or its driver is not installed."""
-    with Chromium() as one:
-        yield one
+    with Chromium() as program:
+        yield program
 
 
 @pytest.fixture(scope="module")
 def browser(chromium: Chromium) -> Iterator[Browser]:
-    """One profile for each file: pages keep nothing, and a warm browser opens them four times as fast."""
-    with Browser(chromium=chromium) as one:
-        yield one
+    """One profile for each file: pages keep nothing, and a warm browser opens them four times as
+    fast.
+    """
+    with Browser(chromium=chromium) as profile:
+        yield profile

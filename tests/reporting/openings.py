@@ -1,4 +1,6 @@
-"""Audits opened together with their collections and runs, what an explorer carries of them, and one made by hand."""
+"""Audits opened together with their collections and runs, what an explorer carries of them, and one
+made by hand.
+"""
 
 from __future__ import annotations
 
@@ -63,18 +65,18 @@ def opened(*, card: bool = True) -> LoadedAudit:
 @cache
 def unjudged() -> LoadedAudit:
     """The same without judgments: only the card can answer."""
-    one = opened()
-    assert one.collection is not None
-    plain = one.collection
+    judged = opened()
+    assert judged.collection is not None
+    plain = judged.collection
     collection = Collection(plain.docs, plain.queries, plain.qrels.clear())
-    return of(collection, list(one.runs), None, card=True)
+    return of(collection, list(judged.runs), None, card=True)
 
 
 @cache
 def ungrouped() -> LoadedAudit:
-    one = opened()
-    assert one.collection is not None
-    return of(one.collection, list(one.runs), by=None)
+    judged = opened()
+    assert judged.collection is not None
+    return of(judged.collection, list(judged.runs), by=None)
 
 
 @cache
@@ -88,14 +90,18 @@ def many(rankers: int = 30) -> LoadedAudit:
 
 @cache
 def sources(*names: str) -> LoadedAudit:
-    """One ranker of several sources, which always stand in this order; all pairs of them are compared."""
+    """One ranker of several sources, which always stand in this order; all pairs of them are
+    compared.
+    """
     collection = twins(40, names)
     return of(collection, [ordered(collection, [names] * 40, "run")], ["RR", "nDCG@1"], card=True)
 
 
 @cache
 def colours(count: int = 7) -> LoadedAudit:
-    """Groups that are no twins: every query has six relevant documents, and rankings do not know their groups."""
+    """Groups that are no twins: every query has six relevant documents, and rankings do not know
+    their groups.
+    """
     docs = twins(40, ("human",)).docs.with_columns(
         colour=pl.format("c{}", pl.int_range(pl.len()) % count)
     )
@@ -112,8 +118,8 @@ def colours(count: int = 7) -> LoadedAudit:
     return of(collection, [run_of(collection, scores, ranker="run")], ["nDCG@5"], by="colour")
 
 
-def alone(found: LoadedAudit, *notes: str) -> LoadedAudit:
-    return LoadedAudit(found.audit, notes=notes)
+def alone(audit: LoadedAudit, *notes: str) -> LoadedAudit:
+    return LoadedAudit(audit.audit, notes=notes)
 
 
 def toy_opened(
@@ -124,17 +130,20 @@ def toy_opened(
     measures: Sequence[str] | None = ("nDCG@1", "AP@3"),
     **options: Any,
 ) -> LoadedAudit:
-    """Audit some runs, named first, second, … where only scores are given; by default the toy's two."""
+    """Audit some runs, named first, second, … where only scores are given; by default the toy's
+    two.
+    """
     collection = toy() if collection is None else collection
     if runs is None:
         names = ("first", "second", "third")
         runs = [
-            run_of(collection, one, ranker=name) for one, name in zip(scores, names, strict=False)
+            run_of(collection, query_scores, ranker=name)
+            for query_scores, name in zip(scores, names, strict=False)
         ]
-    found = audit(
+    result = audit(
         collection, list(runs), measures, **{"resamples": 100, "confounds": False, **options}
     )
-    return LoadedAudit(found, collection, tuple(runs))
+    return LoadedAudit(result, collection, tuple(runs))
 
 
 @dataclass(frozen=True)
@@ -168,8 +177,8 @@ def unpacked(text: str) -> Any:
     return json.loads(data.decode("utf-8"), parse_constant=refuse)
 
 
-def explored(given: LoadedAudit | None = None, **options: Any) -> Explored:
-    block = explorer(toy_opened() if given is None else given, **options)
+def explored(opened_audit: LoadedAudit | None = None, **options: Any) -> Explored:
+    block = explorer(toy_opened() if opened_audit is None else opened_audit, **options)
     assert block is not None
     return Explored(block, unpacked(block.lists), unpacked(block.texts) if block.texts else None)
 
@@ -179,12 +188,16 @@ def packed(content: Any) -> str:
 
 
 def part(query: int) -> float | None:
-    """Points of the first ranker by the first measure: −10 to +19, no two of one size but those of ±1 to ±10."""
+    """Points of the first ranker by the first measure: −10 to +19, no two of one size but those of
+    ±1 to ±10.
+    """
     return None if query in UNDEFINED else float(query - 10)
 
 
-def lists(**other: Any) -> dict[str, Any]:
-    """Thirty queries, two rankers, measures and groups; a tie, a twin not retrieved, a document without a twin."""
+def lists(**changes: Any) -> dict[str, Any]:
+    """Thirty queries, two rankers, measures and groups; a tie, a twin not retrieved, a document
+    without a twin.
+    """
     numbers = range(QUERIES)
     first = [part(query) for query in numbers]
     halves = [None if value is None else value / 2 for value in first]
@@ -192,7 +205,7 @@ def lists(**other: Any) -> dict[str, Any]:
     values = [[[0.5] * QUERIES, [query / 100 for query in numbers], flat], [flat, flat, flat]]
     empty: dict[str, Any] = {"found": 0, "more": 0, "entries": []}
     # document, first and last rank of its tie, score, grade, among the first results
-    shown = [
+    results = [
         [0, 1, 1, 9.5, 2, 1],
         [2, 2, 3, 7.25, 0, 1],
         [3, 2, 3, 7.25, 1, 1],
@@ -229,11 +242,11 @@ def lists(**other: Any) -> dict[str, Any]:
             "twins": [[1], [0], [3], [2], []],
         },
         "lists": [
-            [{"found": 20, "more": 0, "entries": [*shown, *below]}, *[empty] * (QUERIES - 1)],
+            [{"found": 20, "more": 0, "entries": [*results, *below]}, *[empty] * (QUERIES - 1)],
             [{"found": 1, "more": 3, "entries": gone}, *[empty] * (QUERIES - 1)],
         ],
     }
-    return {**content, **other}
+    return {**content, **changes}
 
 
 def block(content: dict[str, Any] | None = None, texts: Any = TEXTS) -> Explorer:
@@ -256,8 +269,8 @@ def block(content: dict[str, Any] | None = None, texts: Any = TEXTS) -> Explorer
 def page(*blocks: Explorer) -> str:
     """Write a page of a section before, the explorers, and one after."""
     inner = [
-        Section(f"queries{n or ''}", "Queries", ("Look through them.",), (one,))
-        for n, one in enumerate(blocks)
+        Section(f"queries{n or ''}", "Queries", ("Look through them.",), (block,))
+        for n, block in enumerate(blocks)
     ]
     sections = (
         Section("before", "Before", ("Text. " * 2000,)),

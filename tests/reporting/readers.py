@@ -1,4 +1,6 @@
-"""What a reader sees: of a page, its elements and tables; of a terminal; of a chart; of a LaTeX table."""
+"""What a reader sees: of a page, its elements and tables; of a terminal; of a chart; of a LaTeX
+table.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,9 @@ class Grid:
 
 
 class Markup(HTMLParser):
-    """Every element, every table, and the text outside of scripts and styles; no-break spaces are spaces."""
+    """Every element, every table, and the text outside of scripts and styles; no-break spaces are
+    spaces.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -176,7 +180,7 @@ def plain(text: str) -> str:
 def style(text: str, cell: str) -> set[str]:
     """Return the style in force where a cell's text begins, as a set of colour and weight."""
     code = CODE.findall(text[: text.index(cell)])[-1]
-    return {found for found in (BLUE, ORANGE) if found in code} | (
+    return {colour for colour in (BLUE, ORANGE) if colour in code} | (
         {BOLD} if code.startswith("1") else set()
     )
 
@@ -185,13 +189,17 @@ def html(result: Any) -> str:
     return table(result, "html")
 
 
-def rows(drawing: dict[str, Any], mark: str, place: int = 0) -> Rows:
+def rows(drawing: dict[str, Any], mark: str, number: int = 0) -> Rows:
     """The rows of so many-th layer of a mark; none where there is no such layer."""
-    layers = [one for one in drawing["layer"] if one["mark"] == mark or one["mark"]["type"] == mark]
-    found: Rows = (
-        layers[place]["data"]["values"] if layers[place:] or place < 0 < len(layers) else []
+    layers = [
+        layer
+        for layer in drawing["layer"]
+        if layer["mark"] == mark or layer["mark"]["type"] == mark
+    ]
+    data: Rows = (
+        layers[number]["data"]["values"] if layers[number:] or number < 0 < len(layers) else []
     )
-    return found
+    return data
 
 
 def points(drawing: dict[str, Any]) -> Rows:
@@ -200,18 +208,18 @@ def points(drawing: dict[str, Any]) -> Rows:
 
 
 def by_name(drawing: dict[str, Any], mark: str = "line") -> dict[str, list[float]]:
-    found = dict[str, list[float]]()
+    curves = dict[str, list[float]]()
     for row in rows(drawing, mark):
-        found.setdefault(row["name"], []).append(row["y"])
-    return found
+        curves.setdefault(row["name"], []).append(row["y"])
+    return curves
 
 
 def domain(drawing: dict[str, Any], channel: str) -> list[float]:
-    every = (one["encoding"] for one in drawing["layer"])
-    found: list[float] = next(
+    every = (layer["encoding"] for layer in drawing["layer"])
+    limits: list[float] = next(
         encoding[channel]["scale"]["domain"] for encoding in every if channel in encoding
     )
-    return found
+    return limits
 
 
 @dataclass
@@ -239,7 +247,9 @@ def tex_text(source: str) -> str:
 
 
 def check_tokens(text: str) -> None:
-    """Check that braces and dollar signs are balanced and every command is one of those that a table needs."""
+    """Check that braces and dollar signs are balanced and every command is one of those that a
+    table needs.
+    """
     depth = dollars = 0
     for command, escaped, plain in TOKEN.findall(re.sub(r"\$\^\\d?dagger\$", "", text)):
         assert not command or command in COMMANDS, command
@@ -254,7 +264,7 @@ def check_tokens(text: str) -> None:
 
 def read_tex(text: str) -> list[TexTable]:
     """Read all tables of a LaTeX text; anything out of place fails."""
-    found, table, opened = list[TexTable](), TexTable(), list[str]()
+    tables, table, opened = list[TexTable](), TexTable(), list[str]()
     assert text.endswith("\n")
     for line in text.splitlines():
         if line.startswith("%"):
@@ -270,7 +280,7 @@ def read_tex(text: str) -> list[TexTable]:
         elif ends := re.match(r"\\end\{([a-z*]+)\}", line):
             assert ends[1] == opened.pop()
             if not opened:
-                found.append(table)
+                tables.append(table)
                 table = TexTable()
         elif opened[-1:] == ["tabular"]:
             _row(line, table)
@@ -278,11 +288,13 @@ def read_tex(text: str) -> list[TexTable]:
             note = tex_text(line.removesuffix(r"\par"))
             (table.legend if note.startswith("Shaded: ") else table.notes).append(note)
     assert opened == []
-    return found
+    return tables
 
 
 def _row(line: str, table: TexTable) -> None:
-    """Read a line of a table: a rule, the title of a panel, a line of a header, or numbers with their labels."""
+    """Read a line of a table: a rule, the title of a panel, a line of a header, or numbers with
+    their labels.
+    """
     if line.startswith(r"\cmidrule"):
         ends = re.findall(r"\\cmidrule\(lr\)\{(\d+)-(\d+)\}", line)
         assert all(1 <= int(first) <= int(last) <= table.columns for first, last in ends)

@@ -8,21 +8,23 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from benchmarks.simulated import half_length_half_source
 from ranktilt import Audit, Collection, audit, controls
-from ranktilt.auditing.answer.gate import Gate, gate
-from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.comparison.compare import compare
+from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.gate.gate import gate
+from ranktilt.auditing.gate.result import Gate
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
-from ranktilt.auditing.replay_log import (
+from ranktilt.auditing.replay_log.rankings import ReadAnswer, UnmatchedCall
+from ranktilt.auditing.replay_log.result import (
     INPUT,
     MODEL,
     PARTS,
     PUBLISHED,
     STRICT,
     AnswerExample,
-    ReadAnswer,
     ReplayedLog,
-    UnmatchedCall,
 )
 from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.sequential import sequential_audit
@@ -38,7 +40,10 @@ from ranktilt.auditing.significance import (
 )
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.data.notes.base import Remark
-from ranktilt.explaining.check import CheckResult, check
+from ranktilt.explaining.check import check
+from ranktilt.explaining.check_result import CheckResult
+from ranktilt.explaining.explain import explain
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.generation.versions.checks import ManipulationChecks
 from ranktilt.generation.versions.factors import read_factors
 from ranktilt.generation.versions.make import versions as versions_by_design
@@ -46,15 +51,15 @@ from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.reporting.views.doctor import Extra, Installation
-from tests.auditing.arrays import audit_of, decided, one, studied
+from tests.auditing.arrays import audit_of, decided, studied, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
 from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
 from tests.explaining.properties.planted import shop_gaps
-from tests.judging.judged import whole as judged
-from tests.mitigation.planted import mitigated_run, swept, whole
+from tests.judging.judged import full_audit as judged
+from tests.mitigation.planted import mitigated_run, swept, training_study
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
 
@@ -140,18 +145,25 @@ def changed() -> Comparison:
 
 def turned() -> Comparison:
     """Human text led by 40 %, now LLM text does by as much; effectiveness fell from 70 to 35 %."""
-    new = one(0.5 * TILE, 0.75 * TILE, overall=0.35 + 0 * TILE)
-    return compare(new, one(0.75 * TILE, 0.5 * TILE, overall=0.7 + 0 * TILE), resamples=200)
+    new = two_group_audit(0.5 * TILE, 0.75 * TILE, overall=0.35 + 0 * TILE)
+    return compare(
+        new, two_group_audit(0.75 * TILE, 0.5 * TILE, overall=0.7 + 0 * TILE), resamples=200
+    )
 
 
 def gone() -> Comparison:
     """Nothing at all in the new run, and effectiveness known for no query."""
-    new, old = one([0, 0], [0, 0], overall=[NAN, NAN], runs=["n"]), one([1, 1], [1, 1], runs=["o"])
+    new, old = (
+        two_group_audit([0, 0], [0, 0], overall=[NAN, NAN], runs=["n"]),
+        two_group_audit([1, 1], [1, 1], runs=["o"]),
+    )
     return compare(new, old, resamples=200)
 
 
 def prompts() -> Comparison:
-    """Three runs of one audit, of which two read another prompt, and estimands beside its measure."""
+    """Three runs of one audit, of which two read another prompt, and estimands beside its
+    measure.
+    """
     values = np.random.default_rng(1).random((3, 1, 3, 40))
     runs, rng = (
         ("neutral", "female(query_template={attribute} {query})", "male"),
@@ -159,25 +171,27 @@ def prompts() -> Comparison:
     )
     ratio, spread = estimand("ExposureRatio@20"), estimand("AWRF@20")
     counts = {"groups": 2.0, "listed": 400.0, "unlabelled": 0.0, "several": 0.0}
-    asked = [(ratio, "human", "llm", {}, 0.5), (spread, ALL, ALL, counts, 0.0)]
+    estimates = [(ratio, "human", "llm", {}, 0.5), (spread, ALL, ALL, counts, 0.0)]
     samples = [
-        Sample(run, of, a, b, rng.random(40) + lift * place, np.ones(40), parts, twins=False)
-        for of, a, b, parts, lift in asked
-        for place, run in enumerate(runs)
+        Sample(run, of, a, b, rng.random(40) + lift * run_index, np.ones(40), parts, twins=False)
+        for of, a, b, parts, lift in estimates
+        for run_index, run in enumerate(runs)
     ]
     answers = tuple(
         QueryAnswers(s.run, s.estimand, s.a, s.b, s.numerator, s.denominator) for s in samples
     )
-    found = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
-    whole = replace(audit_of(values, runs=runs, by="gender"), card=found, query_answers=answers)
-    return compare(whole, baseline_run="neutral", resamples=200)
+    card = effects(samples, InferenceOptions(200, 0, "interval", "holm", "none"))
+    group_audit = replace(
+        audit_of(values, runs=runs, by="gender"), card=card, query_answers=answers
+    )
+    return compare(group_audit, baseline_run="neutral", resamples=200)
 
 
 def gated() -> Gate:
     """Level, tilted and inconclusive, with a baseline and the commands behind it."""
-    found = gate(THREE, max_tilt=20, baseline=THREE, min_effect=2.5, resamples=200)
+    decision = gate(THREE, max_tilt=20, baseline=THREE, min_effect=2.5, resamples=200)
     return replace(
-        found, spec={**found.spec, "command": "ranktilt gate `x`", "audit": "ranktilt audit"}
+        decision, spec={**decision.spec, "command": "ranktilt gate `x`", "audit": "ranktilt audit"}
     )
 
 
@@ -185,7 +199,14 @@ def replayed(most: float | None = None) -> ReplayedLog:
     """Half of the answers are prose, of which a parser made something; one call fits nothing."""
     kinds = ("ok", "ok", "missing", "off-format", "off-format", "refused")
     answers = tuple(
-        ReadAnswer(call, f"q{call}", 4, kind, call == 1, call in (3, 4, 5))
+        ReadAnswer(
+            call=call,
+            query=f"q{call}",
+            passages=4,
+            kind=kind,
+            echo=call == 1,
+            moved=call in (3, 4, 5),
+        )
         for call, kind in enumerate(kinds, start=1)
     )
     runs = {
@@ -213,8 +234,10 @@ def replayed(most: float | None = None) -> ReplayedLog:
         ChangeTask(run=new, old_run=old, estimand=ratio, a="human", b="llm", columns=columns)
         for (new, old), columns in sides
     ]
-    how = {"resamples": 200, "seed": 0}
-    changes = corrected([*mean_changes(means, **how), *contrast_changes(ratios, **how)], "holm")
+    options = {"resamples": 200, "seed": 0}
+    changes = corrected(
+        [*mean_changes(means, **options), *contrast_changes(ratios, **options)], "holm"
+    )
     command = "ranktilt tools replay-log x"
     spec = {
         "seed": 0,
@@ -226,10 +249,10 @@ def replayed(most: float | None = None) -> ReplayedLog:
     return ReplayedLog(
         spec=spec,
         answers=answers,
-        unmatched=(UnmatchedCall(7, "shows one document twice"),),
+        unmatched=(UnmatchedCall(call=7, reason="shows one document twice"),),
         examples=(
-            AnswerExample("off-format", "4 passages are\nprovided.", 2),
-            AnswerExample("refused", "No.", 1),
+            AnswerExample(kind="off-format", answer="4 passages are\nprovided.", times=2),
+            AnswerExample(kind="refused", answer="No.", times=1),
         ),
         queries=4,
         measures=("nDCG@10", "ExposureRatio"),
@@ -286,16 +309,18 @@ class Longest(FirstStage):
 
 @cache
 def controlled(sources: tuple[str, ...] = ("human", "llm")) -> Audit:
-    """40 queries with one pair each; human text has one word more, and every second title is shared."""
+    """40 queries with one pair each; human text has one word more, and every second title is
+    shared.
+    """
     docs = [
         {
             "id": f"{n}-{source}",
             "title": f"T{n}" if n % 2 else source,
             "source": source,
             "origin": f"{n}-human",
-            "text": f"{source} w{n} v{n}" + " more" * (len(sources) - 1 - place),
+            "text": f"{source} w{n} v{n}" + " more" * (len(sources) - 1 - source_index),
         }
-        for place, source in enumerate(sources)
+        for source_index, source in enumerate(sources)
         for n in range(40)
     ]
     grades = {f"q{n}": {f"{n}-{s}": 1 for s in sources} for n in range(40)}
@@ -312,6 +337,12 @@ def by_the_papers_rules() -> Audit:
 def beside() -> PairwiseAudit:
     """Men are chosen of relevant pairs."""
     return chosen(margin=5.0)
+
+
+def attributed() -> Explanation:
+    """Half of a ranker's gap goes with length; no text holds a word of a query."""
+    collection, ranker = half_length_half_source(0, 300, 20, 300)
+    return explain(collection, ["words", "query-words"], attribute=[ranker])
 
 
 def designed() -> ManipulationChecks:
@@ -340,6 +371,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison, turned": turned,
     "comparison, nothing new": gone,
     "comparison, runs of one audit": prompts,
+    "attribution": attributed,
     "explained gaps": shop_gaps,
     "factors": caused,
     "factors, no source": partial(caused, ("facts", "length")),
@@ -366,7 +398,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "sequential, open": lambda: sequential_audit(
         asked_queries(), Noisy(silent=0.2), 1, max_queries=40
     ),
-    "training study": whole,
+    "training study": training_study,
     "sources": temperatures,
     "sources, two models": two_models,
     "check, every part": toy_check,

@@ -1,4 +1,6 @@
-"""Every kind of page, in every state, for readers of every kind: by axe-core, by keyboard, and in narrow windows."""
+"""Every kind of page, in every state, for readers of every kind: by axe-core, by keyboard, and in
+narrow windows.
+"""
 
 from __future__ import annotations
 
@@ -20,39 +22,44 @@ pytestmark = pytest.mark.long
 KINDS = ("audit", "alone", "check", "sources", "combined")
 VIEWS = ("audit", "query", "pair")
 """What the audit's page shows: its explorer untouched, a query opened, a pair opened."""
-UNFOLD = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
+UNFOLD = "document.querySelectorAll('details').forEach(part => { part.open = true; })"
 MOST = 1000
 """More presses of Tab than any of these pages needs."""
 
 _FOCUSED = """(element => {
   const box = element.getBoundingClientRect(), style = getComputedStyle(element);
-  const named = (element.getAttribute('aria-labelledby') || '').split(' ').map(id => document.getElementById(id));
-  const names = [element.ariaLabel, ...named.map(one => one?.textContent), element.textContent, element.title,
-    ...[...(element.labels || [])].map(one => one.textContent)];
+  const ids = (element.getAttribute('aria-labelledby') || '').split(' ');
+  const labels = ids.map(id => document.getElementById(id));
+  const names = [element.ariaLabel, ...labels.map(label => label?.textContent),
+    element.textContent, element.title,
+    ...[...(element.labels || [])].map(label => label.textContent)];
   const last = window.before;
   window.before = element;
   return {
     tag: element.outerHTML.slice(0, 120), end: element === document.body,
-    name: names.map(one => (one || '').trim()).find(Boolean) || '',
-    seen: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0 &&
-      box.left < innerWidth && style.visibility === 'visible' && Number(style.opacity) > 0,
-    ring: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1 || style.boxShadow !== 'none',
-    follows: !last || Boolean(last.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING),
+    name: names.map(name => (name || '').trim()).find(Boolean) || '',
+    seen: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight &&
+      box.right > 0 && box.left < innerWidth &&
+      style.visibility === 'visible' && Number(style.opacity) > 0,
+    ring: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1 ||
+      style.boxShadow !== 'none',
+    follows: !last ||
+      Boolean(last.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING),
   };
 })(document.activeElement)"""
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    found = toy_opened(card=True)
-    alone = LoadedAudit(found.audit, notes=("corpus.jsonl is not there any more.",))
+    judged = toy_opened(card=True)
+    alone = LoadedAudit(judged.audit, notes=("corpus.jsonl is not there any more.",))
     check, sources = toy_check(), toy_source_audits()
     results: dict[str, list[Any]] = {
-        "audit": [found],
+        "audit": [judged],
         "alone": [alone],
         "check": [check],
         "sources": [sources],
-        "combined": [found, check, sources, alone],
+        "combined": [judged, check, sources, alone],
     }
     folder = tmp_path_factory.mktemp("pages")
     for name, listed in results.items():
@@ -76,7 +83,8 @@ def bring(browser: Browser, view: str) -> None:
 def test_axe_sees_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "bad.html"
     path.write_text(
-        "<!DOCTYPE html><title>x</title><img src='data:,'><p style='color:#ccc;background:#fff'>pale</p>"
+        "<!DOCTYPE html><title>x</title><img src='data:,'><p "
+        "style='color:#ccc;background:#fff'>pale</p>"
     )
     browser.open(path, policy=False)
     assert {line.split()[1] for line in browser.axe()} == {
@@ -159,7 +167,8 @@ def test_the_keyboard_reaches_everything_in_order(
     for quality in ("name", "seen", "ring", "follows"):
         assert [stop["tag"] for stop in reached if not stop[quality]] == [], quality
     left_out = browser.run(
-        "[...document.querySelectorAll('a[href], button, input, select, summary')].filter(e => e.tabIndex < 0 && "
+        "[...document.querySelectorAll('a[href], button, input, select, summary')].filter(e => "
+        "e.tabIndex < 0 && "
         "e.checkVisibility()).map(e => e.outerHTML.slice(0, 120))"
     )
     assert left_out == []
@@ -179,16 +188,17 @@ def test_every_page_is_marked_up_for_readers_who_see_none(
     assert levels[0] == 1
     assert all(below <= above + 1 for above, below in pairwise(levels))
     bare = browser.run(
-        "[...document.querySelectorAll('table')].filter(t => !t.caption?.textContent.trim() || !t.tHead || "
+        "[...document.querySelectorAll('table')].filter(t => !t.caption?.textContent.trim() || "
+        "!t.tHead || "
         "!t.querySelector('th[scope=col]')).map(t => t.outerHTML.slice(0, 200))"
     )
     assert bare == []
-    said = browser.run(
+    descriptions = browser.run(
         "[...document.querySelectorAll('.plot')].map(p => "
         "document.getElementById(p.getAttribute('aria-describedby')).textContent)"
     )
-    assert said
-    assert all(len(text.split()) >= 5 for text in said)
+    assert descriptions
+    assert all(len(text.split()) >= 5 for text in descriptions)
     browser.run("document.documentElement.style.fontSize = '200%'")
     assert browser.overflow == 0
 
@@ -196,8 +206,10 @@ def test_every_page_is_marked_up_for_readers_who_see_none(
 def test_nothing_is_known_by_its_colour_alone(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["combined"])
     unsigned = browser.run(
-        "[...document.querySelectorAll('td.first, td.second, td.good, td.bad, td.unsure, .verdicts li')]"
-        ".filter(e => !e.querySelector('.sign')?.textContent.trim()).map(e => e.outerHTML.slice(0, 120))"
+        "[...document.querySelectorAll('td.first, td.second, td.good, td.bad, td.unsure, .verdicts "
+        "li')]"
+        ".filter(e => !e.querySelector('.sign')?.textContent.trim()).map(e => e.outerHTML.slice(0, "
+        "120))"
     )
     assert unsigned == []
     assert browser.run("document.querySelectorAll('td.first, td.second').length") > 0
@@ -207,7 +219,8 @@ def test_motion_is_not_forced_on_anyone(browser: Browser, pages: dict[str, Path]
     browser.open(pages["audit"])
     browser.do(lambda page: page.emulate_media(reduced_motion="reduce"))
     moving = browser.run(
-        "[...document.querySelectorAll('html, main *')].filter(e => { const s = getComputedStyle(e); "
+        "[...document.querySelectorAll('html, main *')].filter(e => { const s = "
+        "getComputedStyle(e); "
         "return s.animationName !== 'none' || s.scrollBehavior === 'smooth' || "
         "s.transitionDuration.split(',').some(t => parseFloat(t) > 0.01) && !e.closest('.plot'); })"
         ".map(e => e.outerHTML.slice(0, 120))"

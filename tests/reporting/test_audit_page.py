@@ -1,4 +1,6 @@
-"""An audit as a page: headline, verdicts, the numbers of figures and tables, unrounded and in their tone, and ranks."""
+"""An audit as a page: headline, verdicts, the numbers of figures and tables, unrounded and in their
+tone, and ranks.
+"""
 
 import math
 from dataclasses import replace
@@ -70,8 +72,8 @@ def figures(section: Section) -> list[Figure]:
 def grid(section: Section, caption: str) -> list[list[str]]:
     """The table whose caption begins so: groups and texts, row by row."""
     tables = (block for block in section.blocks if isinstance(block, Table))
-    found = next(table for table in tables if table.caption.startswith(caption))
-    return [[*row.group, *(cell.text for cell in row)] for row in found.rows]
+    matching_table = next(table for table in tables if table.caption.startswith(caption))
+    return [[*row.group, *(cell.text for cell in row)] for row in matching_table.rows]
 
 
 class TestVerdicts:
@@ -102,17 +104,18 @@ class TestVerdicts:
         )
         audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
         assert headline(audit) == (
-            "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive (by RR)."
+            "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are "
+            "inconclusive (by RR)."
         )
 
-    def test_tone_follows_the_pair_and_verdicts_that_favour_a_side_come_first(self) -> None:
+    def test_tone_follows_pair_and_verdicts_with_side_come_first(self) -> None:
         audit = judged(HUMAN, OPEN)
         verdict, _ = view(replace(audit, tilts=tuple(t.swapped() for t in audit.tilts))).page_lines
         assert verdict.tone == "second"
         assert verdict.text.startswith("a favours human text")
-        found = replace(beside(), protected="male", unprotected="female")
-        assert view(found).sentences[0].text.startswith("stored favours female documents")
-        assert view(found).sentences[0].tone == "second"
+        reversed_audit = replace(beside(), protected="male", unprotected="female")
+        assert view(reversed_audit).sentences[0].text.startswith("stored favours female documents")
+        assert view(reversed_audit).sentences[0].tone == "second"
         table = next(
             block for block in view(temperatures()).tables if "each source" in block.caption
         )
@@ -125,7 +128,7 @@ class TestVerdicts:
 
 
 class TestFigures:
-    def test_every_ranker_and_measure_is_drawn_with_its_verdict_in_the_order_of_the_audit(
+    def test_ranker_measures_are_drawn_with_verdicts_in_audit_order(
         self,
     ) -> None:
         audit = opened().audit
@@ -148,7 +151,7 @@ class TestFigures:
             30,
         )
 
-    def test_what_could_have_been_detected_is_grey_but_not_where_all_queries_say_the_same(
+    def test_detectable_tilt_is_grey_unless_all_queries_agree(
         self,
     ) -> None:
         audit = opened().audit
@@ -170,11 +173,11 @@ class TestFigures:
         audit = uneven()
         figure = audit_figures.tilt_figure(audit, ("a", "b"))
         assert rows(figure.drawing, "rect") == []
-        bars = [row for place in (0, 1) for row in rows(figure.drawing, "rule", place)]
+        bars = [row for layer in (0, 1) for row in rows(figure.drawing, "rule", layer)]
         random = {row["low"] for row in bars if "low" in row}
         assert {t.null_low for t in audit.tilts} <= random
 
-    def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit(self) -> None:
+    def test_clearest_of_many_pairs_are_drawn_in_audit_order(self) -> None:
         audit = colours().audit
         chosen = audit_figures.drawn_pairs(audit)
         assert len(audit.tilted_pairs) == 21
@@ -188,28 +191,28 @@ class TestFigures:
         self, key: str, primary: str | None
     ) -> None:
         audit = unjudged().audit
-        asked = tuple(e for e in audit.card if e.estimand.key == key)
+        effects = tuple(e for e in audit.card if e.estimand.key == key)
         if primary is not None:
-            audit = replace(audit, card=asked, spec={**audit.spec, "primary": primary})
-        figure = audit_figures.card_figure(audit, PAIR, asked)
+            audit = replace(audit, card=effects, spec={**audit.spec, "primary": primary})
+        figure = audit_figures.card_figure(audit, PAIR, effects)
         assert [value for value, _, _ in drawn(figure)] == pytest.approx(
-            [100 * e.value for e in asked], rel=1e-5
+            [100 * e.value for e in effects], rel=1e-5
         )
         unasked = LoadedAudit(replace(audit, card=()))
         assert "tilt" not in [section.name for section in view(unasked).shown_sections("page")]
 
-    def test_tilt_stands_above_effectiveness_and_what_is_undefined_is_said_not_to_be_drawn(
+    def test_tilt_is_above_effectiveness_and_undefined_is_said(
         self,
     ) -> None:
         audit = small()
         figure = audit_figures.effectiveness_figure(audit, PAIR)
         means = audit.by_group().filter(measure="nDCG@3", group="all")["mean"].to_list()
         values = [t.value for t in audit.tilts if t.measure == "nDCG@3"]
-        wanted = [
+        expected = [
             pytest.approx((100 * mean, value), rel=1e-5)
             for mean, value in zip(means, values, strict=True)
         ]
-        assert [(row["x"], row["y"]) for row in points(figure.drawing)] == wanted
+        assert [(row["x"], row["y"]) for row in points(figure.drawing)] == expected
         assert "Not drawn" not in figure.says
         nan = replace(
             audit.tilts[0],
@@ -230,13 +233,13 @@ class TestFigures:
         audit = controlled()
         figure = audit_figures.control_figure(audit, PAIR)
         assert [value for value, _, _ in drawn(figure)] == [
-            one.tilts[0].value for one in audit.controls if one.tilts
+            control.tilts[0].value for control in audit.controls if control.tilts
         ]
         assert [row["row"].strip() for row in points(figure.drawing)] == ["raw", "length", "titles"]
 
 
 class TestRanks:
-    def test_tables_and_lines_count_what_stands_first_and_how_soon_it_is_found(self) -> None:
+    def test_tables_and_lines_count_firsts_and_first_ranks(self) -> None:
         section = ranks_section(opened())
         assert grid(section, FILLED) == [
             ["people", "human", "100.0"],
@@ -253,19 +256,22 @@ class TestRanks:
         assert by_name(sooner) == {"people": [100, 0], "machines": [-100, 0], "nobody": [0, 0]}
         assert rows(sooner, "rule") == [{"y": 0}]
 
-    def test_each_of_several_groups_has_a_figure_and_more_than_are_drawn_are_in_the_table(
+    def test_groups_have_figures_and_those_left_are_in_table(
         self,
     ) -> None:
         human, gpt, llama, *sooner = figures(ranks_section(sources("human", "llama", "gpt")))
-        assert [one.title.rpartition(" ")[2] for one in (human, gpt, llama)] == [
+        assert [figure.title.rpartition(" ")[2] for figure in (human, gpt, llama)] == [
             "human",
             "gpt",
             "llama",
         ]
         assert by_name(human.drawing)["run"] == pytest.approx([100, 50, 33.33], abs=0.01)
-        assert [by_name(one.drawing)["run"] for one in sooner] == [[100, 100, 0], [100, 0, 0]]
+        assert [by_name(figure.drawing)["run"] for figure in sooner] == [[100, 100, 0], [100, 0, 0]]
         section = ranks_section(colours())
-        assert len([one for one in figures(section) if one.title.startswith("Who fills")]) == 3
+        assert (
+            len([figure for figure in figures(section) if figure.title.startswith("Who fills")])
+            == 3
+        )
         assert len(grid(section, FILLED)) == 7
         section = ranks_section(many(12))
         assert len(by_name(figures(section)[0].drawing)) == 8
@@ -280,26 +286,26 @@ def front(row: Row) -> str:
     return row.cells[0].text
 
 
-def of_run(found: Table, run: str) -> list[Row]:
-    return [row for row in found.rows if row.group == (run,)]
+def of_run(table: Table, run: str) -> list[Row]:
+    return [row for row in table.rows if row.group == (run,)]
 
 
 class TestTable:
     def test_numbers_are_kept_unrounded(self) -> None:
-        found = small()
+        audit = small()
         means = {
-            (r["run"], r["measure"], r["group"]): r["mean"] for r in found.by_group().to_dicts()
+            (r["run"], r["measure"], r["group"]): r["mean"] for r in audit.by_group().to_dicts()
         }
-        for run in found.runs:
-            everything, human, llm, delta = of_run(group_table(found), run)
-            for place, measure in enumerate(map(repr, found.measures), start=1):
+        for run in audit.runs:
+            everything, human, llm, delta = of_run(group_table(audit), run)
+            for column, measure in enumerate(map(repr, audit.measures), start=1):
                 for row, group in ((everything, "all"), (human, "human"), (llm, "llm")):
-                    assert row.cells[place].value == means[run, measure, group]
-                (tilt,) = (t for t in found.tilts if (t.run, t.measure) == (run, measure))
-                assert delta.cells[place].value == tilt.value
+                    assert row.cells[column].value == means[run, measure, group]
+                (tilt,) = (t for t in audit.tilts if (t.run, t.measure) == (run, measure))
+                assert delta.cells[column].value == tilt.value
             share = delta.cells[-1]
             assert (share.value, share.text) == (
-                found.tied_share(run, *PAIR),
+                audit.tied_share(run, *PAIR),
                 f"{100 * (share.value or 0):.1f} %",
             )
 
@@ -325,59 +331,70 @@ def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) 
 def test_a_card_of_a_run_without_scores_says_so() -> None:
     collection = twins(40)
     scores = {f"q{n}": {f"{n}-human": 1.0, f"{n}-llm": 2.0} for n in range(40)}
-    found = audit(
+    result = audit(
         collection,
         run_of(collection, scores, ranker="hand", score_order="rank"),
         "nDCG@1",
         card=True,
     )
-    assert card_table(found).rows[-1].cells[-1].text == "no pair with two scores"
-    assert "without the score gap, which only describes" in card_legend(found)[0]
+    assert card_table(result).rows[-1].cells[-1].text == "no pair with two scores"
+    assert "without the score gap, which only describes" in card_legend(result)[0]
 
 
 class TestControls:
-    def test_numbers_are_exact_and_stars_and_sides_go_by_the_correction_over_the_whole_table(
+    def test_numbers_are_exact_and_stars_follow_the_corrected_table(
         self,
     ) -> None:
-        found = {front(row): row.cells for row in control_table(controlled()).rows}
-        length = next(one for one in controlled().controls if one.control == "length")
-        assert [cell.value for cell in found["length"][1:3]] == [t.value for t in length.tilts]
-        move = (found["length"][3].value, found["length"][3].text)
+        cells_by_control = {front(row): row.cells for row in control_table(controlled()).rows}
+        length = next(control for control in controlled().controls if control.control == "length")
+        assert [cell.value for cell in cells_by_control["length"][1:3]] == [
+            t.value for t in length.tilts
+        ]
+        move = (cells_by_control["length"][3].value, cells_by_control["length"][3].text)
         assert move == (length.moves[0].value, "−200.0 [−200.0, −200.0]")
-        assert [cell.text for cell in found["tokens"][1:]] == ["", "", "", "no token limit"]
-        found = controlled()
+        assert [cell.text for cell in cells_by_control["tokens"][1:]] == [
+            "",
+            "",
+            "",
+            "no token limit",
+        ]
+        cells_by_control = controlled()
         weak = tuple(
             replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts))
-            for c in found.controls
+            for c in cells_by_control.controls
         )
         cells = [
-            [row.cells[1] for row in control_table(one).rows]
-            for one in (found, replace(found, controls=weak))
+            [row.cells[1] for row in control_table(control_audit).rows]
+            for control_audit in (cells_by_control, replace(cells_by_control, controls=weak))
         ]
-        assert [[cell.text for cell in some] for some in cells] == [
+        assert [[cell.text for cell in cells_of_column] for cells_of_column in cells] == [
             ["+200.0*", "0.0", "", "+200.0*"],
             ["+200.0", "0.0", "", "+200.0"],
         ]
-        assert [[cell.tone for cell in some] for some in cells] == [
+        assert [[cell.tone for cell in cells_of_column] for cells_of_column in cells] == [
             ["first", "", "", "first"],
             [""] * 4,
         ]
 
-    def test_a_verdict_that_a_control_changes_is_said_and_that_none_does_too(self) -> None:
-        found = controlled()
+    def test_verdict_changed_by_control_is_said_and_none_too(self) -> None:
+        control_audit = controlled()
         unsure = tuple(
-            replace(c, moves=tuple(m._replace(high=1.0) for m in c.moves)) for c in found.controls
+            replace(c, moves=tuple(m._replace(high=1.0) for m in c.moves))
+            for c in control_audit.controls
         )
         same = tuple(
-            replace(c, tilts=found.controls[0].tilts) if c.tilts else c for c in found.controls
+            replace(c, tilts=control_audit.controls[0].tilts) if c.tilts else c
+            for c in control_audit.controls
         )
-        assert "% " + control_sentences(found)[0] in table(found, "latex").splitlines()
-        assert control_sentences(replace(found, controls=unsure)) == []
-        assert control_sentences(replace(found, controls=same)) == []
-        raw = tuple(one for one in found.controls if one.control == "raw")
+        assert (
+            "% " + control_sentences(control_audit)[0] in table(control_audit, "latex").splitlines()
+        )
+        assert control_sentences(replace(control_audit, controls=unsure)) == []
+        assert control_sentences(replace(control_audit, controls=same)) == []
+        raw = tuple(control for control in control_audit.controls if control.control == "raw")
         sections = {
             section.name: section
-            for section in view(replace(found, controls=raw)).shown_sections("page")
+            for section in view(replace(control_audit, controls=raw)).shown_sections("page")
         }
         assert sections["controls"].lead[1:] == (
             "No control changes a verdict on the primary measure.",

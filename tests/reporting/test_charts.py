@@ -25,11 +25,11 @@ MARKS = (
 
 def drawings(name: str) -> dict[str, Any]:
     mark = Mark(name, 1.0, 0.0, 2.0, "first", hover=(name,))
-    two = {name: ([[0, NAN], [1, 1]], [name, "d2"]), "b": ([[1, 0], [0, 1]], ["a", "b"])}
-    places = [ScatterPoint(one, 1, 0, 2) for one in (mark, MARKS[1])]
+    pair_of_groups = {name: ([[0, NAN], [1, 1]], [name, "d2"]), "b": ([[1, 0], [0, 1]], ["a", "b"])}
+    points = [ScatterPoint(point, 1, 0, 2) for point in (mark, MARKS[1])]
     return {
         "histogram": charts.histogram({name: [1.0, NAN]}, [0, 0.5, 1], x=name),
-        "clouds": charts.clouds(two, joined=True),
+        "clouds": charts.clouds(pair_of_groups, joined=True),
         "forest": charts.forest(
             {"": [Mark(name, 0.1, NAN, NAN), Mark(name, 1, 0, 2, inner=0.5)]}, x=name, margin=0.02
         ),
@@ -40,7 +40,7 @@ def drawings(name: str) -> dict[str, Any]:
         "grouped forest": charts.forest(
             {name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES
         ),
-        "scatter": charts.scatter(places, x=name, y=name, margin=5.0, names=NAMES, front=[0]),
+        "scatter": charts.scatter(points, x=name, y=name, margin=5.0, names=NAMES, front=[0]),
     }
 
 
@@ -64,7 +64,7 @@ def test_vega_lite_takes_every_figure_of_every_result(name: str) -> None:
             assert block.height > 40
 
 
-def test_lines_stand_beside_each_other_and_marks_of_a_group_below_its_heading() -> None:
+def test_lines_share_rows_and_grouped_marks_follow_heading() -> None:
     series = {
         "a": [Point(0, 1, 0, 2, "first"), Point(1, NAN, NAN, NAN)],
         "b": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)],
@@ -94,8 +94,8 @@ def test_grey_stands_under_what_was_not_detected() -> None:
     drawing = charts.forest({"bm25": [open_mark]}, x="x", names=NAMES)
     grey = [row for row in rows(drawing, "rule", 0) if "row" in row]
     assert grey == [{"row": "bm25", "low": -15, "high": 15}]
-    shown = replace(open_mark, low=1.0, tone="first")
-    drawing = charts.forest({"bm25": [shown]}, x="x", names=NAMES)
+    visible_mark = replace(open_mark, low=1.0, tone="first")
+    drawing = charts.forest({"bm25": [visible_mark]}, x="x", names=NAMES)
     assert [row for row in rows(drawing, "rule", 0) if "row" in row] == []
 
 

@@ -1,4 +1,6 @@
-"""The explorer as a page carries it: its content for the toy, what it says of itself, hostile material, its rows."""
+"""The explorer as a page carries it: its content for the toy, what it says of itself, hostile
+material, its rows.
+"""
 
 import json
 import re
@@ -21,32 +23,32 @@ from tests.reporting.openings import explored, toy_opened
 from tests.toy import QUERIES, TEXTS, toy
 
 
-def test_names_sizes_queries_values_and_parts_of_the_tilt_are_the_audits() -> None:
-    given = toy_opened()
-    told = explored(given).lists
-    assert (told["version"], told["by"], told["groups"], told["pairs"]) == (
+def test_names_sizes_values_and_tilt_parts_are_the_audits() -> None:
+    judged = toy_opened()
+    content = explored(judged).lists
+    assert (content["version"], content["by"], content["groups"], content["pairs"]) == (
         1,
         "source",
         ["human", "llm"],
         [["human", "llm"]],
     )
-    assert (told["measures"], told["runs"]) == (["nDCG@1", "AP@3"], ["first", "second"])
-    assert (told["shown"], told["of"], told["depth"]) == (3, 3, 10)
-    queries = {query["id"]: query for query in told["queries"]}
+    assert (content["measures"], content["runs"]) == (["nDCG@1", "AP@3"], ["first", "second"])
+    assert (content["shown"], content["of"], content["depth"]) == (3, 3, 10)
+    queries = {query["id"]: query for query in content["queries"]}
     assert {name: query["text"] for name, query in queries.items()} == QUERIES
     assert {name: query["relevant"] for name, query in queries.items()} == {
         "q1": 4,
         "q2": 2,
         "q3": 2,
     }
-    order = [given.audit.queries.index(query["id"]) for query in told["queries"]]
+    order = [judged.audit.queries.index(query["id"]) for query in content["queries"]]
     np.testing.assert_allclose(
-        np.array(told["values"], dtype=float), given.audit.values[..., order], rtol=1e-4
+        np.array(content["values"], dtype=float), judged.audit.values[..., order], rtol=1e-4
     )
-    for tilt in given.audit.tilts:
-        run, number = told["runs"].index(tilt.run), told["measures"].index(tilt.measure)
-        carried = np.array(told["tilt"][run][0][number], dtype=float)
-        expected = contributions(given.audit, tilt.run, tilt.measure, "human", "llm")
+    for tilt in judged.audit.tilts:
+        run, number = content["runs"].index(tilt.run), content["measures"].index(tilt.measure)
+        carried = np.array(content["tilt"][run][0][number], dtype=float)
+        expected = contributions(judged.audit, tilt.run, tilt.measure, "human", "llm")
         np.testing.assert_allclose(carried, expected[order], rtol=1e-4)
         assert np.nansum(carried) == pytest.approx(tilt.value, rel=1e-4)
 
@@ -56,57 +58,61 @@ def test_what_is_undefined_is_null() -> None:
     one_sided = collection.qrels.filter(
         (pl.col("query_id") != "q1") | pl.col("doc_id").str.ends_with("-human")
     )
-    found = explored(toy_opened(Collection(collection.docs, collection.queries, one_sided)))
-    told = found.lists
-    at = [query["id"] for query in told["queries"]].index("q1")
-    assert rows(found.block.rows)["q1"][0] == "–"
-    assert told["tilt"][0][0][0][at] is None
-    assert [side[at] for side in told["values"][0][0]] == [1.0, 1.0, None]
-    assert told["queries"][at]["relevant"] == 2
+    one_sided_view = explored(
+        toy_opened(Collection(collection.docs, collection.queries, one_sided))
+    )
+    content = one_sided_view.lists
+    at = [query["id"] for query in content["queries"]].index("q1")
+    assert rows(one_sided_view.block.rows)["q1"][0] == "–"
+    assert content["tilt"][0][0][0][at] is None
+    assert [side[at] for side in content["values"][0][0]] == [1.0, 1.0, None]
+    assert content["queries"][at]["relevant"] == 2
 
 
 def test_heads_count_relevant_twins_and_are_null_where_none_met() -> None:
-    found = explored()
-    told = found.lists
+    view = explored()
+    content = view.lists
     heads = [
-        dict(zip([q["id"] for q in told["queries"]], run[0], strict=True)) for run in told["heads"]
+        dict(zip([q["id"] for q in content["queries"]], run[0], strict=True))
+        for run in content["heads"]
     ]
     # q1 retrieves the human side of d3 alone, which is a win.
     assert heads[0] == {"q1": [2, 0, 0], "q2": [0, 1, 0], "q3": [1, 0, 0]}
     assert heads[1] == {"q1": None, "q2": [0, 0, 1], "q3": [0, 1, 0]}
     # The second run lacks q1: an empty list, and its relevant documents.
-    assert found.list(1, "q1")["found"] == 0
-    assert found.docs(1, "q1", 1) == [None] * 4
-    assert set(found.docs(1, "q1")) == {"d1-human", "d1-llm", "d3-human", "d3-llm"}
+    assert view.list(1, "q1")["found"] == 0
+    assert view.docs(1, "q1", 1) == [None] * 4
+    assert set(view.docs(1, "q1")) == {"d1-human", "d1-llm", "d3-human", "d3-llm"}
 
 
 def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
-    found = explored()
-    docs = found.lists["docs"]
+    view = explored()
+    docs = view.lists["docs"]
     pairs = {docs["id"][i]: [docs["id"][j] for j in of] for i, of in enumerate(docs["twins"])}
     both = (("human", "llm"), ("llm", "human"))
     assert pairs == {f"{d}-{s}": [f"{d}-{t}"] for d in ("d1", "d2", "d3") for s, t in both}
     assert docs["group"] == [0 if name.endswith("human") else 1 for name in docs["id"]]
     assert "source" not in docs
     texts = [text for texts in TEXTS.values() for text in texts.values()]
-    assert [found.text(f"{doc}-{side}") for side in TEXTS for doc in TEXTS[side]] == texts
+    assert [view.text(f"{doc}-{side}") for side in TEXTS for doc in TEXTS[side]] == texts
     assert docs["title"][docs["id"].index("d2-llm")] == "Rivers"
-    assert found.block.says == (
-        "All 3 queries of the audit. Each list shows the first 10 results of 2 rankers, and where relevant documents "
+    assert view.block.says == (
+        "All 3 queries of the audit. Each list shows the first 10 results of 2 rankers, and where "
+        "relevant documents "
         "and the twins of what is listed stand further down."
     )
 
 
-def test_it_says_how_many_rankers_could_not_be_had_and_is_none_without_any() -> None:
-    whole = toy_opened()
-    part = explored(LoadedAudit(whole.audit, whole.collection, whole.runs[1:]))
+def test_missing_rankers_are_counted_and_none_is_no_explorer() -> None:
+    opened_audit = toy_opened()
+    part = explored(LoadedAudit(opened_audit.audit, opened_audit.collection, opened_audit.runs[1:]))
     assert "of 1 of 2 rankers," in part.block.says
     assert part.lists["runs"] == ["second"]
     sizes = {len(part.lists[name]) for name in ("values", "tilt", "heads", "lists")}
     assert sizes == {1}
     assert part.lists["heads"][0][0].count(None) == 1
-    assert explorer(LoadedAudit(whole.audit, None, ())) is None
-    assert explorer(LoadedAudit(whole.audit, whole.collection, ())) is None
+    assert explorer(LoadedAudit(opened_audit.audit, None, ())) is None
+    assert explorer(LoadedAudit(opened_audit.audit, opened_audit.collection, ())) is None
 
 
 def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
@@ -119,23 +125,24 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     # Only in every sixth query is the human version above the other; elsewhere both are tied.
     lists = {f"q{n}": {f"{n}-human": 1.0 + (n % 6 == 0), f"{n}-llm": 1.0} for n in range(60)}
     budget = 3_600
-    found = explored(toy_opened(collection, [lists]), budget=budget)
-    told = found.lists
-    assert len(found.block.lists) + len(found.block.texts) <= budget
-    assert (told["shown"], told["of"]) == (len(told["queries"]), 60)
-    assert 10 < told["shown"] < 60
-    assert {query["id"] for query in told["queries"][:10]} == {f"q{n}" for n in range(0, 60, 6)}
-    assert found.block.says.startswith(
-        f"{told['shown']} of 60 queries: those that contribute most to some ranker's Relative Δ (nDCG@1, human against "
+    view = explored(toy_opened(collection, [lists]), budget=budget)
+    content = view.lists
+    assert len(view.block.lists) + len(view.block.texts) <= budget
+    assert (content["shown"], content["of"]) == (len(content["queries"]), 60)
+    assert 10 < content["shown"] < 60
+    assert {query["id"] for query in content["queries"][:10]} == {f"q{n}" for n in range(0, 60, 6)}
+    assert view.block.says.startswith(
+        f"{content['shown']} of 60 queries: those that contribute most to some ranker's Relative Δ "
+        "(nDCG@1, human against "
         "llm). With all, the page would be too large."
     )
-    assert len(found.texts or []) < 2 * told["shown"] == len(told["docs"]["id"])
+    assert len(view.texts or []) < 2 * content["shown"] == len(content["docs"]["id"])
     assert (
-        f"Texts are those of {len(found.texts or [])} of {2 * told['shown']} documents"
-        in found.block.says
+        f"Texts are those of {len(view.texts or [])} of {2 * content['shown']} documents"
+        in view.block.says
     )
     known = dict(zip(collection.ids, letters, strict=True))
-    assert found.texts == [known[doc] for doc in told["docs"]["id"]][: len(found.texts)]
+    assert view.texts == [known[doc] for doc in content["docs"]["id"]][: len(view.texts)]
     least = explored(budget=1).lists
     assert least["shown"] == len(least["queries"]) == 1, "one query is carried whatever it takes"
 
@@ -145,9 +152,9 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     bare = Collection(
         collection.docs.with_columns(text=pl.lit("")), collection.queries, collection.qrels
     )
-    found = explored(toy_opened(bare))
-    assert found.block.texts == ""
-    assert found.block.says.endswith(" There are no texts to show: the documents have none.")
+    view = explored(toy_opened(bare))
+    assert view.block.texts == ""
+    assert view.block.says.endswith(" There are no texts to show: the documents have none.")
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,gender,origin\nd1,m,d1\nd2,f,d1\nd3,f,d3\n")
     frame = pl.DataFrame(
@@ -155,50 +162,48 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     )
     run = Run.from_frame(frame, spec={"ranker": "r"})
     collection = labelled(labels, [run], by="gender")
-    found = explored(toy_opened(collection, runs=[run], measures=None, by="gender", card=True))
-    assert found.docs(0, "q") == ["d1", "d2", "d3"]
-    assert found.lists["groups"] == ["f", "m"]
-    assert found.block.texts == ""
-    assert "text" not in found.block.says
-    assert found.block.caption == "Queries and ranked lists"
+    view = explored(toy_opened(collection, runs=[run], measures=None, by="gender", card=True))
+    assert view.docs(0, "q") == ["d1", "d2", "d3"]
+    assert view.lists["groups"] == ["f", "m"]
+    assert view.block.texts == ""
+    assert "text" not in view.block.says
+    assert view.block.caption == "Queries and ranked lists"
 
 
-def test_without_judgments_heads_count_all_twins_and_without_groups_there_are_values_and_lists() -> (
-    None
-):
+def test_heads_without_judgments_count_twins_and_without_groups_values() -> None:
     collection = toy()
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
-    found = explored(toy_opened(bare, measures=None, card=True))
-    told = found.lists
-    assert told["measures"] == []
-    assert told["tilt"] == [[[]], [[]]]
-    assert dict(zip([q["id"] for q in told["queries"]], told["heads"][0][0], strict=True))[
+    view = explored(toy_opened(bare, measures=None, card=True))
+    content = view.lists
+    assert content["measures"] == []
+    assert content["tilt"] == [[[]], [[]]]
+    assert dict(zip([q["id"] for q in content["queries"]], content["heads"][0][0], strict=True))[
         "q1"
     ] == [2, 0, 0]
-    assert "where the twins of what is listed stand further down" in found.block.says
-    assert [c.title for c in found.block.rows.columns] == ["query", "human : llm", "human : llm"]
-    assert rows(found.block.rows) == {
+    assert "where the twins of what is listed stand further down" in view.block.says
+    assert [c.title for c in view.block.rows.columns] == ["query", "human : llm", "human : llm"]
+    assert rows(view.block.rows) == {
         "q1": ["2 : 0", "–"],
         "q2": ["0 : 1", "0 : 0"],
         "q3": ["1 : 0", "0 : 1"],
     }
-    assert found.block.rows.caption.endswith(
+    assert view.block.rows.caption.endswith(
         "first those in which the twins of human and llm differ most"
     )
-    found = explored(toy_opened(by=None))
-    told = found.lists
-    assert (told["by"], told["groups"], told["pairs"]) == ("", [], [])
-    assert [query["id"] for query in told["queries"]] == ["q1", "q2", "q3"]
-    assert told["tilt"] == [[], []]
-    assert [query["relevant"] for query in told["queries"]] == [4, 2, 2]
-    assert set(told["docs"]["group"]) == {-1}
-    assert told["docs"]["source"][0] == "human"
-    assert [c.title for c in found.block.rows.columns] == ["query", "nDCG@1", "nDCG@1"]
-    assert found.block.rows.caption == "All 3 queries"
-    assert rows(found.block.rows)["q1"] == ["100.0", "0.0"]
+    view = explored(toy_opened(by=None))
+    content = view.lists
+    assert (content["by"], content["groups"], content["pairs"]) == ("", [], [])
+    assert [query["id"] for query in content["queries"]] == ["q1", "q2", "q3"]
+    assert content["tilt"] == [[], []]
+    assert [query["relevant"] for query in content["queries"]] == [4, 2, 2]
+    assert set(content["docs"]["group"]) == {-1}
+    assert content["docs"]["source"][0] == "human"
+    assert [c.title for c in view.block.rows.columns] == ["query", "nDCG@1", "nDCG@1"]
+    assert view.block.rows.caption == "All 3 queries"
+    assert rows(view.block.rows)["q1"] == ["100.0", "0.0"]
 
 
-def test_groups_of_another_column_carry_the_source_too_and_three_sources_make_three_pairs() -> None:
+def test_other_groups_carry_source_and_three_sources_make_pairs() -> None:
     collection = toy()
     side = pl.Series("side", ["x", "y", "x", "y", "x", "y"])
     judged = Collection(collection.docs.with_columns(side), collection.queries, collection.qrels)
@@ -209,11 +214,11 @@ def test_groups_of_another_column_carry_the_source_too_and_three_sources_make_th
     assert docs["group"][docs["id"].index("d1-human")] == 0
     collection = twins(4, ("human", "llama", "gpt"))
     lists = {f"q{n}": {f"{n}-human": 3.0, f"{n}-gpt": 2.0, f"{n}-llama": 2.0} for n in range(4)}
-    told = explored(toy_opened(collection, [lists])).lists
-    assert told["pairs"] == [["human", "gpt"], ["human", "llama"], ["gpt", "llama"]]
-    assert np.array(told["tilt"]).shape == (1, 3, 2, 4)
-    assert {len(of) for of in told["docs"]["twins"]} == {2}
-    assert told["heads"][0][2] == [[0, 0, 1]] * 4
+    content = explored(toy_opened(collection, [lists])).lists
+    assert content["pairs"] == [["human", "gpt"], ["human", "llama"], ["gpt", "llama"]]
+    assert np.array(content["tilt"]).shape == (1, 3, 2, 4)
+    assert {len(of) for of in content["docs"]["twins"]} == {2}
+    assert content["heads"][0][2] == [[0, 0, 1]] * 4
 
 
 def test_documents_that_the_collection_lacks_have_neither_group_nor_text() -> None:
@@ -225,19 +230,19 @@ def test_documents_that_the_collection_lacks_have_neither_group_nor_text() -> No
         {"query_id": ["q1"], "doc_id": ["nowhere"], "grade": [1]}, schema=judged.qrels.schema
     )
     collection = Collection(judged.docs, judged.queries, pl.concat([judged.qrels, extra]))
-    found = explored(toy_opened(collection, runs=[Run.from_frame(frame, spec={"ranker": "r"})]))
-    docs = found.lists["docs"]
-    assert found.docs(0, "q1")[:2] == ["elsewhere", "d1-llm"]
+    view = explored(toy_opened(collection, runs=[Run.from_frame(frame, spec={"ranker": "r"})]))
+    docs = view.lists["docs"]
+    assert view.docs(0, "q1")[:2] == ["elsewhere", "d1-llm"]
     for strange in ("elsewhere", "nowhere"):
         at = docs["id"].index(strange)
-        assert (docs["group"][at], docs["title"][at], docs["twins"][at], found.texts[at]) == (
+        assert (docs["group"][at], docs["title"][at], docs["twins"][at], view.texts[at]) == (
             -1,
             "",
             [],
             None,
         )
-    assert [query["relevant"] for query in found.lists["queries"] if query["id"] == "q1"] == [5]
-    assert found.docs(0, "q1", 4)[found.docs(0, "q1").index("nowhere")] == 1
+    assert [query["relevant"] for query in view.lists["queries"] if query["id"] == "q1"] == [5]
+    assert view.docs(0, "q1", 4)[view.docs(0, "q1").index("nowhere")] == 1
 
 
 HOSTILE = [
@@ -250,93 +255,104 @@ HOSTILE = [
 ]
 
 
-def test_hostile_texts_come_through_as_they_are_and_long_ones_are_cut() -> None:
+def test_hostile_texts_stay_as_they_are_and_long_ones_are_cut() -> None:
     collection = toy()
     docs = collection.docs.with_columns(text=pl.Series(HOSTILE), title=pl.Series(HOSTILE[::-1]))
     queries = collection.queries.with_columns(text=pl.Series(HOSTILE[:3]))
-    found = explored(toy_opened(Collection(docs, queries, collection.qrels)))
-    assert [found.text(name) for name in docs["id"]] == HOSTILE
-    assert {query["text"] for query in found.lists["queries"]} == set(HOSTILE[:3])
-    assert re.fullmatch(r"[A-Za-z0-9+/=]+", found.block.lists + found.block.texts)
+    view = explored(toy_opened(Collection(docs, queries, collection.qrels)))
+    assert [view.text(name) for name in docs["id"]] == HOSTILE
+    assert {query["text"] for query in view.lists["queries"]} == set(HOSTILE[:3])
+    assert re.fullmatch(r"[A-Za-z0-9+/=]+", view.block.lists + view.block.texts)
     collection = toy()
     texts = ["é" * 2_000_000, "é" * 20_000, "x" * 20_001, "x", "x", "x"]
     queries = collection.queries.with_columns(
         text=pl.Series(["y" * 2_001, "y" * 2_000, "é" * 2_000])
     )
     docs = collection.docs.with_columns(text=pl.Series(texts), title=pl.lit("t" * 501))
-    found = explored(toy_opened(Collection(docs, queries, collection.qrels)))
-    assert found.text("d1-human") == {"text": "é" * 20_000, "of": 2_000_000}
-    assert found.text("d2-human") == "é" * 20_000
-    assert found.text("d3-human") == {"text": "x" * 20_000, "of": 20_001}
-    assert found.block.says.endswith(" 2 texts are cut after 20,000 characters.")
-    assert {q["id"]: q["text"][1999:] for q in found.lists["queries"]} == {
+    view = explored(toy_opened(Collection(docs, queries, collection.qrels)))
+    assert view.text("d1-human") == {"text": "é" * 20_000, "of": 2_000_000}
+    assert view.text("d2-human") == "é" * 20_000
+    assert view.text("d3-human") == {"text": "x" * 20_000, "of": 20_001}
+    assert view.block.says.endswith(" 2 texts are cut after 20,000 characters.")
+    assert {q["id"]: q["text"][1999:] for q in view.lists["queries"]} == {
         "q1": "y…",
         "q2": "y",
         "q3": "é",
     }
-    assert set(found.lists["docs"]["title"]) == {"t" * 500 + "…"}
+    assert set(view.lists["docs"]["title"]) == {"t" * 500 + "…"}
 
 
 @pytest.mark.data
 def test_all_queries_of_nfcorpus_with_two_rankers_fit(shared_data: Path) -> None:
     collection = load(shared_data / "cocktail-nfcorpus")
     runs = [ranker(name).rank(collection) for name in ("tfidf", "bm25")]
-    given = toy_opened(collection, runs=runs, measures=["nDCG@1"])
-    found = explored(given)
-    assert found.lists["shown"] == found.lists["of"] == 323
-    assert len(found.block.lists) + len(found.block.texts) <= 5_000_000
-    sums = np.nansum(np.array(found.lists["tilt"], dtype=float), axis=-1)[:, 0, 0]
-    np.testing.assert_allclose(sums, [tilt.value for tilt in given.audit.tilts], rtol=1e-3)
-    assert json.dumps(found.lists["docs"]["twins"]).count("[]") == 0
+    opened_audit = toy_opened(collection, runs=runs, measures=["nDCG@1"])
+    view = explored(opened_audit)
+    assert view.lists["shown"] == view.lists["of"] == 323
+    assert len(view.block.lists) + len(view.block.texts) <= 5_000_000
+    sums = np.nansum(np.array(view.lists["tilt"], dtype=float), axis=-1)[:, 0, 0]
+    np.testing.assert_allclose(sums, [tilt.value for tilt in opened_audit.audit.tilts], rtol=1e-3)
+    assert json.dumps(view.lists["docs"]["twins"]).count("[]") == 0
 
 
 def rows_of(*args: Any, **options: Any) -> Table:
     return explored(toy_opened(*args, **options)).block.rows
 
 
-def rows(found: Table) -> dict[str, list[str]]:
+def rows(table: Table) -> dict[str, list[str]]:
     """Texts, with signs, of each query's row after its first cell."""
     return {
         r.cells[0].note or r.cells[0].text: [
             cell.text + LOOKS[cell.tone].sign for cell in r.cells[1:]
         ]
-        for r in found.rows
+        for r in table.rows
     }
 
 
-def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
+def test_rankers_show_unrounded_tilt_part_in_their_tone() -> None:
     # nDCG@1 of the first run: human 1, 0, 1 and LLM 0, 1, 0, so that each query brings 200 / 3
     # points. The second has q1 at 0, q2 tied at 0.5 each, and LLM text first for q3: 200 · (−1) / 2
     # points.
-    found = rows_of()
-    assert rows(found) == {
+    table_rows = rows_of()
+    assert rows(table_rows) == {
         "q1": ["+66.67▲", "0.00"],
         "q2": ["−66.67▼", "0.00"],
         "q3": ["+66.67▲", "−100.00▼"],
     }
-    assert [r.cells[0].text for r in found.rows] == ["old clock bell", "red apples", "river water"]
-    assert [c.title for c in found.columns] == ["query", "part of Relative Δ", "part of Relative Δ"]
-    assert found.spans == (("", 1), ("first", 1), ("second", 1))
-    assert found.columns[1].hint == "points of Relative Δ that the query brings; positive for human"
+    assert [r.cells[0].text for r in table_rows.rows] == [
+        "old clock bell",
+        "red apples",
+        "river water",
+    ]
+    assert [c.title for c in table_rows.columns] == [
+        "query",
+        "part of Relative Δ",
+        "part of Relative Δ",
+    ]
+    assert table_rows.spans == (("", 1), ("first", 1), ("second", 1))
+    assert (
+        table_rows.columns[1].hint
+        == "points of Relative Δ that the query brings; positive for human"
+    )
     why = "first those that contribute most to some ranker's Relative Δ (nDCG@1, human against llm)"
-    assert found.caption == f"All 3 queries, {why}"
+    assert table_rows.caption == f"All 3 queries, {why}"
     audit = toy_opened().audit
-    cells = {r.cells[0].note: r.cells[1] for r in found.rows}
+    cells = {r.cells[0].note: r.cells[1] for r in table_rows.rows}
     parts = contributions(audit, "first", "nDCG@1", "human", "llm").tolist()
     assert [cells[query].value for query in audit.queries] == parts
     assert [cells[query].tone for query in audit.queries] == ["first", "second", "first"]
 
 
-def test_at_most_fifty_queries_are_shown_long_ones_cut_and_blank_ones_by_their_id() -> None:
+def test_at_most_fifty_queries_are_shown_and_blank_by_id() -> None:
     collection = twins(MOST + 7)
     lists = {f"q{n}": {f"{n}-human": 1.0, f"{n}-llm": 1.0} for n in range(MOST + 6)}
     lists[f"q{MOST + 6}"] = {f"{MOST + 6}-llm": 1.0}
-    found = rows_of(collection, [lists])
-    assert len(found.rows) == MOST
-    assert found.rows[0].cells[0].note == f"q{MOST + 6}"
-    assert found.caption.startswith("50 of 57 queries, ")
+    table_rows = rows_of(collection, [lists])
+    assert len(table_rows.rows) == MOST
+    assert table_rows.rows[0].cells[0].note == f"q{MOST + 6}"
+    assert table_rows.caption.startswith("50 of 57 queries, ")
     collection = toy()
     queries = collection.queries.with_columns(text=pl.Series(["x" * 121, "y" * 120, " "]))
-    found = rows_of(Collection(collection.docs, queries, collection.qrels))
-    heads = {(r.cells[0].text, r.cells[0].note) for r in found.rows}
+    table_rows = rows_of(Collection(collection.docs, queries, collection.qrels))
+    heads = {(r.cells[0].text, r.cells[0].note) for r in table_rows.rows}
     assert heads == {("x" * 119 + "…", "q1"), ("y" * 120, "q2"), ("q3", "")}

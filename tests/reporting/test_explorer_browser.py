@@ -1,4 +1,6 @@
-"""The explorer in a real browser: finding and opening queries, lists and texts by any pointer, in any width."""
+"""The explorer in a real browser: finding and opening queries, lists and texts by any pointer, in
+any width.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ def plain(folder: Path) -> Path:
 
 @pytest.fixture
 def enter(browser: Browser, plain: Path) -> Callable[..., Browser]:
-    def go(path: Path = plain, **how: Any) -> Browser:
-        browser.open(path, **how)
+    def go(path: Path = plain, **options: Any) -> Browser:
+        browser.open(path, **options)
         show(browser)
         return browser
 
@@ -62,18 +64,18 @@ def open_pair(browser: Browser, doc: int = 0) -> None:
 
 
 def order(browser: Browser) -> list[int]:
-    found = browser.run(
+    queries = browser.run(
         "[...document.querySelectorAll('.queries .open')].map(o => o.dataset.query)"
     )
-    return list(map(int, found))
+    return list(map(int, queries))
 
 
 def rows(browser: Browser, selector: str) -> list[list[str]]:
-    found: list[list[str]] = browser.run(
+    cells: list[list[str]] = browser.run(
         f"[...document.querySelectorAll({selector!r} + ' tbody tr')].map(row => "
         "[...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ').trim()))"
     )
-    return found
+    return cells
 
 
 def status(browser: Browser) -> str:
@@ -84,9 +86,7 @@ def focused(browser: Browser) -> str:
     return str(browser.run("document.activeElement.textContent"))
 
 
-def test_explorer_takes_the_place_of_its_rows_once_it_comes_near_but_on_paper(
-    browser: Browser, plain: Path
-) -> None:
+def test_explorer_replaces_rows_when_near_but_not_on_paper(browser: Browser, plain: Path) -> None:
     browser.open(plain, height=300)
     assert browser.run("document.querySelector('.explorer .controls')") is None
     show(browser)
@@ -125,10 +125,10 @@ def test_queries_that_contribute_most_stand_first_and_sorting_goes_round(
     assert order(browser) == SIZES[:25]
     browser = enter()
     defined = [q for q in range(QUERIES) if q not in UNDEFINED]
-    for way, wanted in (("descending", defined[::-1]), ("ascending", defined), ("other", SIZES)):
+    for way, expected in (("descending", defined[::-1]), ("ascending", defined), ("other", SIZES)):
         browser.click("[data-keep='sort-part']")
         assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == way
-        assert order(browser) == wanted[:25]
+        assert order(browser) == expected[:25]
         browser.click("[aria-label='Next queries']")
         assert order(browser)[-2:] == list(UNDEFINED)
     browser.click("[data-keep='sort-text']")
@@ -174,20 +174,22 @@ def test_another_ranker_and_measure_show_their_numbers_in_colours_and_bars(
         "document.querySelector('.key').textContent"
     )
     browser = enter()
-    found = browser.run(
+    marks = browser.run(
         "[29, 0].map(q => document.querySelector(`[data-query='${q}']`).closest('tr')).map(row => {"
         " const t = row.querySelector('.tilt');"
-        " const [bar, track] = ['i', '.bar'].map(one => t.querySelector(one).getBoundingClientRect());"
+        " const [bar, track] = ['i', '.bar'].map(one => "
+        "t.querySelector(one).getBoundingClientRect());"
         " const right = bar.left + bar.width / 2 - track.left - track.width / 2;"
         " const colour = getComputedStyle(t).color;"
-        " return [t.className, t.innerText.trim(), colour, right > 0, 200 * bar.width / track.width];"
+        " return [t.className, t.innerText.trim(), colour, right > 0, 200 * bar.width / "
+        "track.width];"
         " })"
     )
-    assert [one[0] for one in found] == ["tilt first", "tilt second"]
-    assert [one[1] for one in found] == ["▲ +19.0", "▼ −10.0"]
-    assert found[0][2] != found[1][2]
-    assert [one[3] for one in found] == [True, False]
-    assert [one[4] for one in found] == pytest.approx([100, 100 * 10 / 19], abs=2)
+    assert [mark[0] for mark in marks] == ["tilt first", "tilt second"]
+    assert [mark[1] for mark in marks] == ["▲ +19.0", "▼ −10.0"]
+    assert marks[0][2] != marks[1][2]
+    assert [mark[3] for mark in marks] == [True, False]
+    assert [mark[4] for mark in marks] == pytest.approx([100, 100 * 10 / 19], abs=2)
 
 
 def test_a_query_opens_with_its_ranked_list_and_another_rankers(
@@ -270,13 +272,13 @@ def test_address_leads_back_to_what_was_open(enter: Callable[..., Browser], plai
     browser.open("about:blank")
     browser.open(address)
     browser.until("document.querySelector('.explorer article')")
-    assert [one.split("#")[0] for one in browser.requests] == [plain.as_uri()]
+    assert [request.split("#")[0] for request in browser.requests] == [plain.as_uri()]
 
 
 def test_damaged_lists_are_said_and_the_rows_come_back(browser: Browser, folder: Path) -> None:
     path = folder / "damaged.html"
-    one = block()
-    path.write_text(page(one).replace(one.lists, "AAAA"), encoding="utf-8")
+    part = block()
+    path.write_text(page(part).replace(part.lists, "AAAA"), encoding="utf-8")
     browser.open(path)
     browser.run("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})")
     browser.until("document.querySelector('.explorer [role=status]')")
@@ -308,7 +310,7 @@ def test_going_back_closes_what_was_opened_in_another_explorer(
     assert browser.complaints == []
 
 
-def test_a_link_within_the_page_and_back_leaves_the_reader_where_he_was(
+def test_link_and_back_leave_the_reader_where_he_was(
     enter: Callable[..., Browser],
 ) -> None:
     browser = enter()
@@ -320,7 +322,8 @@ def test_a_link_within_the_page_and_back_leaves_the_reader_where_he_was(
     browser.run("location.hash = '#before'")
     browser.until("location.hash === '#before'")
     browser.run(
-        "new Promise(done => { addEventListener('popstate', () => setTimeout(done)); history.back() })"
+        "new Promise(done => { addEventListener('popstate', () => setTimeout(done)); "
+        "history.back() })"
     )
     assert browser.run("location.hash").startswith("#queries-1-explorer?q=q00")
     assert browser.run(
@@ -364,8 +367,10 @@ def test_everything_that_acts_is_large_enough_to_hit(
     show(browser)
     VIEWS[view](browser)
     sizes = browser.run(
-        "[...document.querySelectorAll('.explorer :is(button, select, input[type=search], .switch), nav a')]"
-        ".map(e => [e.outerHTML, e.getBoundingClientRect()]).map(([html, box]) => [html, box.width, box.height])"
+        "[...document.querySelectorAll('.explorer :is(button, select, input[type=search], "
+        ".switch), nav a')]"
+        ".map(e => [e.outerHTML, e.getBoundingClientRect()]).map(([html, box]) => [html, "
+        "box.width, box.height])"
     )
     assert sizes
     assert [html for html, width, height in sizes if min(width, height) < 24] == []
@@ -383,10 +388,13 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(
     )
     path.write_text(html_document(Document("Test", "All is well.", sections)), encoding="utf-8")
     browser.open(path)
-    shown = "[...document.querySelectorAll('nav a')].filter(a => a.checkVisibility()).map(a => a.textContent).join(' ')"
-    assert browser.run(shown) == "Audit Study Method one two"
+    links = (
+        "[...document.querySelectorAll('nav a')].filter(a => a.checkVisibility()).map(a => "
+        "a.textContent).join(' ')"
+    )
+    assert browser.run(links) == "Audit Study Method one two"
     browser.click("nav a[href='#three-part']")
-    browser.until(f"{shown} === 'Audit Study Method three four'")
+    browser.until(f"{links} === 'Audit Study Method three four'")
     heading, below = browser.run(
         "['h2#three-part', 'nav'].map(one => document.querySelector(one).getBoundingClientRect())"
         ".map((box, n) => n ? box.bottom : box.top)"
@@ -400,7 +408,7 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(
     browser.run("document.getElementById('four').scrollIntoView({behavior: 'instant'})")
     browser.until(f"{marked} === 'Study four'")
     browser.open(path, scripts=False)
-    assert browser.do(lambda one: one.locator("nav ul:visible").count()) == 3
+    assert browser.do(lambda page: page.locator("nav ul:visible").count()) == 3
 
 
 def test_what_is_focused_is_not_behind_the_navigation(browser: Browser, plain: Path) -> None:

@@ -1,4 +1,6 @@
-"""Ranked lists of the explorer: order, ties, twins, which queries lead, and how much of them fits into a page."""
+"""Ranked lists of the explorer: order, ties, twins, which queries lead, and how much of them fits
+into a page.
+"""
 
 import json
 from typing import Any
@@ -20,29 +22,33 @@ from tests.reporting.openings import explored, toy_opened, unpacked
 from tests.toy import QRELS, collection_of, run_of, toy
 
 
-def one(scores: dict[str, float], *, depth: int = 10, **options: Any) -> list[tuple[Any, ...]]:
-    """Entries of the toy's q1, documents by id: first and last rank, score, grade, whether among the first."""
-    found = explored(toy_opened(scores=[{"q1": scores}], **options), depth=depth)
-    ids = found.lists["docs"]["id"]
-    return [(ids[doc], *rest) for doc, *rest in found.list(0, "q1")["entries"]]
+def entries_of(
+    scores: dict[str, float], *, depth: int = 10, **options: Any
+) -> list[tuple[Any, ...]]:
+    """Entries of the toy's q1, documents by id: first and last rank, score, grade, whether among
+    the first.
+    """
+    view = explored(toy_opened(scores=[{"q1": scores}], **options), depth=depth)
+    ids = view.lists["docs"]["id"]
+    return [(ids[doc], *rest) for doc, *rest in view.list(0, "q1")["entries"]]
 
 
-def test_ties_are_broken_by_id_where_the_audit_did_so_and_across_the_depth_shown_in_part() -> None:
-    found = one({"d1-human": 2.0, "d1-llm": 2.0, "d2-llm": 1.0}, ties="trec_eval")
-    assert [entry[:4] for entry in found[:3]] == [
+def test_ties_are_broken_by_id_also_across_the_depth() -> None:
+    entries = entries_of({"d1-human": 2.0, "d1-llm": 2.0, "d2-llm": 1.0}, ties="trec_eval")
+    assert [row[:4] for row in entries[:3]] == [
         ("d1-llm", 1, 1, 2.0),
         ("d1-human", 2, 2, 2.0),
         ("d2-llm", 3, 3, 1.0),
     ]
-    found = one({"d2-human": 1.0, "d2-llm": 1.0, "d1-human": 1.0}, depth=1)
-    assert [entry[-1] for entry in found] == [1, 0, 0, 0, 0, 0]
-    assert found[0][1:3] == (1, 3)
+    entries = entries_of({"d2-human": 1.0, "d2-llm": 1.0, "d1-human": 1.0}, depth=1)
+    assert [row[-1] for row in entries] == [1, 0, 0, 0, 0, 0]
+    assert entries[0][1:3] == (1, 3)
 
 
-def test_the_twin_of_a_result_that_was_not_retrieved_is_carried_all_the_same() -> None:
-    found = explored(toy_opened(scores=[{"q2": {"d3-llm": 1.0}}]))
-    assert found.docs(0, "q2") == ["d3-llm", "d2-human", "d2-llm"]
-    assert "an old clock shows" in found.text("d3-human")
+def test_twin_that_was_not_retrieved_is_carried() -> None:
+    view = explored(toy_opened(scores=[{"q2": {"d3-llm": 1.0}}]))
+    assert view.docs(0, "q2") == ["d3-llm", "d2-human", "d2-llm"]
+    assert "an old clock shows" in view.text("d3-human")
 
 
 def test_versions_of_one_group_are_found_through_their_common_twin() -> None:
@@ -54,13 +60,15 @@ def test_versions_of_one_group_are_found_through_their_common_twin() -> None:
     docs += [{"id": f"n{n}", "text": "x", "source": "llm", "origin": f"n{n}"} for n in range(3)]
     collection = collection_of(docs, {"q": "x"}, {"q": {"h1": 1, "g": 1}})
     ranked = {name: -float(rank) for rank, name in enumerate(["h1", "n0", "n1", "g", "n2", "h2"])}
-    found = explored(toy_opened(collection, [{"q": ranked}]), depth=1)
-    assert found.docs(0, "q") == ["h1", "g", "h2"]
-    assert found.docs(0, "q", 1) == [1, 4, 6]
+    view = explored(toy_opened(collection, [{"q": ranked}]), depth=1)
+    assert view.docs(0, "q") == ["h1", "g", "h2"]
+    assert view.docs(0, "q", 1) == [1, 4, 6]
 
 
 def many(relevant: int) -> Any:
-    """A query with so many relevant documents in two versions, ranked human before LLM text, document by document."""
+    """A query with so many relevant documents in two versions, ranked human before LLM text,
+    document by document.
+    """
     sides = ("human", "llm")
     docs = [
         {"id": f"{n:03}-{s}", "text": "x", "source": s, "origin": str(n)}
@@ -75,15 +83,15 @@ def many(relevant: int) -> Any:
 
 def test_only_the_best_ranked_of_very_many_relevant_documents_are_listed() -> None:
     collection, scores = many(80)
-    found = explored(toy_opened(collection, [scores]), depth=3)
+    view = explored(toy_opened(collection, [scores]), depth=3)
     # 3 first results, 100 further ones, of which the last is a human document whose twin comes
     # along.
-    assert found.docs(0, "q")[-2:] == ["051-human", "051-llm"]
-    assert len(found.docs(0, "q")) == 3 + FURTHER + 1
-    assert found.list(0, "q")["more"] == 160 - 104
+    assert view.docs(0, "q")[-2:] == ["051-human", "051-llm"]
+    assert len(view.docs(0, "q")) == 3 + FURTHER + 1
+    assert view.list(0, "q")["more"] == 160 - 104
     assert (
         "Of a query's relevant documents further down, only the 100 best ranked are shown."
-        in found.block.says
+        in view.block.says
     )
 
 
@@ -93,14 +101,16 @@ QUERY = st.dictionaries(st.sampled_from(tuple(toy().ids)), st.integers(0, 3), ma
 
 @settings(max_examples=15)
 @given(st.lists(QUERY, min_size=3, max_size=3), st.integers(1, 4))
-def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], depth: int) -> None:
+def test_lists_hold_what_their_definition_says(
+    scores_of_queries: list[dict[str, int]], depth: int
+) -> None:
     collection = toy()
     scores = {
         f"q{i}": {doc: float(score) for doc, score in query.items()}
-        for i, query in enumerate(found, start=1)
+        for i, query in enumerate(scores_of_queries, start=1)
     }
     run = run_of(collection, scores, ranker="r")
-    told = explored(toy_opened(collection, runs=[run]), depth=depth)
+    content = explored(toy_opened(collection, runs=[run]), depth=depth)
     frame = run.frame()
     for query, grades in QRELS.items():
         mine = frame.filter(pl.col("query_id") == query)
@@ -125,26 +135,26 @@ def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], dept
             else (None, None, None, relevant[d], 0)
             for d in listed
         }
-        entries = told.list(0, query)["entries"]
-        names = [told.lists["docs"]["id"][e[0]] for e in entries]
+        entries = content.list(0, query)["entries"]
+        names = [content.lists["docs"]["id"][e[0]] for e in entries]
         assert dict(zip(names, [tuple(e[1:]) for e in entries], strict=True)) == expected
         assert len(set(names)) == len(names)
         assert [d for d in names if d in score] == [d for d in ranked if d in listed]
 
 
-def test_documents_of_no_group_have_no_twins_and_of_very_many_versions_not_all_are() -> None:
+def test_documents_of_no_group_have_no_twins_and_many_are_cut() -> None:
     collection = toy()
     docs = collection.docs.with_columns(side=pl.Series(["x", "x", "x", None, "y", "y"]))
     collection = Collection(docs, collection.queries, collection.qrels)
-    found = twins_of(collection, grouping(collection, "side"), np.arange(6))
-    assert sorted(found.rows()) == [(1, 4), (2, 5), (4, 1), (5, 2)]
+    twins = twins_of(collection, grouping(collection, "side"), np.arange(6))
+    assert sorted(twins.rows()) == [(1, 4), (2, 5), (4, 1), (5, 2)]
     number = 40
     docs = [{"id": "h", "text": "x", "source": "human", "origin": "o"}]
     docs += [{"id": f"g{n}", "text": "x", "source": "llm", "origin": "o"} for n in range(number)]
     collection = collection_of(docs, {"q": "x"}, {"q": {"h": 1}})
-    found = twins_of(collection, grouping(collection, "source"), np.arange(number + 1))
-    assert found.filter(pl.col("doc") == 0)["twin"].to_list() == [1, 2, 3]
-    assert found.filter(pl.col("doc") > 0)["twin"].to_list() == [0] * number
+    twins = twins_of(collection, grouping(collection, "source"), np.arange(number + 1))
+    assert twins.filter(pl.col("doc") == 0)["twin"].to_list() == [1, 2, 3]
+    assert twins.filter(pl.col("doc") > 0)["twin"].to_list() == [0] * number
 
 
 def order(a: list[list[float]], b: list[list[float]]) -> list[int]:
@@ -206,5 +216,5 @@ def test_a_grade_may_be_a_fraction(grade: float) -> None:
     collection = twins(2)
     qrels = collection.qrels.with_columns(grade=pl.lit(grade))
     collection = Collection(collection.docs, collection.queries, qrels)
-    found = explored(toy_opened(collection, [{"q0": {"0-human": 2.0, "0-llm": 1.0}}]))
-    assert found.docs(0, "q0", 4) == [grade, grade]
+    view = explored(toy_opened(collection, [{"q0": {"0-human": 2.0, "0-llm": 1.0}}]))
+    assert view.docs(0, "q0", 4) == [grade, grade]

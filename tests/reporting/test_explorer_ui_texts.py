@@ -1,4 +1,6 @@
-"""Two texts in the explorer: what is marked, what long and hostile ones do, what is said where there is none."""
+"""Two texts in the explorer: what is marked, what long and hostile ones do, what is said where
+there is none.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Callable[..., Browser]:
-    def go(content: dict[str, Any] | None = None, texts: Any = TEXTS, **how: Any) -> Browser:
+    def go(content: dict[str, Any] | None = None, texts: Any = TEXTS, **options: Any) -> Browser:
         path = tmp_path / "page.html"
         path.write_text(page(block(content, texts)), encoding="utf-8")
-        browser.open(path, **how)
+        browser.open(path, **options)
         show(browser)
         return browser
 
@@ -37,18 +39,18 @@ def pair(first: str, second: str, query: str = "bell 0") -> tuple[dict[str, Any]
 
 
 def marks(browser: Browser, side: int, name: str) -> list[str]:
-    found: list[str] = browser.run(
+    marked: list[str] = browser.run(
         f"[...document.querySelectorAll('.texts article')[{side}].querySelectorAll('.text {name}')]"
         ".map(mark => mark.textContent)"
     )
-    return found
+    return marked
 
 
 def style(browser: Browser, name: str, of: str) -> str:
     return str(browser.run(f"getComputedStyle(document.querySelector('.text {name}')).{of}"))
 
 
-def test_words_of_one_side_alone_are_marked_until_marks_are_taken_off(
+def test_words_of_one_side_are_marked_until_switched_off(
     opened: Callable[..., Browser],
 ) -> None:
     browser = opened()
@@ -98,10 +100,10 @@ def test_differences(
 def longest(a: Sequence[str], b: Sequence[str]) -> int:
     """Length of the longest sequence that is part of both, by the textbook."""
     best = [0] * (len(b) + 1)
-    for one in a:
+    for letter in a:
         row = [0]
-        for place, other in enumerate(b):
-            row.append(best[place] + 1 if one == other else max(best[place + 1], row[-1]))
+        for index, letter_of_b in enumerate(b):
+            row.append(best[index] + 1 if letter == letter_of_b else max(best[index + 1], row[-1]))
         best = row
     return best[-1]
 
@@ -129,7 +131,7 @@ def test_no_more_is_marked_than_must_be(browser: Browser, opened: Callable[..., 
 
 
 @pytest.mark.parametrize(
-    ("query", "wanted"),
+    ("query", "expected"),
     [
         ("cold SEA", ["cold", "sea"]),
         ("the river", ["river"]),
@@ -139,12 +141,12 @@ def test_no_more_is_marked_than_must_be(browser: Browser, opened: Callable[..., 
     ],
 )
 def test_words_of_the_query_are_marked(
-    opened: Callable[..., Browser], query: str, wanted: list[str]
+    opened: Callable[..., Browser], query: str, expected: list[str]
 ) -> None:
     content, texts = pair(*TEXTS[:2], query=query)
     browser = opened(content, texts)
     open_pair(browser)
-    assert marks(browser, 0, "mark") == wanted
+    assert marks(browser, 0, "mark") == expected
 
 
 def test_the_first_group_stands_first_or_above_whichever_is_opened(
@@ -191,9 +193,9 @@ def test_a_document_without_a_twin_stands_alone_with_its_text(
 def test_another_twin_can_be_compared(opened: Callable[..., Browser]) -> None:
     content = lists(groups=["human", "llama", "gpt"], pairs=[["human", "llama"], ["human", "gpt"]])
     content["docs"].update(group=[0, 1, 2, 0, 1], twins=[[1, 2], [0, 2], [0, 1], [], []])
-    content["tilt"] = [one * 2 for one in content["tilt"]]
-    content["heads"] = [one * 2 for one in content["heads"]]
-    content["values"] = [[[*one, one[0]] for one in run] for run in content["values"]]
+    content["tilt"] = [tilts * 2 for tilts in content["tilt"]]
+    content["heads"] = [head * 2 for head in content["heads"]]
+    content["values"] = [[[*values, values[0]] for values in run] for run in content["values"]]
     browser = opened(content, ["a b", "a c", "a d", "", ""])
     open_query(browser)
     browser.until("document.querySelector('.explorer .start')")
@@ -235,7 +237,7 @@ def test_a_page_without_texts_says_so_and_letters_are_cut_whole(
 
 def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser]) -> None:
     content = lists(by="", groups=[], pairs=[], tilt=[[], []], heads=[[], []])
-    content["values"] = [[one[:1] for one in run] for run in content["values"]]
+    content["values"] = [[values[:1] for values in run] for run in content["values"]]
     content["docs"].update(group=[-1] * 5, twins=[[]] * 5, source=["human", "llm"] * 2 + ["human"])
     browser = opened(content)
     assert rows(browser, ".queries")[0][1:] == ["50.0", "3"]
@@ -250,7 +252,7 @@ def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser
     assert browser.complaints == []
 
 
-def test_an_undefined_tilt_is_no_0_and_without_judgments_there_are_twins(
+def test_undefined_tilt_is_no_0_and_twins_need_no_judgments(
     opened: Callable[..., Browser],
 ) -> None:
     content = lists()
@@ -260,12 +262,12 @@ def test_an_undefined_tilt_is_no_0_and_without_judgments_there_are_twins(
     assert key == "Relative Δ of bm25 by nDCG@3 is undefined."
     assert browser.complaints == []
     content = lists(measures=[], tilt=[[[]], [[]]], values=[[], []])
-    content["queries"] = [{**one, "relevant": 0} for one in content["queries"]]
+    content["queries"] = [{**query, "relevant": 0} for query in content["queries"]]
     browser = opened(content)
     assert rows(browser, ".queries")[1] == ["the river number 1 q01", "2 : 1", "1 of 4"]
     open_query(browser)
-    said = browser.run("document.querySelector('.explorer').textContent")
-    assert "3 pairs of twins: human stands higher in 2" in said
+    text = browser.run("document.querySelector('.explorer').textContent")
+    assert "3 pairs of twins: human stands higher in 2" in text
     assert rows(browser, ".overview") == [["bm25", "0 of 3"], ["dense", "–"]]
     assert len(rows(browser, ".results")) == 6
     assert ["Further down: twins of those above"] in rows(browser, ".results")

@@ -1,4 +1,6 @@
-"""The first screen of a page: the answer, what it means, one figure that shows it, and what next."""
+"""The first screen of a page: the answer, what it means, one figure that shows it, and
+what next.
+"""
 
 from __future__ import annotations
 
@@ -57,15 +59,17 @@ CASES = (
     Case(name="audit, three groups", rows=3, meaning="3 of 3 comparisons"),
     Case(name="audit", rows=2, meaning="cannot tell whether a side is favoured"),
     Case(name="sources", rows=3, meaning="do not carry a finding over"),
-    Case(name="comparison, turned", rows=2, meaning="It is less effective"),
-    Case(name="comparison", rows=8, meaning="No change is shown. That is not the same as none"),
-    Case(name="gate", rows=3, meaning="Do not ship it as it is"),
+    Case(name="comparison, turned", rows=1, meaning="It is less effective"),
+    Case(name="comparison", rows=6, meaning="No change is shown. That is not the same as none"),
+    Case(name="gate", rows=3, meaning="Do not ship b as it is"),
     Case(name="gate, nothing", rows=0, meaning="too few to tell"),
     Case(name="bench", rows=1, meaning="Apply α = 0.01"),
     Case(name="bench, none", rows=1, meaning="no correction is shown to be enough"),
-    Case(name="check", rows=1, meaning="Do not audit with this collection yet"),
+    Case(name="check", rows=8, meaning="Do not audit with this collection yet"),
     Case(name="check, one source", rows=0, meaning="There are no two sides here"),
-    Case(name="explained gaps", rows=4, meaning="That these cause it is not shown"),
+    Case(name="attribution", rows=3, meaning="Look at length first: the gap goes with it"),
+    Case(name="factors", rows=6, meaning="These are causes"),
+    Case(name="explained gaps", rows=4, meaning="Whether that is the cause"),
     Case(name="pairwise", rows=2, meaning="picks male ones more often than chance explains"),
     Case(name="training study", rows=3, meaning="is less effective and moves toward llm"),
     Case(name="sequential", rows=1, meaning="puts a ahead of b"),
@@ -85,17 +89,19 @@ def test_a_page_has_a_meaning_and_one_figure(case: Case) -> None:
     assert sum(len(chart.rows) for chart in charts(document)) == case.rows
     page = table(result(case.name), "html")
     head = page[page.index('<section class="headline"') : page.index("<nav")]
-    places = [head.index(part) for part in ("<h1>", 'class="meaning"')]
+    indexes = [head.index(part) for part in ("<h1>", 'class="meaning"')]
     if case.rows:
-        places.append(head.index('class="intervals'))
-    assert places == sorted(places)
+        indexes.append(head.index('class="intervals'))
+    assert indexes == sorted(indexes)
 
 
 @every
 def test_tables_and_paths_of_a_page_are_folded(case: Case) -> None:
     document = view(result(case.name))
-    made = [section for section in document.shown_sections("page") if section.name == "made"]
-    assert all(section.is_one_fold for section in made)
+    made_sections = [
+        section for section in document.shown_sections("page") if section.name == "made"
+    ]
+    assert all(section.is_one_fold for section in made_sections)
 
 
 def test_paths_stand_in_folded_parts_alone() -> None:
@@ -142,7 +148,9 @@ def reading(value: float, low: float, high: float, **more: object) -> IntervalRe
 
 
 def chart(*readings: IntervalReading) -> IntervalChart:
-    rows = [IntervalRow(label=f"row {n}", readings=(one,)) for n, one in enumerate(readings)]
+    rows = [
+        IntervalRow(label=f"row {n}", readings=(reading,)) for n, reading in enumerate(readings)
+    ]
     return interval_chart("Title", "How to read it.", rows, scales=["points"])
 
 
@@ -162,7 +170,7 @@ def test_a_scale_of_nothing_known_has_a_length() -> None:
     assert scale.high > scale.low
 
 
-def test_a_chart_says_its_numbers_in_text_and_draws_what_is_known() -> None:
+def test_chart_says_numbers_in_text_and_draws_known_ones() -> None:
     drawn = chart(reading(20, 10, 30, tone="first"), reading(NAN, NAN, NAN, tone="unsure"))
     page = html_document(
         Document("Test", "All is well.", (), hero=PageBlocks(make=lambda: (drawn,)))
@@ -227,15 +235,15 @@ def test_meaning_of_a_bench_without_a_tilt() -> None:
 def test_long_names_lose_their_middle_and_stay_distinct() -> None:
     stem = "model-" + "x" * 40
     names = [f"{stem}-a", f"{stem}-b", "bm25"]
-    shown = short_names(names)
-    assert list(shown) == names[:2]
-    assert {len(short) for short in shown.values()} == {40}
-    assert len(set(shown.values())) == 2
+    shortened = short_names(names)
+    assert list(shortened) == names[:2]
+    assert {len(short) for short in shortened.values()} == {40}
+    assert len(set(shortened.values())) == 2
     alike = [f"{'a' * 20}{letter}{'b' * 40}" for letter in "xy"]
     assert short_names(alike) == {}  # shown whole: their middles tell them apart
     long_name = f"{stem}-a"
     page = html_document(Document("Test", f"{long_name} favours b.", (), names=(long_name,)))
-    assert f'<abbr title="{long_name}">{shown[long_name]}</abbr> favours b.</h1>' in page
+    assert f'<abbr title="{long_name}">{shortened[long_name]}</abbr> favours b.</h1>' in page
 
 
 @pytest.mark.parametrize(
@@ -303,7 +311,8 @@ def test_marks_have_the_colour_of_their_side(browser: Browser, pages: dict[str, 
     browser.open(pages["audit, clear"], width=1280)
     for tone in ("first", "second", "unsure"):
         colours = browser.run(
-            f"['.track .line.{tone}', '.numbers.{tone} .sign'].map(one => document.querySelector(one))"
+            f"['.track .line.{tone}', '.numbers.{tone} .sign'].map(one => "
+            "document.querySelector(one))"
             ".map((one, n) => getComputedStyle(one)[n ? 'color' : 'backgroundColor'])"
         )
         assert colours[0] == colours[1]

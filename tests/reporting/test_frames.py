@@ -1,4 +1,6 @@
-"""A result's rows as frames and CSV, every number unrounded and nothing for what is undefined; a gate as JUnit XML."""
+"""A result's rows as frames and CSV, every number unrounded and nothing for what is undefined; a
+gate as JUnit XML.
+"""
 
 import csv
 import io
@@ -13,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import UserError, table
-from ranktilt.auditing.answer.gate import Gate, gate
+from ranktilt.auditing.gate.gate import gate
+from ranktilt.auditing.gate.result import Gate
 from ranktilt.reporting.render.junit import junit
 from ranktilt.reporting.sentences.gate import limit_reason, row_reason
 from tests.auditing.test_gate import HUMAN, UNSURE
@@ -23,9 +26,7 @@ from tests.reporting.results import RESULTS, THREE, result
 NO_RESULTS = ("installation", "models", "models, in full")
 
 
-def test_effects_have_their_fields_rows_of_rows_what_the_upper_one_says_and_nested_values_both_names() -> (
-    None
-):
+def test_effects_have_fields_and_nested_rows_their_upper_names() -> None:
     audit = small()
     assert audit.frame("means").equals(audit.by_group())
     tilts = audit.frame("tilts")
@@ -67,13 +68,13 @@ def test_each_part_is_named_and_one_that_is_not_there_refused() -> None:
 
 @pytest.mark.parametrize("name", [name for name in RESULTS if name not in NO_RESULTS])
 def test_csv_holds_every_part(name: str) -> None:
-    made: Any = result(name)
-    lines = list(csv.DictReader(io.StringIO(table(made, "csv"))))
-    whole = made.frame()
-    assert [line["part"] for line in lines] == whole["part"].to_list()
-    for column in (name for name, kind in whole.schema.items() if kind == pl.Float64):
+    case_result: Any = result(name)
+    lines = list(csv.DictReader(io.StringIO(table(case_result, "csv"))))
+    frame = case_result.frame()
+    assert [line["part"] for line in lines] == frame["part"].to_list()
+    for column in (name for name, kind in frame.schema.items() if kind == pl.Float64):
         read = [float(line[column]) if line[column] else None for line in lines]
-        assert read == whole[column].to_list()
+        assert read == frame[column].to_list()
         assert np.isfinite([v for v in read if v is not None]).all() or column.endswith(
             ("ceiling", "floor")
         )
@@ -83,13 +84,13 @@ def test_csv_quotes_names_and_holds_what_is_known_of_models() -> None:
     names = ('say "hi"', "a,b", "two\nlines")
     rows = list(csv.DictReader(io.StringIO(table(clear(names), "csv"))))
     assert list(dict.fromkeys(row["run"] for row in rows if row["part"] == "tilts")) == list(names)
-    one, two, *_ = csv.DictReader(io.StringIO(table(result("models"), "csv")))
-    known = (one["limit"], one["tuned"], one["here"], two["aliases"], two["pooling"])
+    first, second, *_ = csv.DictReader(io.StringIO(table(result("models"), "csv")))
+    known = (first["limit"], first["tuned"], first["here"], second["aliases"], second["pooling"])
     assert known == ("128", "true", "cache", "org/2", "")
 
 
-def parsed(found: Gate) -> ElementTree.Element:
-    return ElementTree.fromstring(junit(found))
+def parsed(gate: Gate) -> ElementTree.Element:
+    return ElementTree.fromstring(junit(gate))
 
 
 class TestJUnit:
@@ -119,17 +120,19 @@ class TestJUnit:
         ]
 
     def test_reasons_are_the_messages_and_inconclusive_that_passes_is_skipped(self) -> None:
-        found = gate(THREE, max_tilt=15, baseline=THREE, resamples=200)
-        (failure,), (error,) = (list(parsed(found).iter(tag)) for tag in ("failure", "error"))
+        gate_result = gate(THREE, max_tilt=15, baseline=THREE, resamples=200)
+        (failure,), (error,) = (list(parsed(gate_result).iter(tag)) for tag in ("failure", "error"))
         assert (failure.get("type"), failure.get("message")) == (
             "tilted",
-            row_reason(found.rows[1]),
+            row_reason(gate_result.rows[1]),
         )
         assert (error.get("type"), error.get("message")) == (
             "inconclusive",
-            row_reason(found.rows[2]),
+            row_reason(gate_result.rows[2]),
         )
-        assert (failure.text or "").splitlines() == [limit_reason(c) for c in found.rows[1].checks]
+        assert (failure.text or "").splitlines() == [
+            limit_reason(c) for c in gate_result.rows[1].checks
+        ]
         root = parsed(gate(UNSURE, inconclusive="pass"))
         assert (root.get("errors"), root.get("skipped")) == ("0", "1")
         assert [node.get("type") for node in root.iter("skipped")] == ["inconclusive"]
@@ -137,9 +140,9 @@ class TestJUnit:
 
     @given(st.text(st.characters(codec=None), min_size=1, max_size=20))
     def test_any_name_can_be_parsed_again(self, name: str) -> None:
-        found = gate(HUMAN)
-        row = replace(found.rows[0], run=name, a=name)
-        (case,) = parsed(replace(found, rows=(row,))).iter("testcase")
+        gate_result = gate(HUMAN)
+        row = replace(gate_result.rows[0], run=name, a=name)
+        (case,) = parsed(replace(gate_result, rows=(row,))).iter("testcase")
         allowed = [
             c
             for c in name

@@ -1,4 +1,6 @@
-"""Which finding comes first, whatever order things were given in, and what a narrow terminal keeps of a card."""
+"""Which finding comes first, whatever order things were given in, and what a narrow terminal keeps
+of a card.
+"""
 
 import math
 from dataclasses import replace
@@ -18,21 +20,21 @@ from tests.reporting.audits import clear, ordered, twins
 from tests.reporting.readers import plain, screen
 
 
-def found(kind: FindingKind, size: float) -> Finding:
+def finding_of(kind: FindingKind, size: float) -> Finding:
     return Finding(kind=kind, sentence=f"{kind} {size:g}", size=size)
 
 
 def test_kind_comes_before_size() -> None:
-    given = [
-        found("level", 9.0),
-        found("inconclusive", 8.0),
-        found("described", 99.0),
-        found("conflict", 0.0),
-        found("favours", 1.5),
-        found("favours", 2.5),
-        found("inconclusive", math.nan),
+    findings = [
+        finding_of("level", 9.0),
+        finding_of("inconclusive", 8.0),
+        finding_of("described", 99.0),
+        finding_of("conflict", 0.0),
+        finding_of("favours", 1.5),
+        finding_of("favours", 2.5),
+        finding_of("inconclusive", math.nan),
     ]
-    assert [finding.sentence for finding in ranked(given)] == [
+    assert [finding.sentence for finding in ranked(findings)] == [
         "favours 2.5",
         "favours 1.5",
         "conflict 0",
@@ -51,7 +53,7 @@ def test_size_is_in_margins() -> None:
     assert margins(replace(tilt(0.0, 0.0), error=0.0), "2 ranks") == 0.0
 
 
-def test_headline_of_twelve_judges_says_who_is_best_and_who_favours_a_side() -> None:
+def test_headline_of_twelve_judges_names_best_and_favoured_side() -> None:
     collection = bed()
     even = collection.qrels
     judges = {"fond": grades(collection, for_llm=0.6)} | {
@@ -75,9 +77,8 @@ def test_first_sentence_of_an_audit_is_the_largest_finding() -> None:
     # last.
     names = [line.text.partition(" ")[0] for line in view(audit).sentences]
     assert names == ["nobody", "machines", "people:"]
-    assert (
-        headline(audit)
-        == "nobody favours human text; machines favours llm text; people is inconclusive (by nDCG@1)."
+    assert headline(audit) == (
+        "nobody favours human text; machines favours llm text; people is inconclusive (by nDCG@1)."
     )
 
 
@@ -101,7 +102,7 @@ def test_card_says_who_is_favoured_at_any_width(
     heads = [line for line in card.splitlines() if "question" in line and "answer" in line]
     assert len(heads) == 1  # one table, not several below each other
     assert "favours" in heads[0]
-    place = heads[0].index("favours")
+    column = heads[0].index("favours")
     first = next(line for line in card.splitlines() if "Relative Δ" in line)
-    assert first[place:].split()[0] == "human"
+    assert first[column:].split()[0] == "human"
     assert max(map(len, card.splitlines())) <= columns

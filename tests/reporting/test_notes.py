@@ -1,4 +1,6 @@
-"""Notes: each kind has words, its severity and scope stand before them, and files bring them back."""
+"""Notes: each kind has words, its severity and scope stand before them, and files bring
+them back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A page: one file, nothing from outside, texts that are read as nothing else, and every technical term explained."""
+"""A page: one file, nothing from outside, texts that are read as nothing else, and every technical
+term explained.
+"""
 
 import base64
 import gzip
@@ -42,7 +44,10 @@ from tests.auditing.test_pairwise import chosen
 from tests.reporting.audits import small, toy_source_audits, uneven
 from tests.reporting.readers import Markup, html
 
-HOSTILE = "</script><script>alert(1)</script>{{7*7}}{% raw %}\u202egpj.exe\x00<img src=x onerror=alert(1)>&amp;\"'"
+HOSTILE = (
+    "</script><script>alert(1)</script>{{7*7}}{% raw %}\u202egpj.exe\x00<img src=x "
+    "onerror=alert(1)>&amp;\"'"
+)
 
 
 def table(*rows: tuple[Cell, ...], caption: str = "Numbers") -> Table:
@@ -50,10 +55,10 @@ def table(*rows: tuple[Cell, ...], caption: str = "Numbers") -> Table:
     return Table(caption, columns, tuple(map(Row, rows)), "A note.")
 
 
-def page(*blocks: object, **how: object) -> Document:
+def page(*blocks: object, **fields: object) -> Document:
     parts = {"kind": "Test", "headline": "All is well.", "sentences": (Sentence("Fine."),)}
     section = Section("one", "First", ("A lead.",), blocks)  # type: ignore[arg-type]
-    return Document(**{**parts, "sections": (section,), **how})  # type: ignore[arg-type]
+    return Document(**{**parts, "sections": (section,), **fields})  # type: ignore[arg-type]
 
 
 def figure(name: str = "a", *, inner: Table | None = None) -> Figure:
@@ -74,7 +79,7 @@ def everything(text: str) -> Document:
     )
 
 
-def test_page_is_one_html_document_with_one_h1_and_carries_the_library_once() -> None:
+def test_page_is_one_html_document_and_carries_library_once() -> None:
     text = html_document(page())
     assert text.startswith("<!DOCTYPE html>")
     assert re.findall(r"<h1>(.*?)</h1>", text) == ["All is well."]
@@ -97,25 +102,25 @@ def library() -> str:
 
 def test_policy_lets_only_the_two_known_scripts_run() -> None:
     elements = Markup(html_document(page(figure())))
-    said = next(
+    policy = next(
         m["content"]
         for m in elements.of("meta")
         if m.get("http-equiv") == "Content-Security-Policy"
     )
-    assert said is not None
-    parts = dict(part.strip().split(" ", 1) for part in said.split(";"))
+    assert policy is not None
+    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert parts["default-src"] == "'none'"
     assert parts["style-src"] == "'unsafe-inline'"
     assert parts["img-src"] == "data: blob:"
     assert parts["base-uri"] == parts["form-action"] == "'none'"
-    wanted = base64.b64encode(hashlib.sha256(library().encode()).digest()).decode()
-    assert parts["script-src"].split()[1] == f"'sha256-{wanted}'"
+    expected_digest = base64.b64encode(hashlib.sha256(library().encode()).digest()).decode()
+    assert parts["script-src"].split()[1] == f"'sha256-{expected_digest}'"
     assert len(parts["script-src"].split()) == 2
     (script,) = re.findall(r"<script>(.*?)</script>", html_document(page(figure())), re.DOTALL)
     assert parts["script-src"].split()[0] == f"'{digest(script)}'"
 
 
-def test_page_names_no_address_but_its_own_anchors_and_hostile_text_makes_no_element() -> None:
+def test_page_names_own_anchors_alone_and_hostile_text_is_inert() -> None:
     elements = Markup(html_document(page(figure(), table((Cell("a"), Cell("1"))))))
     links = [
         value
@@ -146,7 +151,7 @@ def test_characters_that_act_unseen_are_written_out(letter: str) -> None:
     assert visible("a\tb\nc né 猫 א") == "a\tb\nc né 猫 א"
 
 
-def test_drawing_reads_back_from_its_block_in_which_no_letter_ends_a_script() -> None:
+def test_drawing_reads_back_and_never_ends_its_script() -> None:
     text = html_document(page(figure("</script>&<!--")))
     blocks = re.findall(
         r'<script type="application/json" id="([\w-]+)">(.*?)</script>', text, re.DOTALL
@@ -187,24 +192,24 @@ def test_figure_has_words_beside_it() -> None:
     assert '<p class="note" id="one-1-says">It shows a.</p>' in text
 
 
-def test_signs_of_verdicts_are_explained_once_by_the_names_of_the_sides() -> None:
-    some = (
+def test_verdict_signs_are_explained_once_by_side_names() -> None:
+    sentences = (
         Sentence("X.", "second"),
         Sentence("Y.", "second"),
         Sentence("Z.", "unsure"),
         Sentence("No sign."),
     )
-    shown = html_document(page(sentences=some, sides=("{a}", "b <i>")))
-    (legend,) = re.findall(r'<p class="note signs">(.*?)</p>', shown)
+    html = html_document(page(sentences=sentences, sides=("{a}", "b <i>")))
+    (legend,) = re.findall(r'<p class="note signs">(.*?)</p>', html)
     assert (
         re.sub("<[^>]*>", "|", legend).replace("|", "")
         == "▲ favours {a}▼ favours b &lt;i&gt;○ inconclusive"
     )
     assert 'class="note signs"' not in html_document(page())
-    said = replace(
+    document = replace(
         page(), headline="It tilts.", sentences=(Sentence("It tilts: much"), Sentence("It tilts"))
     )
-    assert [line.text for line in said.page_lines] == [
+    assert [line.text for line in document.page_lines] == [
         "It tilts: much"
     ]  # which the headline does not say
 
@@ -278,24 +283,24 @@ def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() ->
     assert "<" + "!--" not in "".join(scripts)
 
 
-def test_folded_table_stands_behind_its_caption_and_lines_after_the_sixth_are_folded() -> None:
-    shown = html_document(page(replace(table((Cell("a"), Cell("1", 1.0))), folded=True)))
-    assert re.search(r"<details><summary>Numbers</summary>\s*<div class=\"wide\"", shown)
-    assert Markup(shown).grid("Numbers").column("value") == ["1"]
+def test_folded_table_is_behind_caption_and_lines_fold_after_sixth() -> None:
+    html = html_document(page(replace(table((Cell("a"), Cell("1", 1.0))), folded=True)))
+    assert re.search(r"<details><summary>Numbers</summary>\s*<div class=\"wide\"", html)
+    assert Markup(html).grid("Numbers").column("value") == ["1"]
     assert "<details>" not in html_document(page(table((Cell("a"), Cell("1", 1.0)))))
-    some = tuple(Sentence(f"Line {number}.", "good") for number in range(8))
-    before, folded = html_document(page(sentences=some)).split("<summary>2 more</summary>")
+    sentences = tuple(Sentence(f"Line {number}.", "good") for number in range(8))
+    before, folded = html_document(page(sentences=sentences)).split("<summary>2 more</summary>")
     assert [
         "Line 5." in before,
         "Line 6." in before,
         "Line 7." in folded.split("</details>")[0],
     ] == [True, False, True]
-    assert "more</summary>" not in html_document(page(sentences=some[:6]))
+    assert "more</summary>" not in html_document(page(sentences=sentences[:6]))
 
 
 def luminance(colour: str) -> float:
     """Relative luminance of a colour such as ``#0072b2`` (WCAG 2.2)."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
     ]
@@ -316,8 +321,10 @@ def test_colours_stand_out_from_their_ground(theme: str) -> None:
         )
     )
 
-    def contrast(one: str, other: str) -> float:
-        above, below = sorted((luminance(colours[one]), luminance(colours[other])), reverse=True)
+    def contrast(colour: str, ground: str) -> float:
+        above, below = sorted(
+            (luminance(colours[colour]), luminance(colours[ground])), reverse=True
+        )
         return (above + 0.05) / (below + 0.05)
 
     for ground in ("ground", "paper", "shade"):
@@ -325,9 +332,9 @@ def test_colours_stand_out_from_their_ground(theme: str) -> None:
             assert contrast(name, ground) >= 4.5, (name, ground)
     assert all(contrast(letter, "paper") >= 3 for letter in (*"abcdefgh", "edge"))
     assert all(
-        contrast(side, other) >= 3
+        contrast(side, neighbour) >= 3
         for side in ("first", "second")
-        for other in ("line", f"{side}-wash")
+        for neighbour in ("line", f"{side}-wash")
     )
     assert all(contrast("ink", f"{name}-wash") >= 7 for name in ("first", "second", "query"))
 
@@ -385,9 +392,9 @@ def full_audit() -> LoadedAudit:
     """Audit the bundled collection with everything that an audit can hold."""
     mixed = rt.bundled()
     rankers = [rt.ranker(text) for text in ("tfidf", "bm25")]
-    runs = [one.rank(mixed) for one in rankers]
-    found = rt.audit(mixed, runs, ["nDCG@5", "AP@5"], card=True, resamples=100)
-    return LoadedAudit(rt.controls(mixed, rankers, runs, found), mixed, tuple(runs))
+    runs = [ranker.rank(mixed) for ranker in rankers]
+    result = rt.audit(mixed, runs, ["nDCG@5", "AP@5"], card=True, resamples=100)
+    return LoadedAudit(rt.controls(mixed, rankers, runs, result), mixed, tuple(runs))
 
 
 PAGES = {
@@ -410,11 +417,13 @@ def test_no_jargon_of_a_page_stands_unexplained(name: str) -> None:
     }
     missing = []
     for section, text in sections.items():
-        marked = [plain(one) for one in re.findall(r"<abbr[^>]*>(.*?)</abbr>", text, re.DOTALL)]
+        marked = [
+            plain(phrase) for phrase in re.findall(r"<abbr[^>]*>(.*?)</abbr>", text, re.DOTALL)
+        ]
         parts = [plain(part) for _, part in PROSE.findall(text)]
         for pattern, title in JARGON.items():
             spoken = [part for part in parts if re.search(pattern, part)]
-            explained = section == "notes" or any(re.search(pattern, one) for one in marked)
+            explained = section == "notes" or any(re.search(pattern, phrase) for phrase in marked)
             if spoken and not (explained and title in entries):
                 missing.append((section, title, spoken[0]))
     assert len(sections) > 2
@@ -424,7 +433,7 @@ def test_no_jargon_of_a_page_stands_unexplained(name: str) -> None:
     assert set(links) <= set(re.findall(r' id="([^"]+)"', page))
 
 
-def test_a_term_is_marked_once_a_section_with_its_definition_and_a_link_to_it() -> None:
+def test_term_is_marked_once_a_section_with_definition_and_link() -> None:
     marked = (
         'two <a class="term" href="#term-cat"><abbr title="An animal.">cats</abbr></a> and a cat'
     )
@@ -460,9 +469,7 @@ def test_a_term_is_marked_once_a_section_with_its_definition_and_a_link_to_it() 
         ("tie.trec, a/tie, tie=1 and --margin", []),
     ],
 )
-def test_terms_of_the_pages_are_found_but_not_as_parts_of_names(
-    text: str, expected: list[str]
-) -> None:
+def test_page_terms_are_found_but_not_within_names(text: str, expected: list[str]) -> None:
     assert re.findall(r"<abbr[^>]*>(.*?)</abbr>", str(Glossary().mark(text))) == expected
 
 
@@ -473,7 +480,7 @@ def test_a_hint_keeps_its_words_and_leads_to_the_first_term() -> None:
     assert "<script" not in Glossary().hint("<script>", '"><script>')
 
 
-def test_every_term_has_an_anchor_of_its_own_a_sentence_and_finds_itself() -> None:
+def test_terms_have_own_anchor_and_sentence_and_find_themselves() -> None:
     anchors = [term.anchor for term in TERMS]
     assert len(set(anchors)) == len(anchors)
     assert all(re.fullmatch(r"term-[a-z0-9]+(-[a-z0-9]+)*", anchor) for anchor in anchors)

@@ -1,4 +1,6 @@
-"""Pages in a real browser: every figure is drawn, nothing complains, asks for anything or runs, numbers are there."""
+"""Pages in a real browser: every figure is drawn, nothing complains, asks for anything or runs,
+numbers are there.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.reporting.audits import small, toy_source_audits, uneven
 from tests.reporting.browser import Browser
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged
 from tests.reporting.readers import html
-from tests.reporting.results import controlled as made
+from tests.reporting.results import controlled as controlled_audit
 
 pytestmark = pytest.mark.long
 
@@ -29,7 +31,7 @@ WHOLE = {
     "sources": lambda: sources("human", "llama", "gpt"),
     "small": lambda: LoadedAudit(small()),
     "uneven": lambda: LoadedAudit(uneven()),
-    "controlled": lambda: LoadedAudit(made()),
+    "controlled": lambda: LoadedAudit(controlled_audit()),
     "alone": lambda: alone(opened()),
 }
 RESULTS = {"check": toy_check, "sources": toy_source_audits}
@@ -55,7 +57,8 @@ def test_every_figure_is_drawn_within_its_place(
     browser.open(pages[name], width=360)
     browser.run("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
     browser.until(
-        "!document.querySelector('[data-figure]') || Number(document.documentElement.dataset.drawn) "
+        "!document.querySelector('[data-figure]') || "
+        "Number(document.documentElement.dataset.drawn) "
         "=== document.querySelectorAll('.plot').length"
     )
     sizes = browser.run(
@@ -64,7 +67,7 @@ def test_every_figure_is_drawn_within_its_place(
     )
     assert len(sizes) == browser.run("Number(document.documentElement.dataset.drawn ?? 0)")
     assert bool(sizes) == (name != "ungrouped")
-    assert all(0 < drawn <= place for place, drawn in sizes)
+    assert all(0 < drawn <= limit for limit, drawn in sizes)
     assert browser.complaints == []
     assert browser.requests == [pages[name].as_uri()]
 
@@ -75,10 +78,12 @@ def test_labels_and_ends_stay_inside_their_figure(
 ) -> None:
     browser.open(pages["opened"], width=width)
     outside = browser.run(
-        "[...document.querySelectorAll('#tilt .plot')].flatMap(plot => { const box = plot.getBoundingClientRect();"
+        "[...document.querySelectorAll('#tilt .plot')].flatMap(plot => { const box = "
+        "plot.getBoundingClientRect();"
         " const texts = '.role-axis-label text, .role-axis-title text, .role-legend-label text';"
         " return [...plot.querySelectorAll(texts)].filter(text => {"
-        " const at = text.getBoundingClientRect(); return at.left < box.left - 1 || at.right > box.right + 1; })"
+        " const at = text.getBoundingClientRect(); return at.left < box.left - 1 || at.right > "
+        "box.right + 1; })"
         ".map(text => text.textContent); })"
     )
     assert outside == []
@@ -87,7 +92,8 @@ def test_labels_and_ends_stay_inside_their_figure(
 def test_rows_of_the_forest_do_not_overlap(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["opened"], width=1920)
     tops = browser.run(
-        "[...document.querySelectorAll('#tilt .plot .role-axis-label text')].map(t => t.getBoundingClientRect())"
+        "[...document.querySelectorAll('#tilt .plot .role-axis-label text')].map(t => "
+        "t.getBoundingClientRect())"
         ".filter(box => box.height).map(box => [box.top, box.bottom, box.left, box.right])"
     )
     rows = sorted(tops)[:9]
@@ -100,23 +106,29 @@ def test_drawn_marks_are_the_tilts_have_their_colour_and_tell_numbers(
     browser.open(pages["opened"])
     drawn = browser.run(
         "(() => { const plot = document.querySelector('#tilt .plot'), scale = plot.view.scale('x');"
-        " return [...plot.querySelectorAll('.mark-symbol.role-mark path')].map(path => path.getAttribute('transform')"
+        " return [...plot.querySelectorAll('.mark-symbol.role-mark path')].map(path => "
+        "path.getAttribute('transform')"
         ".match(/-?[\\d.]+/g).map(Number)).map(([x, y]) => [y, Math.round(scale.invert(x))]); })()"
     )
     assert [x for _, x in sorted(drawn)] == [t.value for t in opened().audit.tilts]
     colour = browser.run(
         "getComputedStyle(document.documentElement).getPropertyValue('--first').trim()"
     )
-    found = "[...document.querySelectorAll('#tilt .mark-symbol.role-mark path')].map(m => m.getAttribute('fill'))"
-    marks = browser.run(found)
+    fills = (
+        "[...document.querySelectorAll('#tilt .mark-symbol.role-mark path')].map(m => "
+        "m.getAttribute('fill'))"
+    )
+    marks = browser.run(fills)
     assert colour in marks
     cell = browser.run("getComputedStyle(document.querySelector('#table-1 td.first')).color")
     assert cell == f"rgb({int(colour[1:3], 16)}, {int(colour[3:5], 16)}, {int(colour[5:7], 16)})"
     browser.run(
-        "document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: 'center'})"
+        "document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: "
+        "'center'})"
     )
     x, y = browser.run(
-        "(() => { const box = document.querySelector('#tilt .mark-symbol.role-mark path').getBoundingClientRect();"
+        "(() => { const box = document.querySelector('#tilt .mark-symbol.role-mark "
+        "path').getBoundingClientRect();"
         " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
     )
     browser.point(x - 3, y)
@@ -129,7 +141,8 @@ def test_figures_follow_the_window(browser: Browser, pages: dict[str, Path]) -> 
     browser.open(pages["sources"], width=1280)
     browser.size(500)
     browser.until(
-        "document.querySelector('.plot svg').clientWidth <= document.querySelector('.plot').clientWidth"
+        "document.querySelector('.plot svg').clientWidth <= "
+        "document.querySelector('.plot').clientWidth"
     )
     assert browser.run("document.documentElement.scrollWidth") == 500
 
@@ -161,7 +174,10 @@ def test_a_cut_table_has_a_shadow_and_its_first_column_stays(
     browser.open(pages["sources"], width=360)
     name = "document.querySelector('#table tbody th').getBoundingClientRect().left"
     before = browser.run(name)
-    scroll = "(w => { w.scrollLeft = 100; return w.scrollLeft; })(document.querySelector('#table .wide'))"
+    scroll = (
+        "(w => { w.scrollLeft = 100; return w.scrollLeft; })(document.querySelector('#table "
+        ".wide'))"
+    )
     assert browser.run(scroll) == 100
     assert browser.run(name) == before
     for scrolled in ("#table .wide", "nav ul"):
@@ -211,13 +227,16 @@ def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
         encoding="utf-8",
     )
     browser.open(path, width=794)
-    browser.do(lambda one: one.emulate_media(media="print"))
-    sizes = "['pre', 'html'].map(name => document.querySelector(name)).map(one => one.scrollWidth - one.clientWidth)"
+    browser.do(lambda page: page.emulate_media(media="print"))
+    sizes = (
+        "['pre', 'html'].map(name => document.querySelector(name)).map(one => one.scrollWidth "
+        "- one.clientWidth)"
+    )
     cut, seen = (
         browser.run(sizes),
         browser.run("getComputedStyle(document.querySelector('pre')).overflowX"),
     )
-    browser.do(lambda one: one.emulate_media(media="screen"))
+    browser.do(lambda page: page.emulate_media(media="screen"))
     assert cut == [0, 0]
     assert seen == "visible"
 

@@ -1,4 +1,6 @@
-"""Every kind of result in every format: as it is kept in ``printed/``, in any terminal, and with its numbers whole."""
+"""Every kind of result in every format: as it is kept in ``printed/``, in any terminal, and with
+its numbers whole.
+"""
 
 import os
 import re
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 from ranktilt import UserError, table
-from ranktilt.auditing.answer.gate import gate
+from ranktilt.auditing.gate.gate import gate
 from ranktilt.data.artifact import Result
 from ranktilt.explaining.check import check
 from ranktilt.reporting.document import Document, Figure, Table
@@ -43,7 +45,9 @@ every = pytest.mark.parametrize("name", RESULTS)
 
 @pytest.mark.parametrize(("name", "format"), PRINTS)
 def test_a_result_is_printed_as_it_was(name: str, format: str) -> None:
-    """Run with ``RANKTILT_PRINTED=write`` after a change that is wanted, and look at the difference."""
+    """Run with ``RANKTILT_PRINTED=write`` after a change that is wanted, and look at the
+    difference.
+    """
     text = table(result(name), format)
     assert text == stored(f"{slug(name)}.{ENDINGS[format]}", text)
 
@@ -69,14 +73,19 @@ def first_screen(document: Document) -> list[str]:
         scales = " | ".join(scale.title for scale in chart.scales)
         lines.append(f"chart: {chart.title} ({scales}). {chart.says}")
         for row in chart.rows:
-            readings = (f"{one.tone or '-'} {one.text}" if one else "none" for one in row.readings)
+            readings = (
+                f"{reading.tone or '-'} {reading.text}" if reading else "none"
+                for reading in row.readings
+            )
             note = f" ({row.note})" if row.note else ""
             lines.append(f"  {row.label}{note}: {' | '.join(readings)}")
     return lines
 
 
 def outline(document: Document) -> str:
-    """What stands on a page, in its order: sentences, sections, figures in words, tables by their titles."""
+    """What stands on a page, in its order: sentences, sections, figures in words, tables by their
+    titles.
+    """
     lines = [document.headline, *first_screen(document)]
     lines += [f"{line.tone or '-'}: {line.text}" for line in document.page_lines]
     for section in document.shown_sections("page"):
@@ -109,12 +118,14 @@ def test_no_terminal_is_too_narrow(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert (
         max(map(len, text.splitlines())) <= 80 or name == "models, in full"
     )  # commands to copy are not broken
-    whole = plain(screen(result(name), monkeypatch, columns=2000))
-    whole = re.sub("raw [+−.0-9]+", "", whole)  # of a column that narrow terminals go without
+    full_width = plain(screen(result(name), monkeypatch, columns=2000))
+    full_width = re.sub(
+        "raw [+−.0-9]+", "", full_width
+    )  # of a column that narrow terminals go without
     if name.startswith(("audit", "comparison", "sources")):  # others leave columns out
         numbers = re.compile(r"[+−]\d*\.\d+\*?")
-        assert set(numbers.findall(text)) >= set(numbers.findall(whole))
-    sentences = " ".join(one.text for one in view(result(name)).lines())
+        assert set(numbers.findall(text)) >= set(numbers.findall(full_width))
+    sentences = " ".join(line.text for line in view(result(name)).lines())
     assert set(re.findall(r"\w+", sentences)) <= set(re.findall(r"\w+", text))
 
 
@@ -178,11 +189,11 @@ class TestColours:
         ]
         for name, cell, expected in cases:
             assert style(screen(result(name), monkeypatch), cell) == expected, (name, cell)
-        found = screen(result("gate"), monkeypatch)
+        printed = screen(result("gate"), monkeypatch)
         codes = {
             name: code
             for code, name in re.findall(
-                r"\x1b\[([\d;]+)m(level|inconclusive|tilted)\s*\x1b", found
+                r"\x1b\[([\d;]+)m(level|inconclusive|tilted)\s*\x1b", printed
             )
         }
         assert codes == {"level": "32", "inconclusive": "33", "tilted": "1;31"}
@@ -205,7 +216,7 @@ class TestNarrow:
         assert lines[at + 1].strip() == "outside 0.9–1.1"
 
 
-def test_a_long_name_is_folded_in_a_terminal_and_a_file_is_as_wide_as_it_needs(
+def test_long_name_folds_in_terminal_and_file_is_wide_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name = "dense:" + "x" * 100
@@ -223,10 +234,10 @@ def test_a_long_name_is_folded_in_a_terminal_and_a_file_is_as_wide_as_it_needs(
 
 @pytest.mark.parametrize("name", ["[bold]x[/bold]", "[red]", ":smile:", "\x1b[31mred"])
 def test_names_are_no_markup(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = name.replace("\x1b", r"\x1b")
+    escaped = name.replace("\x1b", r"\x1b")
     lines = plain(screen(clear((name, "b", "c")), monkeypatch, columns=400)).splitlines()
-    assert shown in [line.strip() for line in lines]
-    assert f"refusals of {shown} " in table(refused(("human", "llm", name)))
+    assert escaped in [line.strip() for line in lines]
+    assert f"refusals of {escaped} " in table(refused(("human", "llm", name)))
 
 
 class TestMarkdown:
@@ -241,9 +252,9 @@ class TestMarkdown:
         [("a `b` c", "``a `b` c``"), ("`a", "`` `a ``"), ("a ``b", "```a ``b```")],
     )
     def test_backticks_do_not_end_the_code(self, command: str, expected: str) -> None:
-        found = gate(LEVEL)
-        named = replace(found, spec={**found.spec, "command": command})
-        assert f"Make it again: {expected}\n" in table(named, "markdown")
+        gate_result = gate(LEVEL)
+        with_command = replace(gate_result, spec={**gate_result.spec, "command": command})
+        assert f"Make it again: {expected}\n" in table(with_command, "markdown")
 
     def test_names_cannot_break_the_table_or_become_html(self) -> None:
         text = table(gate(audit_of(HUMAN.values, runs=["x|y\n<img src=x>"])), "markdown")
@@ -251,14 +262,16 @@ class TestMarkdown:
         assert len(text.splitlines()) == 9
 
 
-def test_a_length_ratio_beyond_its_limit_is_void_and_needs_no_reason() -> None:
-    made = pairs(12, lambda n: " ".join([f"Note {n}.", *["word"] * 19, "end."]))
-    assert "| 0.67–1.5 | void |" in table(check(made), "markdown")
+def test_length_ratio_beyond_limit_is_void_without_reason() -> None:
+    twins = pairs(12, lambda n: " ".join([f"Note {n}.", *["word"] * 19, "end."]))
+    assert "| 0.67–1.5 | void |" in table(check(twins), "markdown")
 
 
 @every
 def test_a_notebook_shows_the_answer_and_tables_without_scripts_and_network(name: str) -> None:
-    made = result(name)
-    page = Markup(made._repr_html_() if isinstance(made, Result) else notebook(made))
+    case_result = result(name)
+    page = Markup(
+        case_result._repr_html_() if isinstance(case_result, Result) else notebook(case_result)
+    )
     assert not {"script", "link", "iframe", "img"} & {tag for tag, _ in page.elements}
     assert view(result(name)).headline in page.text

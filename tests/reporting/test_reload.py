@@ -27,11 +27,11 @@ def saved(audit: Audit, path: Path) -> Path:
     return audit.save(path)
 
 
-def same_runs(found: Sequence[Run], expected: Sequence[Run]) -> bool:
+def same_runs(runs: Sequence[Run], expected: Sequence[Run]) -> bool:
     columns = ["query_id", "doc_id"]
-    return [run.name for run in found] == [run.name for run in expected] and all(
-        one.frame().sort(columns).equals(two.frame().sort(columns))
-        for one, two in zip(found, expected, strict=True)
+    return [run.name for run in runs] == [run.name for run in expected] and all(
+        first.frame().sort(columns).equals(second.frame().sort(columns))
+        for first, second in zip(runs, expected, strict=True)
     )
 
 
@@ -93,7 +93,7 @@ def test_without_its_file_only_the_working_folder_is_looked_in(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
         (
             lambda toy: write(toy / "corpus" / "llm.jsonl", "{}\n"),
@@ -107,20 +107,23 @@ def test_without_its_file_only_the_working_folder_is_looked_in(
     ],
 )
 def test_what_has_changed_is_named_and_left_out(
-    here: Path, change: Callable[[Path], object], said: str
+    here: Path, change: Callable[[Path], object], reason: str
 ) -> None:
     audit, _, _ = audited()
     change(here / "toy")
     opened = reload(audit, here / "audit.json")
     assert (opened.collection, opened.runs) == (None, ())
-    assert opened.notes == (GONE.format(said),)
+    assert opened.notes == (GONE.format(reason),)
     assert opened.audit is audit
 
 
-def test_the_bundled_collection_is_made_again_and_one_made_in_python_not_looked_for() -> None:
+def test_bundled_collection_is_made_again_and_python_one_not_sought() -> None:
     collection = toy()
     audit = rt.audit(collection, run_of(collection, TOY_RUN, ranker="mine"), **QUICK)
-    reason = "the collection was made in Python and is in no file (pass it: ranktilt.report(…, collection=…))"
+    reason = (
+        "the collection was made in Python and is in no file (pass it: ranktilt.report(…, "
+        "collection=…))"
+    )
     assert reload(audit).notes == (GONE.format(reason),)
     collection = rt.bundled()
     run = rt.ranker("bm25@20").rank(collection)
@@ -209,7 +212,7 @@ def test_labels_alone_with_their_runs_are_read_again(here: Path, qrels: str | No
     assert opened.runs[1].scores.tolist() == [-1, -2, -1, -2, -1, -2]
 
 
-def test_an_audit_that_says_little_is_opened_by_its_values_and_a_collection_must_fit(
+def test_terse_audit_opens_by_values_and_collection_must_fit(
     here: Path,
 ) -> None:
     audit, collection, runs = audited()
@@ -222,14 +225,15 @@ def test_an_audit_that_says_little_is_opened_by_its_values_and_a_collection_must
         .notes[0]
         .startswith("The collection could not be opened again: ")
     )
-    for changed, said in (
+    for changed, reason in (
         (
             {"groups": ("all", "human", "gpt")},
             "the collection has other groups than the audit (human, llm)",
         ),
         ({"queries": ("q1", "q2", "q4")}, "the collection has other queries than the audit"),
     ):
-        assert reload(replace(audit, **changed)).notes == (GONE.format(said),)  # type: ignore[arg-type]
+        reloaded = reload(replace(audit, **changed))  # type: ignore[arg-type]
+        assert reloaded.notes == (GONE.format(reason),)
 
 
 def test_given_parts_are_used_where_they_are_what_was_audited() -> None:
@@ -245,10 +249,10 @@ def test_given_parts_are_used_where_they_are_what_was_audited() -> None:
         reload(
             audit, None, collection=collection, runs=[run_of(collection, TOY_RUN, ranker="other")]
         )
-    other = run_of(collection, {**TOY_RUN, "q2": {"d2-human": 1.0}}, ranker="mine")
-    said = "it gives other values than the audit's for 1 of 3 queries"
-    with refused(f"run 'mine' is not the one that was audited: {said}"):
-        reload(audit, None, collection=collection, runs=[other])
+    altered = run_of(collection, {**TOY_RUN, "q2": {"d2-human": 1.0}}, ranker="mine")
+    reason = "it gives other values than the audit's for 1 of 3 queries"
+    with refused(f"run 'mine' is not the one that was audited: {reason}"):
+        reload(audit, None, collection=collection, runs=[altered])
     with pytest.raises(UserError, match="the collection has other groups than the audit"):
         reload(replace(audit, groups=("all", "human", "gpt")), None, collection=collection)
 
@@ -258,33 +262,34 @@ def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
     assert is_whole(reload(audit, None, runs=runs), collection, runs)
     shutil.rmtree(here / "toy")
     with refused(
-        "runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it too"
+        "runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it "
+        "too"
     ):
         reload(audit, None, runs=runs)
 
 
-def test_no_file_that_a_run_names_or_that_the_audit_has_no_hash_of_is_read(here: Path) -> None:
+def test_named_file_without_hash_is_never_read(here: Path) -> None:
     secret = write(here.parent / "private" / "notes.env", "PASSWORD=hunter2 and more\n")
     audit, _, runs = audited()
     spec = {**audit.spec, "runs": [{**audit.spec["runs"][0], "file": str(secret)}]}
-    told = replace(audit, spec=spec)
-    assert same_runs(reload(told).runs, runs)
-    without = reload(replace(told, top_results=None))
+    described = replace(audit, spec=spec)
+    assert same_runs(reload(described).runs, runs)
+    without = reload(replace(described, top_results=None))
     assert (without.runs, without.notes) == ((), (NO_LISTS,))
     audit, _, _ = audited()
-    for named in ({"path": "toy", "labels": str(secret)}, {"labels": "x", "qrels": str(secret)}):
-        said = "the audit does not say what was in notes.env (it has no hash of it)"
-        assert reload(replace(audit, spec={**audit.spec, "collection": named})).notes == (
-            GONE.format(said),
+    for source in ({"path": "toy", "labels": str(secret)}, {"labels": "x", "qrels": str(secret)}):
+        reason = "the audit does not say what was in notes.env (it has no hash of it)"
+        assert reload(replace(audit, spec={**audit.spec, "collection": source})).notes == (
+            GONE.format(reason),
         )
-    for told in ({}, {"layout": "irds"}, {"revision": "main"}):
-        spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **told}}
-        said = "the audit does not say what was in its files (it has no hashes of them)"
-        assert reload(replace(audit, spec=spec)).notes == (GONE.format(said),)
-    for name, said in (("/dev/zero", "zero"), ("a\0b", "a\0b"), ("a" * 5000, f"{'a' * 119}…")):
+    for described in ({}, {"layout": "irds"}, {"revision": "main"}):
+        spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **described}}
+        reason = "the audit does not say what was in its files (it has no hashes of them)"
+        assert reload(replace(audit, spec=spec)).notes == (GONE.format(reason),)
+    for name, reason in (("/dev/zero", "zero"), ("a\0b", "a\0b"), ("a" * 5000, f"{'a' * 119}…")):
         inputs = [*audit.spec["inputs"], {"path": name, "sha256": "0" * 64}]
         notes = reload(replace(audit, spec={**audit.spec, "inputs": inputs})).notes
-        assert notes == (GONE.format(f"{said} is not there any more"),)
+        assert notes == (GONE.format(f"{reason} is not there any more"),)
 
 
 def test_lists_cut_for_their_size_are_said_to_be(
@@ -296,5 +301,5 @@ def test_lists_cut_for_their_size_are_said_to_be(
     opened = reload(audit)
     assert opened.notes == ("The audit keeps its lists down to rank 1.",)
     assert [
-        len(run.docs) < len(whole.docs) for run, whole in zip(opened.runs, runs, strict=True)
+        len(run.docs) < len(full_run.docs) for run, full_run in zip(opened.runs, runs, strict=True)
     ] == [True]

@@ -1,4 +1,6 @@
-"""The call that makes a report: of results, files and what is at hand, several on one page; pictures for the docs."""
+"""The call that makes a report: of results, files and what is at hand, several on one page;
+pictures for the docs.
+"""
 
 import gzip
 import re
@@ -41,15 +43,15 @@ def loaded(name: str = "ground", *, secret: str = "", queries: int = 40) -> Load
         docs = collection.docs.with_columns(text=collection.docs["text"] + f" {secret}")
         collection = replace(collection, docs=docs)
     run = ordered(collection, [("human", "llm")] * queries, "people")
-    found = audit(collection, run, ["nDCG@1"], **QUICK)
-    spec = {**found.spec, "collection": {"path": f"data/{name}"}}
-    return LoadedAudit(replace(found, spec=spec), collection, (run,))
+    result = audit(collection, run, ["nDCG@1"], **QUICK)
+    spec = {**result.spec, "collection": {"path": f"data/{name}"}}
+    return LoadedAudit(replace(result, spec=spec), collection, (run,))
 
 
 def headings(page: str, level: str) -> list[str]:
     return [
-        re.sub("<.*?>", "", one)
-        for one in re.findall(rf"<{level}[^>]*>(.*?)</{level}>", page, re.DOTALL)
+        re.sub("<.*?>", "", heading)
+        for heading in re.findall(rf"<{level}[^>]*>(.*?)</{level}>", page, re.DOTALL)
     ]
 
 
@@ -59,19 +61,19 @@ def read(file: Path) -> str:
 
 class TestGiven:
     def test_a_result_or_its_file_becomes_a_page_with_its_queries(self, here: Path) -> None:
-        found, _, _ = audited()
-        found.save("audit.json")
-        made = rt.report(found, "report.html")
-        assert made == Path("report.html")
-        (carried,) = explorers(read(made))
+        audited_twins, _, _ = audited()
+        audited_twins.save("audit.json")
+        path = rt.report(audited_twins, "report.html")
+        assert path == Path("report.html")
+        (carried,) = explorers(read(path))
         assert carried["runs"] == ["bm25"]
         assert {query["id"] for query in carried["queries"]} == {"q1", "q2", "q3"}
-        assert read(rt.report("audit.json", "two.html")) == read(made)
+        assert read(rt.report("audit.json", "two.html")) == read(path)
 
     def test_a_layout_is_written_in_the_format_of_its_ending(self, here: Path) -> None:
         pytest.importorskip("vl_convert")
-        found, _, _ = audited()
-        found.save("audit.json")
+        audited_twins, _, _ = audited()
+        audited_twins.save("audit.json")
         starts = {
             "t.tex": ("dai-3", "\\begin"),
             "t.md": ("paper", "**"),
@@ -83,48 +85,48 @@ class TestGiven:
             rt.report(result("check, every part, three sources"), "f.svg", layout="dai-fig14")
         ).startswith("<svg")
         with refused(
-            "dai-fig10 is 3 figures of these results; write all of them: ranktilt report RESULT.json …"
+            "dai-fig10 is 3 figures of these results; write all of them: ranktilt report "
+            "RESULT.json …"
         ):
             rt.report(result("bench"), "f.svg", layout="dai-fig10")
         endings = ".tex, .md, .csv, .svg, .pdf, .png"
         with refused(
-            f"unknown ending of a file with a layout '.txt'; did you mean '.tex'? (valid: {endings})"
+            "unknown ending of a file with a layout '.txt'; did you mean '.tex'? (valid: "
+            f"{endings})"
         ):
-            rt.report(found, "t.txt", layout="dai-3")
+            rt.report(audited_twins, "t.txt", layout="dai-3")
 
-    def test_results_and_files_keep_their_order_and_a_file_named_twice_counts_once(
-        self, here: Path
-    ) -> None:
-        found, _, _ = audited()
-        found.save("audit.json")
-        made = rt.report([SOURCES, "audit.json", clear()], "report.html", texts=False)
-        assert headings(read(made), "h2")[1:-1] == [
+    def test_results_keep_order_and_file_named_twice_counts_once(self, here: Path) -> None:
+        audited_twins, _, _ = audited()
+        audited_twins.save("audit.json")
+        path = rt.report([SOURCES, "audit.json", clear()], "report.html", texts=False)
+        assert headings(read(path), "h2")[1:-1] == [
             "Audit of the sources of toy",
             *(f"Audit of the sources of toy: human | llama-tmp{t}" for t in ("0.2", "0.6", "1")),
-            "Audit of toy",
-            "Audit of rankers",
+            "Audit of bm25 on toy",
+            "Audit of people, machines and nobody",
         ]
-        twice = opened(["audit.json", here / "audit.json", found, found])
-        assert [type(one) for one in twice] == [LoadedAudit, LoadedAudit]
+        twice = opened(["audit.json", here / "audit.json", audited_twins, audited_twins])
+        assert [type(part) for part in twice] == [LoadedAudit, LoadedAudit]
 
     def test_a_collection_and_runs_at_hand_are_used(self, tmp_path: Path) -> None:
         collection = toy()
         run = run_of(collection, TOY_RUN, ranker="mine")
-        found = rt.audit(collection, run, **QUICK)
-        assert explorers(read(rt.report(found, tmp_path / "without.html"))) == []
-        for runs in (run, (one for one in [run])):
-            page = read(rt.report(found, tmp_path / "with.html", collection=collection, runs=runs))
+        result = rt.audit(collection, run, **QUICK)
+        assert explorers(read(rt.report(result, tmp_path / "without.html"))) == []
+        for runs in (run, (only_run for only_run in [run])):
+            page = read(rt.report(result, tmp_path / "with.html", collection=collection, runs=runs))
             assert explorers(page)[0]["runs"] == ["mine"]
 
     @pytest.mark.parametrize(
         "name", ["audit", "check", "comparison", "gate", "replayed log", "check, every part"]
     )
     def test_each_kind_of_result_is_reported_from_its_file(self, tmp_path: Path, name: str) -> None:
-        made = result(name)
-        file = made.save(tmp_path / "found.json")
+        case_result = result(name)
+        file = case_result.save(tmp_path / "found.json")
         (tmp_path / "found.json.gz").write_bytes(gzip.compress(file.read_bytes()))
-        assert read_result(file) == read_result(tmp_path / "found.json.gz") == made
-        again = reload(made) if name == "audit" else made
+        assert read_result(file) == read_result(tmp_path / "found.json.gz") == case_result
+        again = reload(case_result) if name == "audit" else case_result
         assert read(rt.report(file, tmp_path / "page.html")) == report_page([again])
 
 
@@ -187,7 +189,8 @@ class TestRefused:
     def test_papers_take_some_kinds_of_results_only(self, tmp_path: Path) -> None:
         path = result("gate").save(tmp_path / "found.json")
         kinds = (
-            "an audit, an audit of several sources, an explanation, a pairwise audit, a bench, a training study, "
+            "an audit, an audit of several sources, an explanation, a pairwise audit, a bench, a "
+            "training study, "
             "a comparison or a check"
         )
         verbs = "ranktilt audit, explain, pairwise, mitigate, train study, compare and check"
@@ -204,7 +207,12 @@ RESULTS: Sequence[Any] = (
     SOURCES,
     LoadedAudit(clear(), notes=("It has changed.",)),
 )
-NAMES = ("Audit of ground", "Check of toy", "Audit of the sources of toy", "Audit of rankers")
+NAMES = (
+    "Audit of people on ground",
+    "Check of toy",
+    "Audit of the sources of toy",
+    "Audit of people, machines and nobody",
+)
 
 
 @pytest.fixture(scope="module")
@@ -223,48 +231,48 @@ class TestJoined:
             f"{NAMES[0]}: people favours human text (by nDCG@1). And 3 other results."
         ]
         assert headings(joined, "h2")[1:-1] == [*NAMES]
-        single = [report_page([one]) for one in RESULTS]
+        single = [report_page([single_result]) for single_result in RESULTS]
         expected = [title for page in single for title in headings(page, "h2")[:-1]]
         expected = [title for title in expected if title != "What was found"]
         assert [title for title in headings(joined, "h3") if title in set(expected)] == expected
-        whole = [vars(grid) for grid in Markup(joined).grids]
+        grids = [vars(grid) for grid in Markup(joined).grids]
         assert [
             vars(grid)
             for page in single[1:]
             for grid in Markup(page).grids
-            if vars(grid) not in whole
+            if vars(grid) not in grids
         ] == []
 
-    def test_every_link_and_figure_finds_its_own_anchor_and_verdicts_stand_at_the_top(
-        self, joined: str
-    ) -> None:
+    def test_links_and_figures_find_anchors_and_verdicts_are_on_top(self, joined: str) -> None:
         page = Markup(joined)
         ids = Counter(
             attributes["id"] or "" for _, attributes in page.elements if "id" in attributes
         )
         assert [name for name, count in ids.items() if count > 1] == []
         links = [
-            str(one["href"])[1:] for one in page.of("a") if str(one.get("href", "")).startswith("#")
+            str(link["href"])[1:]
+            for link in page.of("a")
+            if str(link.get("href", "")).startswith("#")
         ]
         figures = re.findall(r'data-figure="([\w-]+)"', joined)
         assert len(figures) > 5
         anchors = {"part1-made", "part2-answer", "part2-made", "part3-made", "part4-tilt"}
         assert {*links, *figures, *anchors} <= set(ids)
         blocks = "".join(re.findall(r'<ul class="verdicts">(.*?)</ul>', joined, re.DOTALL))
-        said = [Markup(one).text for one in re.findall(r"<li.*?</li>", blocks, re.DOTALL)]
-        fronts = [next(name for name in NAMES if f"{name}:" in one) for one in said]
+        lines = [Markup(listed).text for listed in re.findall(r"<li.*?</li>", blocks, re.DOTALL)]
+        fronts = [next(name for name in NAMES if f"{name}:" in line) for line in lines]
         assert tuple(dict.fromkeys(fronts)) == NAMES
-        assert fronts.count("Audit of rankers") == 3
+        assert fronts.count("Audit of people, machines and nobody") == 3
 
-    def test_short_headlines_are_joined_names_numbered_and_plain_text_and_notes_come_once(
+    def test_headlines_are_joined_names_numbered_and_notes_come_once(
         self,
     ) -> None:
-        one, two = loaded("<b>{{ 7 * 7 }}"), loaded("<b>{{ 7 * 7 }}")
-        page = report_page([one, two], texts=False)
-        names = [f"Audit of &lt;b&gt;{{{{ 7 * 7 }}}} ({n})" for n in (1, 2)]
+        first, second = loaded("<b>{{ 7 * 7 }}"), loaded("<b>{{ 7 * 7 }}")
+        page = report_page([first, second], texts=False)
+        names = [f"Audit of people on &lt;b&gt;{{{{ 7 * 7 }}}} ({n})" for n in (1, 2)]
         assert headings(page, "h2")[1:-1] == names
         assert headings(page, "h1") == [
-            " ".join(f"{name}: {headline(one.audit)}" for name in names)
+            " ".join(f"{name}: {headline(first.audit)}" for name in names)
         ]
         assert (
             Markup(report_page([SOURCES, SOURCES])).text.count(
@@ -276,21 +284,21 @@ class TestJoined:
 
 class TestTexts:
     def test_texts_can_be_kept_out_and_several_explorers_share_the_room(self) -> None:
-        one = loaded(secret="kumquat")
-        shown, hidden = report_page([one]), report_page([one], texts=False)
-        assert (len(explorers(shown)), len(explorers(hidden))) == (1, 0)
+        opened_audit = loaded(secret="kumquat")
+        with_texts, hidden = report_page([opened_audit]), report_page([opened_audit], texts=False)
+        assert (len(explorers(with_texts)), len(explorers(hidden))) == (1, 0)
         assert "kumquat" not in hidden
         assert (
             "Queries, ranked lists and texts are left out, as was asked for." in Markup(hidden).text
         )
-        assert headings(hidden, "h2") == headings(shown, "h2")
+        assert headings(hidden, "h2") == headings(with_texts, "h2")
         room = 20_000
         page = report_page([loaded("a", queries=400), loaded("b", queries=400)], budget=room)
         blocks = re.findall(
             r'<script type="[^"]*" id="[^"]*-(?:lists|texts)"[^>]*>([^<]*)</script>', page
         )
         assert 0.8 * room < sum(map(len, blocks)) <= room
-        counts = [len(one["queries"]) for one in explorers(page)]
+        counts = [len(explorer["queries"]) for explorer in explorers(page)]
         assert [20 < count < 400 for count in counts] == [True, True]
         assert f"{counts[1]} of 400 queries" in Markup(page).text
 
@@ -307,8 +315,10 @@ class TestTexts:
                 f"document.querySelector('{inside}').scrollIntoView({{behavior: 'instant'}})"
             )
             browser.until(f"document.querySelector('{inside} .controls')")
-            said = str(browser.run(f"document.querySelector('{inside} [role=status]').textContent"))
-            assert f"{count} queries" in said
+            status = str(
+                browser.run(f"document.querySelector('{inside} [role=status]').textContent")
+            )
+            assert f"{count} queries" in status
             browser.click(f"{inside} .open")
             browser.until(f"document.querySelector('{inside} h3')")
         assert browser.complaints == []
@@ -328,9 +338,9 @@ def png_size(picture: Path) -> tuple[int, int]:
 
 def test_every_picture_is_shown() -> None:
     pages = [tree.ROOT / "README.md", *(tree.ROOT / "docs").rglob("*.md")]
-    said = "".join(page.read_text(encoding="utf-8") for page in pages)
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     assert [
-        picture.name for picture in IMAGES.iterdir() if f"images/{picture.name}" not in said
+        picture.name for picture in IMAGES.iterdir() if f"images/{picture.name}" not in text
     ] == []
 
 
@@ -340,7 +350,7 @@ def test_both_pictures_are_made(tmp_path: Path, capsys: pytest.CaptureFixture[st
     program()
     pytest.importorskip("playwright", reason="needs Playwright, which is not installed")
     assert pictures.main([str(tmp_path / "new")]) == 0
-    made = sorted((tmp_path / "new").iterdir())
-    assert [picture.name for picture in made] == ["explorer.png", "report.png"]
-    assert png_size(made[1])[0] == 1280
+    paths = sorted((tmp_path / "new").iterdir())
+    assert [picture.name for picture in paths] == ["explorer.png", "report.png"]
+    assert png_size(paths[1])[0] == 1280
     assert capsys.readouterr().out.count(" kB\n") == 2

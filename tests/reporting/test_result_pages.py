@@ -12,7 +12,7 @@ import pytest
 import ranktilt as rt
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.explaining.base import Distribution
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.base import estimand
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sentence, Table
@@ -51,10 +51,10 @@ NAN = float("nan")
 SOURCES = toy_source_audits()
 
 
-def figures(found: object) -> dict[str, list[Figure]]:
+def figures(result: object) -> dict[str, list[Figure]]:
     return {
-        one.name: [block for block in one.blocks_for("page") if isinstance(block, Figure)]
-        for one in view(found).shown_sections("page")
+        section.name: [block for block in section.blocks_for("page") if isinstance(block, Figure)]
+        for section in view(result).shown_sections("page")
     }
 
 
@@ -71,7 +71,7 @@ class TestSourceAudits:
             audits.append(toy_audit(tilts, primary=names[0]))
         return replace(SOURCES, audits=tuple(audits), trends=())
 
-    def test_headline_counts_sides_by_ranker_and_sources_where_temperatures_do_not_tell_them_apart(
+    def test_headline_counts_sides_by_ranker_and_ambiguous_sources(
         self,
     ) -> None:
         assert view(SOURCES).headline == (
@@ -81,8 +81,8 @@ class TestSourceAudits:
         sources = tuple(
             replace(source, series=f"model {n}") for n, source in enumerate(SOURCES.sources)
         )
-        found = view(replace(SOURCES, sources=sources, trends=()))
-        assert "; bm25 favours human text on 2 of 3 sources and" in found.headline
+        page = view(replace(SOURCES, sources=sources, trends=()))
+        assert "; bm25 favours human text on 2 of 3 sources and" in page.headline
 
     def test_models_of_one_source_each_stand_together_under_each_measure(self) -> None:
         sources = tuple(
@@ -102,7 +102,7 @@ class TestSourceAudits:
             assert row["high"] - row["y"] == pytest.approx(HALF[row["name"]])
         assert figure.drawing["layer"][-1]["encoding"]["x"]["axis"]["values"] == list(TEMPERATURES)
 
-    def test_each_measure_has_its_figure_but_not_one_of_many_or_a_source_without_a_temperature(
+    def test_measures_have_figures_but_not_single_points(
         self,
     ) -> None:
         assert "tilt" not in figures(timeless_source_audits())
@@ -112,7 +112,9 @@ class TestSourceAudits:
         assert len(figures(self.measured("nDCG@3", "AP@5"))["tilt"]) == 2
         many = self.measured(*(f"nDCG@{k}" for k in range(1, 9)))
         assert len(figures(many)["tilt"]) == 1
-        (every,) = (one for one in view(many).tables if one.caption.startswith("human against"))
+        (every,) = (
+            table for table in view(many).tables if table.caption.startswith("human against")
+        )
         assert len(every.rows) == 8 * 6
 
 
@@ -127,8 +129,8 @@ class TestBench:
             ([(1, 1), (1, 1)], [0]),
             ([(NAN, 0), (5, NAN), (1, 3)], [2]),
         ]
-        for places, front in cases:
-            assert pareto(places) == front, places
+        for curve, front in cases:
+            assert pareto(curve) == front, curve
 
     def test_strengths_stand_in_equal_steps(self) -> None:
         tilt, *_, cost = figures(result("bench"))["strength-1"]
@@ -147,7 +149,7 @@ class TestBench:
         assert everything[:2] == alone[:2] == [0, 0]
         assert alone[3] < everything[3] < -10
 
-    def test_the_front_is_drawn_beside_the_candidates_and_what_is_undefined_all_the_same(
+    def test_front_is_drawn_and_undefined_candidates_too(
         self,
     ) -> None:
         (plane,) = figures(result("bench"))["plane"]
@@ -157,9 +159,9 @@ class TestBench:
             "toward llm",
             "level",
         }
-        found: Bench = result("bench")
+        bench: Bench = result("bench")
         nothing = replace(
-            found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts)
+            bench, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in bench.tilts)
         )
         assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
         assert "Relative Δ is undefined" in table(nothing)
@@ -167,19 +169,19 @@ class TestBench:
     def test_every_method_has_its_rows_and_one_of_several_strengths_figures(self) -> None:
         swapped = planted(0.5, (0, 60, 0), method="swap", name="swap(0.5)")
         trials = [planted(0, (60, 0, 0)), planted(1, (0, 0, 0)), planted(2, (0, 0, 0)), swapped]
-        found = bench_of(collection(), trials, ["nDCG@1"])
-        assert [one.name for one in view(found).shown_sections("page")] == [
+        small_bench = bench_of(collection(), trials, ["nDCG@1"])
+        assert [section.name for section in view(small_bench).shown_sections("page")] == [
             "choice",
             "plane",
             "strength-1",
             "made",
         ]
-        assert "| swap | swap(0.5) | +200.0" in table(found, "markdown")
+        assert "| swap | swap(0.5) | +200.0" in table(small_bench, "markdown")
 
     def test_groups_that_are_no_twins_have_no_band_around_zero(self) -> None:
-        found: Bench = result("bench")
+        bench: Bench = result("bench")
         band = {"null_low": -250.0, "null_high": -150.0, "null_median": -200.0}
-        uneven = replace(found, tilts=tuple(replace(t, twins=False, **band) for t in found.tilts))
+        uneven = replace(bench, tilts=tuple(replace(t, twins=False, **band) for t in bench.tilts))
         tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
         assert tilt.says.endswith(
             "Groups are not twins: level is the median of what random labels give, not 0."
@@ -190,39 +192,44 @@ class TestBench:
 
 class TestExplanation:
     def test_what_differs_most_comes_first(self) -> None:
-        found: Explanation = explained(*ENDS)
-        every = [effect for one in found.results for effect in one.effects]
+        explanation: Explanation = explained(*ENDS)
+        every = [effect for result in explanation.results for effect in result.effects]
         most = max(
             (effect for effect in every if effect.is_shown), key=lambda effect: abs(effect.g)
         )
         side = "higher" if most.g > 0 else "lower"
-        document = view(found)
+        document = view(explanation)
         assert document.headline.startswith(
-            f"Largest difference from human: {most.quantity}, {side} in {most.source}."
+            f"Largest difference from human: {most.quantity}, {side} in {most.source}, by "
+            f"{abs(most.g):.2f} sd ["
         )
-        assert table(found).splitlines()[0] == document.headline
+        assert table(explanation).splitlines()[0] == document.headline
         effects, *_ = document.tables
         order = list(dict.fromkeys(row.cells[1].text for row in effects.rows))
-        sizes = {what: max(abs(e.g) for e in every if e.quantity == what) for what in order}
-        assert order == sorted(order, key=lambda what: -sizes[what])
-        assert [row.cells[0].text for row in effects.rows] == [*found.sources] * 3
+        sizes = {
+            quantity: max(abs(e.g) for e in every if e.quantity == quantity) for quantity in order
+        }
+        assert order == sorted(order, key=lambda quantity: -sizes[quantity])
+        assert [row.cells[0].text for row in effects.rows] == [*explanation.sources] * 3
         assert [row.cells[2].value for row in effects.rows[:3]] == [
             e.g for e in every if e.quantity == order[0]
         ]
 
     def test_without_a_difference_that_is_said(self) -> None:
-        whole = temperatures("human", "llama-t0.2")
-        human = whole.docs["text"].to_list()[:12]
+        collection = temperatures("human", "llama-t0.2")
+        human = collection.docs["text"].to_list()[:12]
         same = rt.Collection(
-            whole.docs.with_columns(text=np.array(human * 2)), whole.queries, whole.qrels
+            collection.docs.with_columns(text=np.array(human * 2)),
+            collection.queries,
+            collection.qrels,
         )
-        said = table(rt.explain(same, ["words", "type-token"])).splitlines()
-        assert said[0] == "No difference from human is shown in 2 properties."
-        assert "llama-t0.2: 12 twins are identical to those of human" in said
+        lines = table(rt.explain(same, ["words", "type-token"])).splitlines()
+        assert lines[0] == "No difference from human is shown in 2 properties."
+        assert "llama-t0.2: 12 twins are identical to those of human" in lines
 
 
 class TestTrainingStudy:
-    def test_the_curve_has_a_point_a_number_of_documents_and_seeds_give_it_its_interval(
+    def test_curve_has_a_point_per_size_and_interval_of_seeds(
         self,
     ) -> None:
         (curve,) = figures(result("training study"))["curve"]
@@ -235,28 +242,34 @@ class TestTrainingStudy:
         assert "over queries (bootstrap)" in curve.says
         few = result("training study").rankers[2]
         again = replace(few, seed=1)
-        found = studied(
+        study = studied(
             (few, again), sets=[ranked({few.run: 1, again.run: 2}, "curve", "augmented")]
         )
-        (figure,) = (figure for some in figures(found).values() for figure in some)
+        (figure,) = (
+            figure
+            for figures_of_section in figures(study).values()
+            for figure in figures_of_section
+        )
         assert "over seeds (Student's t)" in figure.says
         (spread,) = (
             block
-            for block in view(found).blocks("page")
+            for block in view(study).blocks("page")
             if isinstance(block, Table) and block.only == "page"
         )
         assert spread.caption == "What other seeds give, in %"
 
     def test_each_seed_has_a_tilt_of_its_own(self) -> None:
         again = replace(HUMAN, seed=1)
-        found = studied(
+        study = studied(
             (HUMAN, again),
             sets=[ranked({BASELINE: 10, HUMAN.run: 1, again.run: 2})],
             mixed=mixture({BASELINE: "llm", HUMAN.run: "human", again.run: "llm"}),
         )
-        (tilts,) = (one for one in view(found).tables if one.caption.startswith("Relative Δ"))
-        shown = {row.cells[0].text: row.cells[1].text for row in tilts.rows}
-        assert {name: text[:5] for name, text in shown.items() if name.startswith("mini")} == {
+        (tilts,) = (table for table in view(study).tables if table.caption.startswith("Relative Δ"))
+        cells_by_row = {row.cells[0].text: row.cells[1].text for row in tilts.rows}
+        assert {
+            name: text[:5] for name, text in cells_by_row.items() if name.startswith("mini")
+        } == {
             "mini trained on human, seed 0": "+45.3",
             "mini trained on human, seed 1": "−45.3",
         }
@@ -272,17 +285,17 @@ def check_page() -> Markup:
 
 
 def drawn(caption: str) -> dict[str, Any]:
-    every = (figure for one in check_sections(CHECK) for figure in drawn_in(one))
+    every = (figure for section in check_sections(CHECK) for figure in drawn_in(section))
     return next(figure.drawing for figure in every if figure.title.startswith(caption))
 
 
 def section(name: str, **changes: object) -> Section:
-    found = check_sections(replace(CHECK, **changes))  # type: ignore[arg-type]
-    return next(one for one in found if one.name == name)
+    sections = check_sections(replace(CHECK, **changes))  # type: ignore[arg-type]
+    return next(section for section in sections if section.name == name)
 
 
-def drawn_in(one: Section) -> list[Figure]:
-    return [block for block in one.blocks_for("page") if isinstance(block, Figure)]
+def drawn_in(section: Section) -> list[Figure]:
+    return [block for block in section.blocks_for("page") if isinstance(block, Figure)]
 
 
 def spread(*values: float, low: float = 0.0) -> Distribution:
@@ -297,23 +310,26 @@ def renamed(names: list[str], **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_what_was_asked_for_has_a_section_and_figures_show_every_pair_and_text() -> None:
+def test_requested_parts_have_sections_and_figures_show_all() -> None:
     parts = {"words": "terms", "meaning": "similarity", "effectiveness": "effectiveness"}
     for name, part in parts.items():
-        names = [section.name for section in check_sections(replace(CHECK, **{part: ()}))]  # type: ignore[arg-type]
-        others = [other for other in parts if other != name]
+        without = replace(CHECK, **{part: ()})  # type: ignore[arg-type]
+        names = [section.name for section in check_sections(without)]
+        others = [name_of_part for name_of_part in parts if name_of_part != name]
         assert names == ["contents", "features", *others, "faults"]
-    found = CHECK.terms[0].jaccard.defined
+    distribution = CHECK.terms[0].jaccard.defined
     bars = rows(drawn("Figure 3, left"), "bar")
     assert sum(bar["y"] for bar in bars) == pytest.approx(100, abs=1e-3)
-    inside = [100 * np.mean((bar["x"] <= found) & (found < bar["end"])) for bar in bars]
+    inside = [
+        100 * np.mean((bar["x"] <= distribution) & (distribution < bar["end"])) for bar in bars
+    ]
     assert [bar["y"] for bar in bars] == pytest.approx(inside, abs=1e-3)
-    places = CHECK.similarity[0].map
-    assert places is not None
+    positions = CHECK.similarity[0].map
+    assert positions is not None
     marked = points(drawn("Figure 4"))
-    assert [row["tip"] for row in marked] == list(places.ids)
-    assert [row["x"] for row in marked] == pytest.approx(places.x.tolist(), abs=1e-3)
-    assert [row["name"] for row in marked] == list(places.sources)
+    assert [row["tip"] for row in marked] == list(positions.ids)
+    assert [row["x"] for row in marked] == pytest.approx(positions.x.tolist(), abs=1e-3)
+    assert [row["name"] for row in marked] == list(positions.sources)
     assert "Figure 4." not in html(toy_check(map=False))
 
 
@@ -323,13 +339,13 @@ def test_figure_5_sets_twins_against_unrelated_pairs(check_page: Markup) -> None
         "twins": 100,
         "unrelated pairs": 100,
     }
-    one = CHECK.similarity[0]
+    similarity = CHECK.similarity[0]
     assert check_page.grid("Cosine similarity").numbers("mean") == [
-        one.twins.mean,
-        one.other_pairs.mean,
+        similarity.twins.mean,
+        similarity.other_pairs.mean,
     ]
-    one = replace(NEAR, twins=spread(0.91, low=-1.0), other_pairs=spread(0.01, low=-1.0))
-    low, high = domain(drawn_in(section("meaning", similarity=(one,)))[0].drawing, "x")
+    similarity = replace(NEAR, twins=spread(0.91, low=-1.0), other_pairs=spread(0.01, low=-1.0))
+    low, high = domain(drawn_in(section("meaning", similarity=(similarity,)))[0].drawing, "x")
     assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
 
 
@@ -348,11 +364,13 @@ def test_forest_plot_draws_both_intervals_and_the_margin() -> None:
     assert (first["x"], first["high"]) == (row.value, pytest.approx(row.high))
     assert first["to"] == pytest.approx(row.value + row.smallest - abs(row.value))
     assert rows(drawing, "rect") == [{"x": -0.02, "end": 0.02}]
-    found = section("effectiveness", spec={**CHECK.spec, "alpha": 0.01})
-    assert "thick: 98 % interval, which must lie in the shade" in drawn_in(found)[0].says
+    section_of_effects = section("effectiveness", spec={**CHECK.spec, "alpha": 0.01})
+    assert (
+        "thick: 98 % interval, which must lie in the shade" in drawn_in(section_of_effects)[0].says
+    )
 
 
-def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_stand_apart() -> None:
+def test_making_is_written_plainly_and_command_and_notes_apart() -> None:
     spec = {
         "path": "toy",
         "rankers": ["bm25", "tfidf"],
@@ -385,7 +403,7 @@ def test_how_a_result_was_made_is_written_plainly_and_command_notes_and_files_st
     assert [[cell.text for cell in row] for row in table.rows] == [["a", "1"], ["b", "2"]]
 
 
-def test_a_result_is_named_after_the_last_part_of_its_folder_or_labels() -> None:
+def test_result_is_named_after_last_part_of_its_folder() -> None:
     specs: list[tuple[dict[str, object], str]] = [
         ({"path": "/data/nfcorpus"}, "nfcorpus"),
         ({"collection": {"path": "sets/scifact/"}}, "scifact"),

@@ -1,4 +1,6 @@
-"""Documents are hostile text: nothing of them runs, loads, leads anywhere, or breaks what stands around them."""
+"""Documents are hostile text: nothing of them runs, loads, leads anywhere, or breaks what stands
+around them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ ATTACKS = (
     '"\' onmouseover=window.run=7 style=position:fixed;inset:0 x="',
     "<!--<script>window.run=8//--><![CDATA[</textarea></title></style>",
     "</td></tr></table></main></body></html><h1>gone",
-    "<iframe srcdoc='<script>parent.run=9</script>'></iframe><meta http-equiv=refresh content=0;url=//example.org>",
+    (
+        "<iframe srcdoc='<script>parent.run=9</script>'></iframe><meta http-equiv=refresh "
+        "content=0;url=//example.org>"
+    ),
     "%{x}<extra>z</extra><b>$\\alpha$</b>",
     "W" * 700,
     "wide\u3000字\u0e01\u0e33\u0301\u0301\u0301\u0301\u0301\U0001f3f3\ufe0f\u200d\U0001f308" * 40,
@@ -48,7 +53,9 @@ HARMLESS = (
 
 
 def opened(words: tuple[str, ...], text: str) -> LoadedAudit:
-    """An audit in which every name and every text is one of these words: as many queries as words, two twins each."""
+    """An audit in which every name and every text is one of these words: as many queries as words,
+    two twins each.
+    """
     number = range(len(words))
     sources = [words[0] + "A", words[1] + "B"]
     docs = [
@@ -81,17 +88,17 @@ def opened(words: tuple[str, ...], text: str) -> LoadedAudit:
         for worse in SIDES
     ]
     runs = [
-        run_of(collection, one, ranker=name)
-        for one, name in zip(scores, (words[1], words[7]), strict=True)
+        run_of(collection, query_scores, ranker=name)
+        for query_scores, name in zip(scores, (words[1], words[7]), strict=True)
     ]
-    found = audit(collection, runs, ["nDCG@1", "AP@3"], resamples=100, card=True)
+    result = audit(collection, runs, ["nDCG@1", "AP@3"], resamples=100, card=True)
     spec = {
-        **found.spec,
+        **result.spec,
         "command": words[0],
         words[2]: [words[3]],
         "collection": {"path": words[4], words[5]: words[6]},
     }
-    return LoadedAudit(replace(found, spec=spec), collection, tuple(runs), words)
+    return LoadedAudit(replace(result, spec=spec), collection, tuple(runs), words)
 
 
 @dataclass
@@ -105,10 +112,12 @@ class Pages:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
     folder = tmp_path_factory.mktemp("pages")
-    found = Pages(folder / "hostile.html", folder / "plain.html")
-    found.hostile.write_text(report_page([opened(ATTACKS, LARGE)]), encoding="utf-8")
-    found.plain.write_text(report_page([opened(PLAIN, "a long text " * 50)]), encoding="utf-8")
-    return found
+    hostile_pages = Pages(folder / "hostile.html", folder / "plain.html")
+    hostile_pages.hostile.write_text(report_page([opened(ATTACKS, LARGE)]), encoding="utf-8")
+    hostile_pages.plain.write_text(
+        report_page([opened(PLAIN, "a long text " * 50)]), encoding="utf-8"
+    )
+    return hostile_pages
 
 
 def shape(browser: Browser) -> Any:
@@ -117,7 +126,8 @@ def shape(browser: Browser) -> Any:
         "[[...document.querySelectorAll('table')].map(t => [...t.rows].map(r => r.cells.length)),"
         " [...document.querySelectorAll('main ul, main dl')].map(l => l.children.length),"
         " document.querySelectorAll('h1, h2, h3, h4').length,"
-        " [...document.querySelectorAll('script, style, main, section, figure')].map(e => e.tagName)]"
+        " [...document.querySelectorAll('script, style, main, section, figure')].map(e => "
+        "e.tagName)]"
     )
 
 
@@ -144,10 +154,15 @@ def back(browser: Browser) -> None:
 
 
 def harm(browser: Browser, path: Path) -> dict[str, Any]:
-    """What ran, was asked for, or was stopped, which says that it was tried; empty for a safe page."""
-    handlers = "[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => /^on/.test(n)))"
+    """What ran, was asked for, or was stopped, which says that it was tried; empty for a
+    safe page.
+    """
+    handlers = (
+        "[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => "
+        "/^on/.test(n)))"
+    )
     links = "[...document.querySelectorAll('a')].map(a => a.getAttribute('href') ?? '#')"
-    found = {
+    state = {
         "ran": browser.run("window.run ?? null"),
         "complaints": browser.complaints,
         "requests": []
@@ -158,15 +173,15 @@ def harm(browser: Browser, path: Path) -> dict[str, Any]:
         "handlers": browser.run(f"{handlers}.map(e => e.outerHTML.slice(0, 200))"),
         "links": browser.run(f"{links}.filter(h => !h.startsWith('#'))"),
     }
-    return {name: value for name, value in found.items() if value not in (None, False, [])}
+    return {name: value for name, value in state.items() if value not in (None, False, [])}
 
 
 @pytest.mark.journey
 def test_nothing_runs_and_the_page_is_whole(browser: Browser, pages: Pages) -> None:
     browser.open(pages.plain)
-    wanted = shape(browser)
+    plain_shape = shape(browser)
     browser.open(pages.hostile)
-    assert shape(browser) == wanted
+    assert shape(browser) == plain_shape
     assert harm(browser, pages.hostile) == {}
 
 
@@ -175,12 +190,12 @@ def test_nothing_turns_the_direction_or_hides(browser: Browser, pages: Pages) ->
     query_opened(browser, 5)
     for view in (lambda: None, lambda: pair_opened(browser)):
         view()
-        whole = browser.run(
+        outline = browser.run(
             "document.title + document.querySelector('header').outerHTML + "
             "document.querySelector('main').outerHTML"
         )
-        assert set("\u202e\u2066\u2067\0\x1b\x07\ufeff") & set(whole) == set()
-    assert "\\u202egpj.exe" in whole
+        assert set("\u202e\u2066\u2067\0\x1b\x07\ufeff") & set(outline) == set()
+    assert "\\u202egpj.exe" in outline
 
 
 def test_every_query_and_text_opens_and_none_runs(browser: Browser, pages: Pages) -> None:
@@ -212,16 +227,14 @@ def test_a_text_of_two_megabytes_is_shown_in_parts(browser: Browser, pages: Page
     browser.fill(".explorer input[type=search]", f"{ATTACKS[0]}0")
     query_opened(browser)
     pair_opened(browser)
-    told = browser.run("document.querySelector('.explorer .texts').textContent")
-    assert "long text of two million letters" in told
-    assert f"{len(LARGE):,}" in told
+    text = browser.run("document.querySelector('.explorer .texts').textContent")
+    assert "long text of two million letters" in text
+    assert f"{len(LARGE):,}" in text
     assert pages.hostile.stat().st_size < 4_000_000
     assert harm(browser, pages.hostile) == {}
 
 
-def test_searching_for_an_attack_is_a_search_and_an_address_brings_nothing_in(
-    browser: Browser, pages: Pages
-) -> None:
+def test_search_for_attack_is_a_search_and_address_is_inert(browser: Browser, pages: Pages) -> None:
     browser.open(pages.hostile)
     explored(browser)
     for words in ATTACKS:
@@ -279,6 +292,6 @@ def test_what_a_script_would_smuggle_in_is_stopped(browser: Browser, pages: Page
             f"Object.assign(document.createElement(tag), set)); {code}; }})()"
         )
     browser.until(f"(window.stoppedByPolicy || []).length >= {len(smuggled)}")
-    assert {one.split()[0] for one in browser.stopped} == set(smuggled)
+    assert {address.split()[0] for address in browser.stopped} == set(smuggled)
     assert browser.run("window.run ?? null") is None
     assert browser.requests == [pages.plain.as_uri()]

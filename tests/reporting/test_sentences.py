@@ -1,7 +1,9 @@
 """Sentences are made from data: what a file holds is enough to say the same again."""
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,8 @@ from ranktilt import table
 from ranktilt.data.artifact import Result
 from ranktilt.data.notes.probes import GapAttributed
 from ranktilt.reporting.sentences import derived
-from ranktilt.reporting.sentences.meaning import attribution_meaning
+from ranktilt.reporting.sentences.attribution import attribution_meaning
+from ranktilt.reporting.sentences.notes import note_sentence
 from ranktilt.reporting.sentences.verdicts import verdict_sentence
 from ranktilt.reporting.views import view
 from tests.reporting.results import RESULTS, result
@@ -18,9 +21,9 @@ PLACES = {**derived._DERIVED, **derived._LEADING, **derived._SENTENCES}
 SAVED = [name for name in RESULTS if isinstance(result(name), Result)]
 
 
-@pytest.mark.parametrize("place", sorted(set(PLACES.values())))
-def test_named_function_exists(place: str) -> None:
-    module, _, name = place.partition(":")
+@pytest.mark.parametrize("reference", sorted(set(PLACES.values())))
+def test_named_function_exists(reference: str) -> None:
+    module, _, name = reference.partition(":")
     assert callable(getattr(import_module(f"ranktilt.reporting.sentences.{module}"), name))
 
 
@@ -52,20 +55,52 @@ def test_record_without_words_has_none() -> None:
     ("low", "with_gap", "meaning"),
     [
         (-0.1, (), "No gap between the sides is shown"),
-        (0.1, (), "no property of the texts that was measured goes with it"),
-        (0.1, ("words",), "Look at words first: what a ranker favours goes with that"),
+        (0.1, (), "no property that was examined is shown to go with it"),
+        (0.1, ("words",), "Look at words first: the gap goes with it"),
     ],
 )
 def test_meaning_of_an_attribution(low: float, with_gap: tuple[str, ...], meaning: str) -> None:
+    assert meaning in attribution_meaning([gap_attributed(low=low, with_gap=with_gap)])
+
+
+def gap_attributed(**fields: Any) -> GapAttributed:
     gap = GapAttributed(
         run="bm25",
         source="llm",
         reference="human",
         gap=0.2,
-        low=low,
+        low=0.1,
         high=0.3,
         is_of_retrieved=False,
-        with_gap=with_gap,
+        with_gap=("words",),
         against_gap=(),
     )
-    assert meaning in attribution_meaning([gap])
+    return replace(gap, **fields)
+
+
+@pytest.mark.parametrize(
+    ("unvarying", "unexamined"),
+    [
+        (("age",), "All twins differ by the same in age, which could therefore not be examined."),
+        (
+            ("a", "b", "c", "d"),
+            "All twins differ by the same in 4 other properties, which could therefore not be "
+            "examined.",
+        ),
+    ],
+)
+def test_properties_in_which_twins_do_not_vary_are_said_to_be_unexamined(
+    unvarying: tuple[str, ...], unexamined: str
+) -> None:
+    gap = gap_attributed(unvarying=unvarying)
+    assert note_sentence(gap) == (
+        "bm25 scores human texts higher than their llm twins, by 0.200 sd [0.100, 0.300]; this "
+        f"goes with words. {unexamined}"
+    )
+    assert unexamined not in note_sentence(replace(gap, low=-0.1))
+
+
+def test_no_property_of_retrieved_twins_is_named() -> None:
+    gap = gap_attributed(is_of_retrieved=True)
+    assert "words" not in note_sentence(gap)
+    assert "Name the ranker (-r) in place of its run" in attribution_meaning([gap])

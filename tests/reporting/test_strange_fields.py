@@ -1,8 +1,10 @@
-"""Results whose hash is right and whose fields are strange: an error on the file, or a right answer."""
+"""Results whose hash is right and whose fields are strange: an error on the file, or a right
+answer.
+"""
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ KINDS = (
     "bench",
     "check",
     "comparison",
+    "attribution",
     "explained gaps",
     "factors",
     "gate",
@@ -34,59 +37,57 @@ KINDS = (
 )
 
 
-def places(content: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def key_paths(content: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """Every place in parsed JSON, of a list the first element's."""
     if above:
         yield above
-    parts = (
-        content.items()
-        if isinstance(content, dict)
-        else enumerate(content[:1])
-        if isinstance(content, list)
-        else ()
-    )
+    parts: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(content, dict):
+        parts = content.items()
+    elif isinstance(content, list):
+        parts = enumerate(content[:1])
     for key, value in parts:
-        yield from places(value, (*above, key))
+        yield from key_paths(value, (*above, key))
 
 
-def changed(content: dict[str, Any], place: tuple[str | int, ...], value: Any) -> dict[str, Any]:
+def changed(content: dict[str, Any], path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
     """The content of a file with another value in a place, and the hash that belongs to it."""
-    whole = copy.deepcopy(content)
-    part: Any = whole
-    for key in place[:-1]:
+    copied = copy.deepcopy(content)
+    part: Any = copied
+    for key in path[:-1]:
         part = part[key]
     if value is GONE:
-        del part[place[-1]]
+        del part[path[-1]]
     else:
-        part[place[-1]] = value
-    return {**whole, "sha256": hash_values(whole)}
+        part[path[-1]] = value
+    return {**copied, "sha256": hash_values(copied)}
 
 
 def saved(name: str) -> tuple[type[Result], dict[str, Any]]:
-    made = result(name)
-    made = getattr(made, "audit", made)
-    content = json.loads(made.to_json())
+    case_result = result(name)
+    case_result = getattr(case_result, "audit", case_result)
+    content = json.loads(case_result.to_json())
     del content["sha256"]
-    return type(made), content
+    return type(case_result), content
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_strange_fields_are_an_error_on_the_file(name: str, tmp_path: Path) -> None:
     """Some of the places with a value each; the long test takes all."""
     kind, content = saved(name)
-    cases = [(place, value) for place in places(content) for value in (*STRANGE, GONE)]
+    cases = [(key_path, value) for key_path in key_paths(content) for value in (*STRANGE, GONE)]
     step = max(len(cases) // 15, 1)
-    for number, (place, value) in enumerate(cases[::step]):
-        use(kind, tmp_path / f"{number}.json", changed(content, place, value))
+    for number, (key_path, value) in enumerate(cases[::step]):
+        use(kind, tmp_path / f"{number}.json", changed(content, key_path, value))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", KINDS)
 def test_every_strange_field_is_an_error_on_the_file(name: str, tmp_path: Path) -> None:
     kind, content = saved(name)
-    for place in places(content):
+    for key_path in key_paths(content):
         for value in (*STRANGE, GONE):
-            use(kind, tmp_path / "changed.json", changed(content, place, value))
+            use(kind, tmp_path / "changed.json", changed(content, key_path, value))
 
 
 def use(kind: type[Result], path: Path, content: dict[str, Any]) -> None:
@@ -116,19 +117,20 @@ def test_the_file_is_named_wherever_the_result_is_used(tmp_path: Path) -> None:
 
 def test_functions_of_results_name_the_file(tmp_path: Path) -> None:
     command = names_files(lambda *audits: [audit.spec["strange"] for audit in audits])
-    whole = result("audit")
+    audit_of_case = result("audit")
     with pytest.raises(KeyError):
-        command(whole)
-    path = whole.save(tmp_path / "audit.json")
+        command(audit_of_case)
+    path = audit_of_case.save(tmp_path / "audit.json")
     with refused(
-        f"{path}: is not an audit as this RankTilt writes it: KeyError: 'strange'; run ranktilt audit again"
+        f"{path}: is not an audit as this RankTilt writes it: KeyError: 'strange'; run ranktilt "
+        "audit again"
     ):
         command(Audit.load(path))
     for function in (compare, gate):
         assert function.__wrapped__
 
 
-def test_a_part_that_another_part_names_and_that_is_not_there_is_an_error_on_the_file(
+def test_named_part_that_is_missing_is_an_error_on_file(
     tmp_path: Path,
 ) -> None:
     kind, content = saved("bench")

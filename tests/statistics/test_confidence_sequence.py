@@ -55,7 +55,9 @@ def test_of_values_that_hardly_vary_it_is_far_narrower_than_hoeffdings() -> None
 
 @pytest.mark.parametrize("values", [[1.0] * 6, [0.3, 0.9, 0.6] * 4, [0.3, 0.9, 0.6] * 40])
 def test_looks_agree_with_the_paper_s_formula_by_hand(values: list[float]) -> None:
-    """At each end of the interval the wealth of who bets that the mean lies above, halved, passes 20."""
+    """At each end of the interval the wealth of who bets that the mean lies above, halved, passes
+    20.
+    """
 
     def wealth(mean: float) -> float:
         capital, variance, total, spread = 1.0, 0.25, 0.0, 0.0
@@ -109,7 +111,7 @@ def test_documents_are_compared_with_as_many_below_and_count_once() -> None:
         )
 
 
-def test_documents_of_an_origin_are_one_witness_and_one_that_is_alone_is_kept_for_later() -> None:
+def test_origin_is_one_witness_and_lone_one_is_kept() -> None:
     new = NewDocuments(np.array([1, 1, -1, -1], np.int8), np.array([0, 0, 1, 2]), 2, twins=False)
     new.add(
         np.arange(4), np.array([1.0, 1, 0, 0])
@@ -130,7 +132,7 @@ def test_documents_of_an_origin_are_one_witness_and_one_that_is_alone_is_kept_fo
     assert new.interval() == pytest.approx(interval(0 - 1 / 2, 1 / 4, 1 / 4, 2))
 
 
-def test_twins_count_once_for_both_and_not_where_both_are_on_top() -> None:
+def test_twins_count_once_and_not_with_both_on_top() -> None:
     signs, origins = np.array([1, -1, 1, -1], np.int8), np.array([0, 0, 1, 1])
     new, within = NewDocuments(signs, origins, 3, twins=True), np.array([1.0, 1, 1, 0])
     new.add(np.array([0, 2, 3, 1]), within)  # both of v are on top: u alone adds, 1/6

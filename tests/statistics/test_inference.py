@@ -1,4 +1,6 @@
-"""Intervals, tests, corrections and detectable effects against brute force, scipy and tables made by hand."""
+"""Intervals, tests, corrections and detectable effects against brute force, scipy and tables made
+by hand.
+"""
 
 from itertools import product
 
@@ -117,7 +119,8 @@ class TestSignFlip:
 
 @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
 def test_sampled_ps_are_near_the_exact_one(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round.
+    """Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way
+    round.
 
     T depends on the number of signs only, and p is a two-sided binomial tail.
     """
@@ -151,7 +154,7 @@ class TestShuffledLabels:
 
 
 class TestExchanged:
-    def test_each_sum_is_one_of_those_with_other_signs_evenly_around_0(self) -> None:
+    def test_sums_are_those_of_signs_evenly_around_0(self) -> None:
         column = np.array([1.0, 2.0, 4.0, 8.0])
         possible = {float(np.dot(signs, column)) for signs in product((1, -1), repeat=4)}
         sums = exchanged_sums(column, draws=2000)
@@ -247,7 +250,7 @@ def test_detectable_effect_in_standard_errors(tests: int, queries: float, expect
     assert detectable_effect(0.0, tests, queries) == 0
 
 
-def test_queries_that_repeat_others_become_one_row_where_all_numberings_say_so() -> None:
+def test_repeated_queries_become_one_row_where_all_numberings_agree() -> None:
     numbers = np.array([1.0, 2.0, 4.0, 8.0])
     for distinct, expected in (
         (None, [1, 2, 4, 8]),

@@ -91,7 +91,9 @@ class TestP:
 
 
 class TestBesideABound:
-    """One of 30 votes is on the far side: 200 · (29 − 1)/30 = 186.7, with the variance of such a share."""
+    """One of 30 votes is on the far side: 200 · (29 − 1)/30 = 186.7, with the variance of such a
+    share.
+    """
 
     VALUE = 200 * (1 - 2 / 30)
     SHARE = 1 / 30
@@ -111,8 +113,10 @@ class TestBesideABound:
             bounds=(-200.0, 200.0),
         )
 
-    def test_the_interval_is_at_least_that_of_a_share_of_few_votes(self) -> None:
-        """n/(n − 1) leaves 29 votes, of which 29/30 are far: scipy's exact interval of shares near that."""
+    def test_interval_is_at_least_that_of_few_votes(self) -> None:
+        """n/(n − 1) leaves 29 votes, of which 29/30 are far: scipy's exact interval of shares near
+        that.
+        """
         most = stats.beta.ppf(0.975, 29 / 30 + 1, 29 - 29 / 30)
         inference = self.inferred(neutral=0.0)
         assert inference.low == pytest.approx(200 * (1 - 2 * most))
@@ -148,7 +152,9 @@ class TestBesideABound:
 
 class TestWithoutSpread:
     def test_all_on_one_side_leave_an_interval(self) -> None:
-        """Of 10 votes all are on one side: a share of .025^(1/10) = .691 does so in 2.5 % of cases."""
+        """Of 10 votes all are on one side: a share of .025^(1/10) = .691 does so in 2.5 %
+        of cases.
+        """
         inference = infer(
             np.full(100, 200.0),
             200.0,
@@ -173,7 +179,9 @@ class TestWithoutSpread:
         assert inference.p == 2 * 0.5**10
 
     def test_a_difference_of_rounding_is_none(self) -> None:
-        """Sums of the same numbers in another order differ in their last bits, and so do votes on one side."""
+        """Sums of the same numbers in another order differ in their last bits, and so do votes on
+        one side.
+        """
         value = 200 - 3e-14
         inference = infer(
             np.array([value, 200.0] * 50),

@@ -1,4 +1,6 @@
-"""Queries and documents as sources of chance: clustered variances, regression, and the interval of a ratio of means."""
+"""Queries and documents as sources of chance: clustered variances, regression, and the interval of
+a ratio of means.
+"""
 
 import itertools
 
@@ -31,7 +33,7 @@ class TestClusters:
             4,
         ]
 
-    def test_totals_are_the_same_in_every_order_and_on_either_side_to_the_last_bit(self) -> None:
+    def test_totals_are_exact_in_every_order_and_side(self) -> None:
         """From left to right .1 + .2 + .3 is not .3 + .2 + .1."""
         for parts in itertools.permutations([0.1, 0.2, 0.3, -0.7]):
             totals = clusters([0, 1, 2, 3], [0] * 4, [*parts]).origin_totals
@@ -145,7 +147,9 @@ class TestDyads:
 
 @st.composite
 def twins(draw: st.DrawFn) -> tuple[Ranking, np.ndarray, np.ndarray, Judged]:
-    """Rankings of twins with equal grades and tied scores; which side is which, and what is retrieved, is drawn."""
+    """Rankings of twins with equal grades and tied scores; which side is which, and what is
+    retrieved, is drawn.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     queries = draw(st.integers(1, 4))
     offsets, scores, grades, first, judged = [0], [], [], [], []
@@ -203,7 +207,8 @@ def drawn(
     of_origin: float = 0.5,
     rough: bool = False,
 ) -> tuple[np.ndarray, ...]:
-    """Twins in queries: two correlated properties of the origin, and one of the pair; errors of query and origin.
+    """Twins in queries: two correlated properties of the origin, and one of the pair; errors of
+    query and origin.
 
     Rough ones have heavy-tailed errors (t, 3 degrees of freedom) and clusters of which a few hold
     most rows.
@@ -258,7 +263,7 @@ def test_known_values_lie_in_95_percent_intervals(
     assert 0.92 <= np.delete(covered, 7).mean() / 1_000 <= 0.97
 
 
-def test_mean_is_the_sum_of_its_parts_and_errors_are_a_sandwich_by_hand() -> None:
+def test_mean_is_sum_of_parts_and_errors_a_sandwich() -> None:
     y, x, query, origin = drawn(np.random.default_rng(4))
     fit = regress(y, x, query, origin)
     assert fit.parts[:, 0].sum() == pytest.approx(y.mean())
@@ -344,7 +349,7 @@ def independent(above: Floats, below: Floats) -> Ratio:
     return ratio_of_means(above, below, rows, rows)
 
 
-def test_the_ends_are_ratios_at_the_limit_of_a_t_test_and_repeated_rows_say_no_more() -> None:
+def test_ends_are_limit_ratios_and_repeated_rows_say_no_more() -> None:
     rng = np.random.default_rng(0)
     below = rng.normal(1, 1, 30)
     above = 0.3 * below + rng.normal(0, 0.5, 30)

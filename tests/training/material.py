@@ -1,4 +1,6 @@
-"""A collection whose relevant documents have a mark that a model of two layers finds within seconds."""
+"""A collection whose relevant documents have a mark that a model of two layers finds within
+seconds.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -31,7 +33,8 @@ QUICK = RerankerTraining(
 
 
 def marked() -> Collection:
-    """For each word a query, two marked documents and four others of each source, the sources' versions of one origin.
+    """For each word a query, two marked documents and four others of each source, the sources'
+    versions of one origin.
 
     The human side is judged: marked documents are relevant, and one other is judged not to be.
     """

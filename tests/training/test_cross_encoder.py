@@ -1,4 +1,6 @@
-"""Training a cross-encoder: it learns by the loss that it says, and goes on after an interruption."""
+"""Training a cross-encoder: it learns by the loss that it says, and goes on after an
+interruption.
+"""
 
 import json
 import shutil
@@ -83,7 +85,9 @@ def test_the_loss_falls_and_the_record_says_how_it_was_made(tiny: Path, tmp_path
 @pytest.mark.parametrize("loss", ["softmax", "binary"])
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 def test_the_first_loss_by_hand(tiny: Path, tmp_path: Path, loss: str, alpha: float) -> None:
-    """Of a choice in each group, or of each pair; and α times the logits by which twins exceed their originals."""
+    """Of a choice in each group, or of each pair; and α times the logits by which twins exceed
+    their originals.
+    """
     library = pytest.importorskip("sentence_transformers")
     options = replace(QUICK, steps=1, rate=1e-12, loss=loss, alpha=alpha)
     trained = train(tiny, tmp_path / "model", options)

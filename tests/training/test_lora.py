@@ -1,4 +1,6 @@
-"""An adapter learns answers that are as often of either group, and goes on after an interruption."""
+"""An adapter learns answers that are as often of either group, and goes on after an
+interruption.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,7 @@ def trained(stories: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path) -> None:
-    prompt = Prompt(Pairwise(llm="transformers:none").prompts_of([TASK])[0])
+    prompt = Prompt(text=Pairwise(llm="transformers:none").prompts_of([TASK])[0])
     texts = []
     for model in (Transformers(stories), Transformers(stories, adapter=trained)):
         (reply,) = model.generate([prompt], temperature=0, max_tokens=8)
@@ -96,7 +98,7 @@ def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path
     assert (sorted(names[0] + names[1]), len(names[0])) == (sorted(grouped().queries["id"]), 2)
 
 
-TASK = Task("who was number 3", ["a story of 4", "a story of 5"])
+TASK = Task(query="who was number 3", passages=["a story of 4", "a story of 5"])
 
 
 def test_another_adapter_is_another_model_and_none_is_refused(
@@ -141,7 +143,9 @@ def test_pairs_beyond_the_context_are_refused(
         Transformers(stories),
         Pairwise(llm=f"transformers:{stories}", text="text", prompt="choice"),
     )
-    needed = len(chat.tokens_of(Prompt(asker.prompts_of([TASK])[0]))) + asker.answer_tokens([TASK])
+    needed = len(chat.tokens_of(Prompt(text=asker.prompts_of([TASK])[0]))) + asker.answer_tokens(
+        [TASK]
+    )
 
     def fits(context: int) -> bool:
         chat.context = context

@@ -1,4 +1,6 @@
-"""The debiased loss and the evaluator: by hand, with other losses, in sentence-transformers' own trainers."""
+"""The debiased loss and the evaluator: by hand, with other losses, in sentence-transformers' own
+trainers.
+"""
 
 import copy
 import json
@@ -65,7 +67,9 @@ def gradient(model: Any, loss: Any) -> Any:
 
 
 def pulled_back(model: Any, outputs: list[Any], slopes: list[np.ndarray]) -> Any:
-    """The gradient with respect to all weights, from what is known by hand: slopes of the loss at the outputs."""
+    """The gradient with respect to all weights, from what is known by hand: slopes of the loss at
+    the outputs.
+    """
     pairs = zip(outputs, slopes, strict=True)
     return gradient(model, sum((output * torch.from_numpy(slope)).sum() for output, slope in pairs))
 
@@ -80,7 +84,9 @@ def cross_entropy(scores: np.ndarray, right: np.ndarray) -> tuple[float, np.ndar
 
 
 def code_by_hand(tables: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
-    """The released loss and its slopes at the scores: human documents, twins and negatives by query."""
+    """The released loss and its slopes at the scores: human documents, twins and negatives by
+    query.
+    """
     rows, same_row = np.arange(4), np.eye(4, dtype=bool)
     human, llm, hard = (table.copy() for table in tables)
     llm[:, ~TWINS] = -np.inf

@@ -274,7 +274,9 @@ def planted() -> Collection:
 
 @pytest.mark.long
 def test_the_constraint_turns_a_planted_tilt_towards_human_text(tiny: Path, tmp_path: Path) -> None:
-    """A model that learned from LLM texts alone favours them; a small weight levels it, a large one turns it over."""
+    """A model that learned from LLM texts alone favours them; a small weight levels it, a large one
+    turns it over.
+    """
     mixed = planted()
     base = train(
         tiny, tmp_path / "base", BM, batch=16, steps=120, sources=("llm",), collection=mixed
@@ -430,7 +432,9 @@ def test_the_nearest_are_matched_where_few_are_near() -> None:
 
 
 def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path) -> None:
-    """Relevant texts are of common words; of BM25's best, half are as common, half of words that occur once."""
+    """Relevant texts are of common words; of BM25's best, half are as common, half of words that
+    occur once.
+    """
     filler = "all of the same plain words"
     docs, grades = list[dict[str, str]](), dict[str, dict[str, int]]()
     for query in WORDS[:4]:

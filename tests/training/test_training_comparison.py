@@ -1,4 +1,6 @@
-"""The training study from planted runs: means, tests, marks, seeds, Relative Δ, and what is refused."""
+"""The training study from planted runs: means, tests, marks, seeds, Relative Δ, and what is
+refused.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,9 +36,7 @@ from tests.refusals import refused
 NAMES = ("BM25", "mini trained on human", "mini trained on llm")
 
 
-def test_means_are_those_of_the_audit_and_binary_measures_are_at_grade_two_where_there_are_grades() -> (
-    None
-):
+def test_means_are_the_audits_and_binary_measures_at_grade_two() -> None:
     evaluation = studied().evaluations[0]
     assert (evaluation.queries, evaluation.documents, evaluation.depth) == (
         QUESTIONS,
@@ -67,7 +67,7 @@ def with_spoilt(rank: int, spoilt: int) -> Ranked:
     )
 
 
-def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers() -> None:
+def test_paired_t_test_is_the_papers_with_domain_daggers() -> None:
     rankings = with_spoilt(1, 13)
     evaluation = compare_trainings([HUMAN], [rankings], resamples=1000).evaluations[0]
     runs = [rankings.runs[BASELINE], replace(rankings.runs[HUMAN.run], spec={"ranker": "h"})]
@@ -119,7 +119,7 @@ def test_the_paired_t_test_is_the_papers_and_each_domain_has_its_own_and_daggers
         ]
 
 
-def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_are_one() -> None:
+def test_dagger_beats_every_other_ranker_and_seeds_are_one() -> None:
     result = studied().evaluations[0]
     assert [result.best(name, "RR@10") for name in NAMES] == [False, True, False]
     assert [result.best(name, "RR@10", test="permutation") for name in NAMES] == [
@@ -149,7 +149,7 @@ def test_a_dagger_needs_to_beat_every_other_ranker_and_trainings_of_other_seeds_
     )
 
 
-def test_the_tilt_of_each_training_what_the_side_changes_and_words_of_queries_in_answers() -> None:
+def test_tilt_of_each_training_and_query_words_in_answers() -> None:
     study = studied(mixed=mixture(SIDES))
     assert [tilt.value for tilt in study.tilts if tilt.measure == "nDCG@1"] == [-200, 200, -200]
     (change,) = (row for row in study.tilt_changes if row.measure == "nDCG@1")

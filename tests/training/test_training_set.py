@@ -40,7 +40,9 @@ def learned(collection: Collection, **options: object) -> dict[str, tuple[set[st
 
 
 def apples(*more: Row, qrels: Table | None = None) -> Collection:
-    """One query; one relevant document, one that shares a word with it, one that shares none, and more."""
+    """One query; one relevant document, one that shares a word with it, one that shares none, and
+    more.
+    """
     texts = {"good": "red apples", "bad": "red cars", "far": "blue sky"}
     docs = [*({"id": name, "text": text} for name, text in texts.items()), *more]
     return collection_of(docs, {"q": "red apples"}, qrels or {"q": {"good": 1}})
@@ -71,9 +73,7 @@ def test_relevant_documents_are_learned_against_others_that_bm25_finds() -> None
         assert learned(collection, **options) == {"red apples": (positives, negatives)}
 
 
-def test_random_negatives_are_any_that_are_not_relevant_and_queries_without_any_are_left_out() -> (
-    None
-):
+def test_random_negatives_are_irrelevant_and_queries_without_left_out() -> None:
     version = {"id": "good-llm", "text": "apples that are red", "source": "llm", "origin": "good"}
     more = (version, COPY, {"id": "q", "text": "what is asked"}, {"id": "x", "text": "x"})
     random = {"negatives": "random:3", "negatives_per_positive": 2}
@@ -98,7 +98,7 @@ def test_random_negatives_are_any_that_are_not_relevant_and_queries_without_any_
     assert learned(collection, negatives="bm25:2") == {"red apples": ({"red apples"}, {"red"})}
 
 
-def test_each_positive_has_random_negatives_of_its_own_and_limits_are_drawn_by_the_seed() -> None:
+def test_positives_have_own_negatives_and_limits_follow_seed() -> None:
     options = RerankerTraining(negatives="random:40")
     first, again, reseeded = (
         reranker_set(marked(), replace(options, seed=seed)) for seed in (5, 5, 6)
@@ -131,9 +131,7 @@ def test_each_positive_has_random_negatives_of_its_own_and_limits_are_drawn_by_t
     )
 
 
-def test_versions_of_other_sources_count_when_one_is_chosen_and_queries_do_not_learn_from_themselves() -> (
-    None
-):
+def test_other_sources_count_and_queries_never_learn_from_themselves() -> None:
     bare = {
         "red apples": ("h-good", "human", "h-good"),
         "apples in red": ("l-good", "llm", "h-good"),
@@ -233,9 +231,7 @@ def fruit_set(**options: object) -> TrainingSet:
     return retriever_set(fruit(), RetrieverTraining(**options))  # type: ignore[arg-type]
 
 
-def test_the_first_source_is_learned_from_versions_and_copies_are_barred_and_each_knows_its_twin() -> (
-    None
-):
+def test_first_source_is_learned_and_copies_barred_with_known_twins() -> None:
     training_set = fruit_set()
     assert training_set.part.docs["id"].to_list() == ["a", "b", "c", "copy"]
     assert training_set.queries == ["fruit", "pome"]
@@ -259,9 +255,7 @@ def test_the_first_source_is_learned_from_versions_and_copies_are_barred_and_eac
     assert retriever_set(collection, RetrieverTraining(text="text")) is not first
 
 
-def test_no_twin_is_refused_only_where_there_is_a_constraint_and_twins_are_of_another_source() -> (
-    None
-):
+def test_missing_twin_is_refused_under_constraint_and_twins_cross_sources() -> None:
     human = [doc for doc in DOCS if doc["source"] == "human"]
     alone, unrelated = fruit(human), fruit([*human, DOCS[5]], {"q": {"b": 1}})
     assert (retriever_set(alone, RetrieverTraining()).twins == np.arange(4)).all()
@@ -305,7 +299,7 @@ def by_query(path: Path) -> dict[str, list[tuple[str, list[str]]]]:
     }
 
 
-def test_lines_are_gathered_by_their_positive_and_what_is_written_is_what_is_read(
+def test_lines_are_gathered_by_positive_and_read_back_as_written(
     tmp_path: Path,
 ) -> None:
     for name in ("t.tsv", "t.tsv.gz"):

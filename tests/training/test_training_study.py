@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, Run, TrainingStudy, UserError, audit, load, ranker
-from ranktilt.mitigation.bench import reference_alone
+from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.training import study_rankers
 from ranktilt.training.study import training_study
 from ranktilt.training.study_collections import apart, drawn_queries

@@ -29,7 +29,7 @@ from ranktilt.rankers.rerank.cross_encoder import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LoadedClassifier(Classifier):
     """A cross-encoder in memory, as it is."""
 

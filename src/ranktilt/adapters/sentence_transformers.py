@@ -156,7 +156,7 @@ def loaded_tokens(model: Any, max_tokens: int | None, prompt: str = "") -> Token
     """Return the token counter of a model in memory, with a prompt before each text."""
     # Used as a folder, the model's name appears in messages and in the list of the cache.
     return LoadedTokens(
-        Path(model_name(model)),
+        folder=Path(model_name(model)),
         max_tokens=max_tokens,
         prompt=prompt,
         tokenizer=model.tokenizer,

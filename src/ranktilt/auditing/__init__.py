@@ -5,8 +5,9 @@ documents (`groups`) and lines runs up with judgments (`judged_run`), `measure` 
 query, `infer` asks for intervals and p (`significance`, `effects`), `conclude` makes the `Audit`
 (`result`) with its notes and provenance.
 `card` asks five questions side by side, `controls` take away what else differs, `confounds` count
-it; `null_distributions` draw what random labels would give; `answer` holds verdicts, the gate and
-the next steps, `comparison` two audits, `pairwise` a model's choices, `sequential` a live engine,
-`source_audits` several sources. May import rankers, measures, statistics and data. A new question
+it; `null_distributions` draw what random labels would give; `answer` holds verdicts and the next
+steps, `gate` judges by limits, `comparison` compares two audits, `pairwise` a model's choices,
+`replay_log` reads stored calls again, `sequential` asks a live engine, `source_audits` audits
+several sources. May import rankers, measures, statistics and data. A new question
 is an estimand in `ranktilt.measures`. Tests: tests/auditing.
 """

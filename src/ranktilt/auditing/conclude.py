@@ -12,6 +12,7 @@ from ranktilt.auditing.infer import Inferences, first_tilts
 from ranktilt.auditing.measure import Measurements
 from ranktilt.auditing.notes import (
     card_notes,
+    few_query_notes,
     group_notes,
     identical_notes,
     judgment_notes,
@@ -39,25 +40,29 @@ LONE_DEPTH = 10
 def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Inferences) -> Audit:
     """Return the result of an audit: data alone, of which reports make sentences and figures."""
     options, runs = inputs.options, inputs.runs
+    run_names = tuple(run.name for run in runs)
     samples = [*inferences.tilt_samples, *inferences.group_samples]
+    contributions = Contributions.from_samples(samples, inputs.collection, inputs.judgments.queries)
+    query_answers = tuple(_query_answers(sample) for sample in inferences.group_samples)
+    top_results = TopResults.from_runs(runs, options.keep_top) if options.keep_top else None
+    notes = tuple(_notes(inputs, measurements, inferences))
+    differences = tuple(_confounds(inputs))
     return Audit(
         spec=_spec(inputs),
-        runs=tuple(run.name for run in runs),
+        runs=run_names,
         measures=inputs.measures,
         groups=(ALL, *inputs.groups.names),
         queries=inputs.judgments.queries,
         values=measurements.values,
         tilts=inferences.tilts,
         pair_counts=measurements.pair_counts,
-        notes=tuple(_notes(inputs, measurements, inferences)),
+        notes=notes,
         card=inferences.card,
-        confounds=tuple(_confounds(inputs)),
+        confounds=differences,
         repeated=_repeated(inputs),
-        top_results=TopResults.from_runs(runs, options.keep_top) if options.keep_top else None,
-        query_answers=tuple(_query_answers(sample) for sample in inferences.group_samples),
-        contributions=Contributions.from_samples(
-            samples, inputs.collection, inputs.judgments.queries
-        ),
+        top_results=top_results,
+        query_answers=query_answers,
+        contributions=contributions,
         noise=inferences.noise,
     )
 
@@ -128,9 +133,10 @@ def _notes(
         groups,
         [pair.names for pair in inputs.pairs if inputs.measures and not pair.has_judgments],
         tilts,
-        options.inference.resamples,
         absent=any(run.left_out(options.missing).any() for run in judged_runs),
     )
+    answers = [effect for effect in inferences.card if effect.measure == repr(inputs.primary)]
+    yield from few_query_notes(tilts, answers, options.inference.resamples)
     depth = LONE_DEPTH if inputs.questions else None
     yield from lone_group_notes(judged_runs, groups, collection, depth=depth)
     names = [run.name for run in inputs.runs]

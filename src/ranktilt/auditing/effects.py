@@ -34,6 +34,11 @@ _TURNED = dict(_OPPOSITES) | {b: a for a, b in _OPPOSITES}
 _NEGATED = ("raw", "shares")
 
 
+def _negated(value: float) -> float:
+    """Turn the sign of a value; 0 stays 0, because −0 would be printed with its sign."""
+    return -value + 0.0
+
+
 @dataclass(frozen=True)
 class Effect:
     """One run's answer to one question about two groups.
@@ -237,19 +242,19 @@ class Effect:
         if self.estimand.directed:
             return self
         details = {
-            _TURNED.get(name, name): (-value + 0.0 if name in _NEGATED else value)
+            _TURNED.get(name, name): (_negated(value) if name in _NEGATED else value)
             for name, value in self.details.items()
         }
         return replace(
             self,
             a=self.b,
             b=self.a,
-            value=-self.value + 0.0,
-            low=-self.high + 0.0,
-            high=-self.low + 0.0,
-            null_low=-self.null_high + 0.0,
-            null_high=-self.null_low + 0.0,
-            null_median=-self.null_median + 0.0,
+            value=_negated(self.value),
+            low=_negated(self.high),
+            high=_negated(self.low),
+            null_low=_negated(self.null_high),
+            null_high=_negated(self.null_low),
+            null_median=_negated(self.null_median),
             details={name: details[name] for name in self.details},
         )
 
@@ -339,11 +344,13 @@ class Change(Effect):
 
     def swapped(self) -> Self:
         """Return the same change seen from the other side; a tilt grows whichever way it points."""
-        negated = {
-            name: -getattr(self, name) + 0.0
-            for name in ("new", "old", "neutral_new", "neutral_old")
-        }
-        return replace(super().swapped(), **negated)
+        return replace(
+            super().swapped(),
+            new=_negated(self.new),
+            old=_negated(self.old),
+            neutral_new=_negated(self.neutral_new),
+            neutral_old=_negated(self.neutral_old),
+        )
 
     def derived(self) -> dict[str, Any]:
         return {**super().derived(), "growth_detectable": self.growth_detectable}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -187,6 +187,12 @@ def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: in
         return _binned(collection, by, columns)
     if by not in columns or collection.docs[by].dtype == pl.Binary:  # which holds raw JSON
         raise unknown("column to group by", by, [*columns, f"{LENGTH}:3"])
+    groups = _of_column(collection, by, keep, fewest=fewest)
+    return _within_pool(groups, collection) if by == "source" else groups
+
+
+def _of_column(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
+    """Make a group of each label in a column, or of those to `keep` and all others."""
     column = known_labels(collection.docs[by])
     several = _several(column) if by != "source" else None
     single = column if several is None else several.explode()
@@ -195,31 +201,26 @@ def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: in
         labels.sort(key=lambda name: name != "human")
     if len(labels) < 2 and (len(labels) < fewest or not column.null_count()):
         raise UserError(_nothing_to_compare(collection, by, labels))
-    names, number_of, merged, rest = _numbered(by, labels, keep, has_several=several is not None)
-    _check_names(by, names, merged, column)
-    remarks = tuple(label_remarks(by, single))
-    if several is not None:
-        groups = _of_several(by, names, several, number_of, is_first=names[-1] == rest)
-        return replace(groups, merged=merged, remarks=remarks)
-    code = column.cast(pl.String).replace_strict(number_of, default=-1, return_dtype=pl.Int64)
-    groups = Groups(
-        by=by,
-        names=tuple(names),
-        code=code.fill_null(-1).to_numpy(),
-        merged=merged,
-        remarks=remarks,
+    numbered = _numbered(by, labels, keep, has_several=several is not None)
+    _check_names(by, numbered, column)
+    groups = (
+        _of_labels(by, numbered, column) if several is None else _of_several(by, numbered, several)
     )
-    if by != "source":
-        return groups
+    return replace(groups, merged=numbered.merged, remarks=tuple(label_remarks(by, single)))
+
+
+def _within_pool(groups: Groups, collection: Collection) -> Groups:
+    """Leave the documents of an origin that a pool left out in no group."""
     outside = _outside(collection)
     return replace(groups, code=np.where(outside, -1, groups.code), outside=int(outside.sum()))
 
 
-class _Numbered(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _Numbered:
     """Groups of a column's labels."""
 
-    names: list[str]
-    number_of: dict[str, int]
+    names: tuple[str, ...]
+    number_of: Mapping[str, int]
     """Number of the group of each label."""
     merged: tuple[str, ...]
     """Groups that are the last one together."""
@@ -243,11 +244,12 @@ def _numbered(
     index_of = {name: index for index, name in enumerate(names)}
     index_of |= dict.fromkeys(merged, len(names) - 1)
     number_of = {label: index_of[side] for label, side in side_of.items()}
-    return _Numbered(names=names, number_of=number_of, merged=merged, rest=rest)
+    return _Numbered(names=tuple(names), number_of=number_of, merged=merged, rest=rest)
 
 
-def _check_names(by: str, names: Sequence[str], merged: Sequence[str], column: pl.Series) -> None:
+def _check_names(by: str, numbered: _Numbered, column: pl.Series) -> None:
     """Refuse too many groups, and a group with a reserved name."""
+    names, merged = numbered.names, numbered.merged
     if len(names) > MOST_GROUPS:
         count = len(names) + max(len(merged) - 1, 0)
         parts = parts_of_numbers(column)
@@ -315,29 +317,31 @@ def _several(column: pl.Series) -> pl.Series | None:
     return split_labels(column).list.unique().list.sort()
 
 
-def _of_several(
-    by: str,
-    names: list[str],
-    several: pl.Series,
-    number_of: Mapping[str, int],
-    *,
-    is_first: bool,
-) -> Groups:
+def _of_labels(by: str, numbered: _Numbered, column: pl.Series) -> Groups:
+    """Make groups of values that name one group each."""
+    code = column.cast(pl.String).replace_strict(
+        numbered.number_of, default=-1, return_dtype=pl.Int64
+    )
+    return Groups(by=by, names=numbered.names, code=code.fill_null(-1).to_numpy())
+
+
+def _of_several(by: str, numbered: _Numbered, several: pl.Series) -> Groups:
     """Make groups of values that name several.
 
-    Where `is_first`, a document is of the first group that it names.
+    Where the last group holds all others, a document is of the first group that it names.
     """
+    is_first = numbered.names[-1] == numbered.rest
     code, set_of = np.full((2, len(several)), -1, dtype=np.int64)
     sets = dict[tuple[int, ...], int]()
     for row, labels in enumerate(several.to_list()):
-        members = tuple(sorted({number_of[label] for label in labels or ()}))
+        members = tuple(sorted({numbered.number_of[label] for label in labels or ()}))
         if len(members) == 1 or (members and is_first):
             code[row] = members[0]
         elif members:
             set_of[row] = sets.setdefault(members, len(sets))
     return Groups(
         by=by,
-        names=tuple(names),
+        names=numbered.names,
         code=code,
         sets=tuple(sets),
         set_of=set_of if sets else None,

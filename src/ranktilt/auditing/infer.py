@@ -92,7 +92,9 @@ def _tilt_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sampl
             if pair.are_twins:
                 samples = _among_twins(inputs, ordered, pair, samples)
             else:
-                shuffled[run_number, pair_number] = ShuffledRun(ordered, pair.numbers)
+                shuffled[run_number, pair_number] = ShuffledRun(
+                    judged_run=ordered, groups=pair.numbers
+                )
             samples_of[run_number, pair_number] = samples
     if shuffled:
         _place_among_shuffled(inputs, samples_of, shuffled)
@@ -224,8 +226,8 @@ def _numerical_noise(
             judged_run,
             measure,
             inputs.groups,
-            [tilt for tilt in first if tilt.run == judged_run.run.name],
-            values[index],
+            tilts=[tilt for tilt in first if tilt.run == judged_run.run.name],
+            counted=values[index],
             seed=inputs.options.inference.seed,
         )
     return noise

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
-from ranktilt.auditing.groups import Groups, Pair, twin_rows
+from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.numerical_noise import NumericalNoise
@@ -22,6 +22,7 @@ from ranktilt.data.notes.groups import (
     DocumentsOutsidePool,
     DocumentsUnlabelled,
     FewQueriesAnswered,
+    FewQueriesOfGroups,
     FewQueriesOfPair,
     NoTilt,
     NotTwins,
@@ -252,14 +253,9 @@ def sparse_notes(
 
 
 def group_notes(
-    groups: Groups,
-    left_out: Sequence[Pair],
-    tilts: Sequence[Effect],
-    resamples: int,
-    *,
-    absent: bool = False,
+    groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Effect], *, absent: bool = False
 ) -> Iterator[Note]:
-    """Note what the comparison leaves out, and where it rests on few queries.
+    """Note what the comparison leaves out.
 
     `absent` are queries that a run lacks too.
     """
@@ -273,13 +269,8 @@ def group_notes(
         yield DocumentsOutsidePool(documents=groups.outside)
     for a, b in left_out:
         yield NoTilt(a=a, b=b)
-    yield from _pair_notes(tilts, resamples, absent=absent)
-
-
-def _pair_notes(tilts: Sequence[Effect], resamples: int, *, absent: bool) -> Iterator[Note]:
-    """Note what the comparison of each pair leaves out, and where it stands on little."""
-    first = {(t.a, t.b): t for t in reversed(tilts)}
-    for a, b in dict.fromkeys((t.a, t.b) for t in tilts):
+    first = {(tilt.a, tilt.b): tilt for tilt in reversed(tilts)}
+    for a, b in dict.fromkeys((tilt.a, tilt.b) for tilt in tilts):
         tilt = first[a, b]
         if tilt.excluded:
             yield QueriesExcluded(
@@ -289,12 +280,34 @@ def _pair_notes(tilts: Sequence[Effect], resamples: int, *, absent: bool) -> Ite
                 queries=tilt.queries + tilt.excluded,
                 has_missing_queries=absent,
             )
-        if tilt.queries < FEW_QUERIES:
-            yield FewQueriesOfPair(queries=tilt.queries, a=a, b=b)
-        drawn = (t for t in tilts if (t.a, t.b) == (a, b) and t.queries >= FEWEST_ROWS)
-        dropped = max((t.dropped for t in drawn), default=0)
+
+
+def few_query_notes(
+    tilts: Sequence[Effect], answers: Sequence[Effect], resamples: int
+) -> Iterator[Note]:
+    """Warn where a pair is compared by few queries, or where resamples leave a tilt undefined.
+
+    `answers` are those to the primary question: without judgments there are no `tilts`.
+    """
+    compared = (*tilts, *answers)
+    for pair in dict.fromkeys((effect.a, effect.b) for effect in compared):
+        effects = [effect for effect in compared if (effect.a, effect.b) == pair]
+        fewest = min(effect.queries for effect in effects)
+        if fewest < FEW_QUERIES:
+            yield _few_queries(pair, fewest)
+        resampled = [
+            tilt for tilt in tilts if (tilt.a, tilt.b) == pair and tilt.queries >= FEWEST_ROWS
+        ]
+        dropped = max((tilt.dropped for tilt in resampled), default=0)
         if dropped:
-            yield ResamplesDropped(a=a, b=b, dropped=dropped, resamples=resamples)
+            yield ResamplesDropped(a=pair[0], b=pair[1], dropped=dropped, resamples=resamples)
+
+
+def _few_queries(pair: Pair, queries: int) -> Note:
+    """Warn that few queries compare a pair, or all groups together."""
+    if pair == (ALL, ALL):
+        return FewQueriesOfGroups(queries=queries)
+    return FewQueriesOfPair(queries=queries, a=pair[0], b=pair[1])
 
 
 def lone_group_notes(

@@ -102,9 +102,9 @@ def numerical_noise(
     judged_run: JudgedRun,
     measure: Measure,
     groups: Groups,
+    *,
     tilts: Sequence[Effect],
     counted: Floats,
-    *,
     seed: int,
 ) -> Iterator[NumericalNoise]:
     """Draw scores within their resolution many times; measure how far each Relative Δ moves.

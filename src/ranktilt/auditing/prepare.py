@@ -133,11 +133,9 @@ def prepare(
     pairs = [property_sides(options.by or "")] if is_continuous else options.pairs
     groups, pair_names = grouped_pairs(collection, options.by, pairs, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
-    if not estimands and options.by is not None:
-        estimands = _usual_estimands(collection, groups, pair_names)
+    estimands = estimands or _usual_estimands(collection, groups, pair_names)
     primary = _read_primary(estimands, options, margin)
-    relevance = [estimand for estimand in estimands if isinstance(estimand, Measure)]
-    questions = [estimand for estimand in estimands if not isinstance(estimand, Measure)]
+    relevance, questions = _measures(estimands), _questions(estimands)
     _check_answerable(questions, runs, groups, has_relevant=judgments.has_relevant)
     if relevance:
         _check_judged(judgments, groups, pair_names, collection)
@@ -183,6 +181,16 @@ def _read_estimands(
             estimands.append(primary)
     _check_kinds(estimands, has_judgments=has_judgments)
     return estimands
+
+
+def _measures(estimands: Sequence[Estimand]) -> list[Measure]:
+    """Return the measures of relevance, whose Relative Δ is taken."""
+    return [estimand for estimand in estimands if isinstance(estimand, Measure)]
+
+
+def _questions(estimands: Sequence[Estimand]) -> list[Estimand]:
+    """Return the other questions, which the card answers."""
+    return [estimand for estimand in estimands if not isinstance(estimand, Measure)]
 
 
 def _check_kinds(estimands: Sequence[Estimand], *, has_judgments: bool) -> None:
@@ -258,7 +266,7 @@ def _check_grouped(estimands: Sequence[Estimand], options: AuditOptions) -> None
     """Refuse questions about groups where there are none, and an audit without any question."""
     if options.by is not None:
         return
-    questions = [estimand for estimand in estimands if not isinstance(estimand, Measure)]
+    questions = _questions(estimands)
     subject = ""
     if options.card:
         subject = "the card needs"

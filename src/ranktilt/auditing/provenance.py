@@ -20,15 +20,16 @@ PACKAGES = ("numpy", "scipy", "polars", "PyStemmer")
 def audit_provenance(collection: Collection, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what numbers rest on: collection, specs of the runs, files with hashes, versions."""
     files = dict.fromkeys([*_files_of_collection(collection.spec), *files_of_runs(runs)])
+    inputs = [
+        {"path": file, "sha256": sha256(Path(file))} for file in files if os.path.isfile(file)
+    ]
     return {
         "ranktilt": __version__,
         "python": platform.python_version(),
         "packages": dict(_versions()),
         "collection": {key: value for key, value in collection.spec.items() if key != "files"},
         "runs": [dict(spec) for spec in runs],
-        "inputs": [
-            {"path": file, "sha256": sha256(Path(file))} for file in files if os.path.isfile(file)
-        ],
+        "inputs": inputs,
     }
 
 

@@ -232,8 +232,10 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def noun(self) -> str:
-        """What groups are of, in sentences."""
-        return "text" if self.spec["by"] == "source" else "documents"
+        """What groups are of, in sentences; labels alone hold no texts."""
+        collection = self.spec["collection"]
+        has_texts = bool(collection.get("layout")) or not collection.get("labels")
+        return "text" if self.spec["by"] == "source" and has_texts else "documents"
 
     @property
     def table(self) -> pl.DataFrame:

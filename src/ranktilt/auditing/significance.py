@@ -9,18 +9,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.effects import Change, Effect, Equivalence, Outcome
+from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.null_distributions.base import LabelEffects, NullDistribution
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.bootstrap import resampled_means, shared_numbering, sum_repeats
 from ranktilt.statistics.correction import correct
-from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
 from ranktilt.statistics.inversion import Inference, infer
 from ranktilt.statistics.permutation import sign_flip_ps, t_test_p
 from ranktilt.statistics.two_way import Clusters, Influence, TwoWayVariance, combine_influences
@@ -310,6 +309,7 @@ def _effect(
         p = np.nan
     queries = int(mask.sum())
     is_defined = queries > 0 and not np.isnan(value)
+    details = {**estimand.means(sample.numerator, sample.denominator), **sample.parts}
     return Effect(
         run=sample.run,
         estimand=estimand,
@@ -328,7 +328,7 @@ def _effect(
         null_high=null_high,
         null_median=null_median,
         twins=sample.twins,
-        details={**estimand.means(sample.numerator, sample.denominator), **sample.parts},
+        details=details,
         effective_n=variance.effective_n,
         checks=checks,
     )
@@ -408,6 +408,7 @@ class ChangeTask:
     def change(self, new: float, old: float, inference: Inference, **more: float) -> Change:
         """Make the row, whose p is not corrected yet."""
         queries = self.columns.queries
+        excluded = len(self.columns.mask) - queries
         return Change(
             run=self.run,
             estimand=self.estimand,
@@ -420,7 +421,7 @@ class ChangeTask:
             p=inference.p,
             p_corrected=np.nan,
             queries=queries,
-            excluded=len(self.columns.mask) - queries,
+            excluded=excluded,
             dropped=inference.dropped,
             twins=self.twins,
             details=dict(self.parts),
@@ -530,75 +531,4 @@ def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
         growth_low=grown.low,
         growth_high=grown.high,
         growth_error=grown.error,
-    )
-
-
-class EquivalenceTask(NamedTuple):
-    """Per-query values of one ranker and measure on each side alone.
-
-    They are NaN where a side has nothing relevant.
-    """
-
-    run: str
-    measure: Measure
-    a: str
-    b: str
-    values_a: Floats
-    values_b: Floats
-    pairs: int
-    left_out: int
-
-
-def equivalence_rows(
-    tasks: Sequence[EquivalenceTask], *, margin: float, alpha: float
-) -> tuple[Equivalence, ...]:
-    """Test each difference for equivalence and for a difference.
-
-    Equivalence is tested by two one-sided paired t tests. Its p is not corrected: that *all* rows
-    are equivalent is a claim that each must carry, which keeps the level (Berger 1982). The p of
-    the two-sided test is corrected by Holm over all rows.
-    """
-    rows = corrected([_equivalence(task, margin, alpha) for task in tasks], "holm")
-    return tuple(
-        replace(row, outcome=outcome(row.p_equivalent, row.p_corrected, alpha)) for row in rows
-    )
-
-
-def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
-    """Return what two p-values show together; that no difference is shown is never equivalence."""
-    if np.isnan(p_equivalent) or np.isnan(p_different):
-        return "not tested"
-    if p_equivalent < alpha:
-        return "different within the margin" if p_different < alpha else "equivalent"
-    return "different" if p_different < alpha else "inconclusive"
-
-
-def _equivalence(task: EquivalenceTask, margin: float, alpha: float) -> Equivalence:
-    defined = ~(np.isnan(task.values_a) | np.isnan(task.values_b))
-    values_a, values_b = task.values_a[defined], task.values_b[defined]
-    difference = values_a - values_b
-    value, mean_a, mean_b = (
-        float(np.mean(column)) if len(column) else np.nan
-        for column in (difference, values_a, values_b)
-    )
-    low, high = t_interval(difference)
-    return Equivalence(
-        run=task.run,
-        estimand=task.measure,
-        a=task.a,
-        b=task.b,
-        value=value,
-        low=low,
-        high=high,
-        error=standard_error(difference),
-        p=t_test_p(difference),
-        p_corrected=np.nan,
-        queries=len(difference),
-        excluded=int((~defined).sum()),
-        details={"mean_a": mean_a, "mean_b": mean_b},
-        margin=margin,
-        p_equivalent=tost_p(difference, margin),
-        smallest=smallest_margin(difference, alpha),
-        pairs=task.pairs,
-        left_out=task.left_out,
     )

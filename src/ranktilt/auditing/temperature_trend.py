@@ -93,17 +93,16 @@ def trends(
         if len(set(temperatures)) < FEWEST:
             continue
         columns, clusters = _columns([audits[member] for member in members], run, measure, queries)
-        yield trend(
-            columns,
-            clusters,
-            temperatures,
-            resamples=resamples,
-            seed=seed,
+        task = TrendTask(
             run=run,
             measure=repr(measure),
             series=series,
             a=audits[0].pairs[0][0],
+            temperatures=temperatures,
+            columns=columns,
+            clusters=tuple(clusters),
         )
+        yield trend(task, resamples=resamples, seed=seed)
 
 
 def by_series(sources: Sequence[AuditedSource]) -> dict[str, list[int]]:
@@ -167,28 +166,30 @@ def _clusters(
     ]
 
 
-def trend(
-    columns: Columns,
-    clusters: Sequence[Clusters | None],
-    temperatures: tuple[float, ...],
-    *,
-    resamples: int,
-    seed: int,
-    run: str,
-    measure: str,
-    series: str,
-    a: str,
-) -> Trend:
-    """Ask whether a series moves with its temperatures.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrendTask:
+    """One run, measure and series of sources, before any statistics."""
 
-    `columns` are the reference's values at each temperature in turn, then the rewrites'; `clusters`
-    what documents add to the tilt at each.
-    """
+    run: str
+    measure: str
+    series: str
+    a: str
+    """The reference."""
+    temperatures: tuple[float, ...]
+    columns: Columns
+    """The reference's values at each temperature in turn, then the rewrites'."""
+    clusters: tuple[Clusters | None, ...]
+    """Contributions of documents to the tilt at each temperature."""
+
+
+def trend(task: TrendTask, *, resamples: int, seed: int) -> Trend:
+    """Ask whether a series moves with its temperatures."""
+    columns, temperatures = task.columns, task.temperatures
     half = len(temperatures)
     [means] = resampled([columns], resamples=resamples, seed=seed)
     tilts = relative_delta(columns.means[:half], columns.means[half:])[:, None]
     samples = relative_delta(means[:half], means[half:])
-    variance = _change_variance(columns, clusters, temperatures)
+    variance = _change_variance(task)
     changes = change_of_ends(temperatures, samples)
     change = float(change_of_ends(temperatures, tilts)[0])
     moved = infer(changes, change, variance=variance, neutral=0.0, bounds=(-400.0, 400.0))
@@ -202,10 +203,10 @@ def trend(
     else:
         low, high = (correlation, correlation) if len(defined) else (np.nan, np.nan)
     return Trend(
-        run=run,
-        measure=measure,
-        series=series,
-        a=a,
+        run=task.run,
+        measure=task.measure,
+        series=task.series,
+        a=task.a,
         temperatures=temperatures,
         values=tuple(tilts[:, 0].tolist()),
         correlation=correlation,
@@ -219,12 +220,11 @@ def trend(
     )
 
 
-def _change_variance(
-    columns: Columns, clusters: Sequence[Clusters | None], temperatures: tuple[float, ...]
-) -> TwoWayVariance:
+def _change_variance(task: TrendTask) -> TwoWayVariance:
     """Return the variance of the mean tilt at the highest temperature less that at the lowest."""
-    half = len(temperatures)
-    degrees = np.array(temperatures)
+    columns, clusters = task.columns, task.clusters
+    half = len(task.temperatures)
+    degrees = np.array(task.temperatures)
     is_highest, is_lowest = degrees == degrees.max(), degrees == degrees.min()
     factors = is_highest / is_highest.sum() - is_lowest / is_lowest.sum()
     ends = np.flatnonzero(factors).tolist()

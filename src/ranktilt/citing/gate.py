@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 
-from ranktilt.auditing.answer.gate import POLICIES, Gate, GateRow, LimitCheck, Outcome
+from ranktilt.auditing.gate.options import POLICIES
+from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.citing.result import CitationAudit, CitationEffect
 from ranktilt.data.notes.base import warnings_of
 from ranktilt.errors import UserError, unknown
+from ranktilt.measures.margin import Margin
 
 MAX_TILT = 5.0
 
 
 def gate_citations(
-    audit: CitationAudit, *, max_tilt: float | None = None, inconclusive: str = "fail"
+    audit: CitationAudit, *, max_tilt: Margin | None = None, inconclusive: str = "fail"
 ) -> Gate:
     """Judge an audit of citations by a limit: exit codes and outcomes are those of `gate`.
 
@@ -38,6 +40,8 @@ def gate_citations(
         If the limit is negative, or nothing tells what could have been cited.
     """
     limit = MAX_TILT if max_tilt is None else max_tilt
+    if isinstance(limit, str):
+        raise UserError(f"expected percent of a rate, or points of a share; got {limit}")
     if not limit >= 0:
         raise UserError(f"expected a limit of at least 0, got {limit}")
     if inconclusive not in POLICIES:
@@ -55,7 +59,9 @@ def gate_citations(
         "inconclusive": inconclusive,
         "audit": audit.spec.get("command"),
     }
-    return Gate(spec, rows, warnings_of(audit.notes))
+    if audit.loaded_from:
+        spec["file"] = audit.loaded_from
+    return Gate(spec=spec, rows=rows, notes=warnings_of(audit.notes))
 
 
 def _row(effect: CitationEffect, limit: float) -> GateRow:

@@ -118,6 +118,25 @@ def whole_number(_kind: object, tokens: Sequence[Token]) -> int:
         raise ValueError(f"expected a whole number, got {text}") from None
 
 
+def share(_kind: object, tokens: Sequence[Token]) -> float:
+    """Read a share: ``0.05``, or ``5%``."""
+    return _size(tokens[0].value, 100)
+
+
+def points(_kind: object, tokens: Sequence[Token]) -> float:
+    """Read points or percent: ``5``, or ``5%``."""
+    return _size(tokens[0].value, 1)
+
+
+def _size(text: str, divisor: float) -> float:
+    """Read a number; one in percent is divided."""
+    number = text.strip().removesuffix("%")
+    try:
+        return float(number) / (divisor if number != text.strip() else 1)
+    except ValueError:
+        raise ValueError(f"expected a number, or percent such as 5%, got {text}") from None
+
+
 def resolve_types(kind: type[Options]) -> type[Options]:
     """Let a dataclass of options inherit from one of another module.
 

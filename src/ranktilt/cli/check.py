@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from ranktilt.cli import completion, options
 from ranktilt.cli.app import INPUT, MODEL, QUESTION, START, verb
 from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.settings import settings
 from ranktilt.config import read_section
 from ranktilt.data.check_limits import CheckLimits
@@ -102,9 +103,9 @@ class CheckQuestions:
         specs = self.ranker or ([_RANKER] if self.instrument else [])
         encoder = None
         if self.similarity is not None:
-            encoder = options.read_rankers([self.similarity], text=self.text)[0]
+            encoder = read_rankers([self.similarity], text=self.text)[0]
         return {
-            "rankers": options.read_rankers(specs, text=self.text),
+            "rankers": read_rankers(specs, text=self.text),
             "measures": self.measure,
             "similarity": encoder,
             "instrument": self.instrument,

@@ -9,7 +9,9 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
+from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput
+from ranktilt.cli.statistics_options import sampling_of_tests
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
@@ -32,7 +34,7 @@ def cite(
     ],
     /,
     *,
-    labels: options.LabelOptions = options.LabelOptions(),
+    labels: LabelOptions = LabelOptions(),
     run: Annotated[
         Path | None,
         Parameter(
@@ -112,6 +114,6 @@ def cite(
             pairs=options.read_pairs(pair),
             cluster=cluster,
             margin=margin,
-            **options.sampling_of_tests(),
+            **sampling_of_tests(),
         )
     )

@@ -97,7 +97,7 @@ def presets(context: CompletionContext) -> list[str]:
 
 def probes(context: CompletionContext) -> list[str]:
     """Offer probes, those of other packages too, and options inside the parentheses."""
-    from ranktilt.explaining.explain import probe_classes, probe_table
+    from ranktilt.explaining.probe_table import probe_classes, probe_table
 
     def options(name: str) -> list[str]:
         parameters = signature(probe_table().load(name.partition(":")[0])).parameters.values()

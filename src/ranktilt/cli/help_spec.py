@@ -101,7 +101,7 @@ def configuration_help() -> str:
 
 def spec_names() -> list[str]:
     """Return every name that `spec_help` knows."""
-    from ranktilt.explaining.explain import probe_classes
+    from ranktilt.explaining.probe_table import probe_classes
     from ranktilt.llm.base import KINDS
     from ranktilt.measures.base import estimands
     from ranktilt.registry import ranker_names
@@ -111,7 +111,7 @@ def spec_names() -> list[str]:
 
 def spec_help(name: str) -> Iterator[SpecHelp]:
     """Describe everything of that name: ``pairwise`` is a ranker alone, ``perplexity`` a probe."""
-    from ranktilt.explaining.explain import probe_classes
+    from ranktilt.explaining.probe_table import probe_classes
     from ranktilt.llm.base import KINDS
     from ranktilt.measures.base import estimands
     from ranktilt.registry import ranker_class, ranker_names
@@ -169,7 +169,7 @@ def _measure_help(name: str) -> SpecHelp:
 
 
 def _probe_help(name: str) -> SpecHelp:
-    from ranktilt.explaining.explain import probe_table
+    from ranktilt.explaining.probe_table import probe_table
 
     kind = probe_table().load(name)
     parameters = list(inspect.signature(kind).parameters.values())

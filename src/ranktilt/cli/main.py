@@ -20,30 +20,28 @@ from cyclopts.exceptions import (
 )
 
 from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is imported
-    audit,
     build,
     check,
     cite,
     compare,
     data,
-    explain,
-    generate,
-    generate_versions,
+    gate,
     help_spec,
-    judge,
-    mitigate,
-    pairwise,
-    rank,
-    replay_log,
-    report,
-    tools,
-    train,
-    train_study,
 )
 from ranktilt.cli.app import HELP_ALL, HELP_PAGE, OTHER, app
-from ranktilt.cli.from_audit import with_inputs_of_audit
+from ranktilt.cli.audit import audit, demo  # noqa: F401
+from ranktilt.cli.audit.from_audit import with_inputs_of_audit
+from ranktilt.cli.explain import explain  # noqa: F401
+from ranktilt.cli.generate import answer, rewrite, versions  # noqa: F401
+from ranktilt.cli.judge import judge  # noqa: F401
+from ranktilt.cli.mitigate import mitigate  # noqa: F401
 from ranktilt.cli.notes import say
+from ranktilt.cli.pairwise import pairwise  # noqa: F401
+from ranktilt.cli.rank import rank  # noqa: F401
+from ranktilt.cli.report import report  # noqa: F401
 from ranktilt.cli.settings import MachineOptions, assignable_keys, in_force, model_keys
+from ranktilt.cli.tools import doctor, replay_log  # noqa: F401
+from ranktilt.cli.train import cross_encoder, lora, retriever, study  # noqa: F401
 from ranktilt.errors import UserError, nearest
 
 # How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
 
 _DELAY = 1.0
+_LINE_PAUSE = 30.0
+"""Seconds between two lines of progress, where stderr is a file or a pipe."""
 _noted: ContextVar[list[str]] = ContextVar("noted")
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 _bars: ContextVar[_Bars | None] = ContextVar("bars", default=None)
@@ -64,14 +67,21 @@ def silence(stream: TextIO) -> None:
 
 @contextmanager
 def reporting(*, quiet: bool) -> Iterator[None]:
-    """Show data warnings as a line each and, on a terminal, progress; nothing where quiet."""
+    """Show data warnings as a line each, and progress; nothing where quiet.
+
+    A terminal has bars; a log or a pipe gets a line now and then.
+    """
     token = _quiet.set(quiet)
     _noted.set([])
     try:
         with warnings.catch_warnings():
             _one_line_each(quiet)
-            if quiet or not sys.stderr.isatty():
+            if quiet:
                 yield
+                return
+            if not sys.stderr.isatty():
+                with listening(ProgressLines()):
+                    yield
                 return
             bars = _Bars()
             bars_token = _bars.set(bars)
@@ -104,6 +114,32 @@ def _one_line_each(quiet: bool) -> None:
             usual(message, category, *where, **more)
 
     warnings.showwarning = show
+
+
+class ProgressLines:
+    """A plain line every half minute about the work that goes on.
+
+    Work of less than half a minute writes none, so that logs of short commands stay as they are.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begun = self._written = time.monotonic()
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """Write how far the work has come, unless the last line is too young."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._written < _LINE_PAUSE or total <= 0:
+                return
+            self._written = now
+        say(f"{label}: {done / total:.0%} done, {_minutes(now - self._begun)} since the start")
+
+
+def _minutes(seconds: float) -> str:
+    """Return a time as ``40 s`` or ``2 min 10 s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 class _Bars:

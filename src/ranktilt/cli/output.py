@@ -99,6 +99,10 @@ class PageOutput(Output):
     def check(self, *inputs: Path, also: Mapping[str, Path | None] | None = None) -> None:
         """Refuse what `Output.check` does, and a page whose name does not end in ``.html``."""
         super().check(*inputs, also=also)
+        self.check_page()
+
+    def check_page(self) -> None:
+        """Refuse a page whose name does not end in ``.html``."""
         if self.page is not None:
             check_ending(self.page, "html")
 

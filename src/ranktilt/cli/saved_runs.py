@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, SELDOM, resolve_types
+from ranktilt.cli.rankers import NamedText, with_names
 
 if TYPE_CHECKING:
     from ranktilt.data.run import Run
@@ -43,9 +44,9 @@ class SavedRunOptions:
     ] = None
 
     @property
-    def run_files(self) -> list[options.NamedText]:
+    def run_files(self) -> list[NamedText]:
         """Files of saved runs with their names."""
-        return [options.NamedText.from_text(path) for path in self.run or ()]
+        return [NamedText.from_text(path) for path in self.run or ()]
 
     def load_runs(self, max_failures: float | None = None) -> list[Run]:
         """Read the saved runs; each knows the ranker that would read it again."""
@@ -70,7 +71,7 @@ class SavedRunOptions:
             }
             runs.append(replace(run, spec={**run.spec, **origin}))
         names = [run_file.name for run_file in self.run_files]
-        return options.with_names(named_apart(runs), names)
+        return with_names(named_apart(runs), names)
 
 
 def replay_spec(path: Path, score_order: str | None = None, queries: Path | None = None) -> str:

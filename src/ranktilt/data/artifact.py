@@ -196,6 +196,11 @@ class Result:
         """Make a result from the content of its file."""
         return read_fields(cls, content)
 
+    @property
+    def loaded_from(self) -> str:
+        """The file that it was read from, as it was named; empty for none."""
+        return str(getattr(self, "_file", ""))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
             return NotImplemented

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, counts_of
 from ranktilt.data.notes.probes import (
-    DocumentsScored,
     GapsOfTwins,
     GapUnits,
     OneQuery,
@@ -27,9 +25,9 @@ from ranktilt.data.notes.probes import (
     PropertyUnit,
     PropertyValue,
 )
-from ranktilt.data.run import Run, codes, collection_rows
-from ranktilt.errors import UserError, counted, join_words, refuse_twice
-from ranktilt.explaining.attribution_tables import REMAINS, Row, tables_and_figures
+from ranktilt.data.run import Run
+from ranktilt.errors import UserError, counted, join_words
+from ranktilt.explaining.attribution_tables import REMAINS, Row, ScoreGap, tables_and_figures
 from ranktilt.explaining.base import (
     Floats,
     ProbeFigure,
@@ -40,19 +38,15 @@ from ranktilt.explaining.base import (
     reference_of,
     twin_sources,
 )
-from ranktilt.explaining.perplexity import PerplexityProbe
-from ranktilt.explaining.text_probes import (
-    QueryWordsProbe,
-    ReadabilityProbe,
-    SentenceLengthProbe,
-    SpecificityProbe,
-    TypeTokenProbe,
-    WordsProbe,
+from ranktilt.explaining.scored_twins import ScoredTwins, score_twins
+from ranktilt.explaining.text_properties import (
+    TextProperty,
+    default_properties,
+    require_properties,
 )
-from ranktilt.rankers.base import DEPTH, Ranker, score_documents, stages_of
-from ranktilt.rankers.candidates import check_reranked
-from ranktilt.rankers.self_exclusion import self_documents
-from ranktilt.statistics.regression import MOST_REGRESSORS, Regression, regress
+from ranktilt.explaining.twin_gaps import FEWEST_PAIRS, TwinPairRows, gaps, judged_gaps
+from ranktilt.rankers.base import Ranker
+from ranktilt.statistics.regression import Regression, regress
 
 SCORE_GAP, RANK_GAP = "score gap", "rank gap"
 QUESTION = (
@@ -62,9 +56,6 @@ QUESTION = (
 CITATION = (
     "shares of R²: Lindeman, Merenda & Gold 1980; clustered errors: Cameron, Gelbach & Miller 2011"
 )
-_FEWEST = 30
-_FEWEST_ORIGINS = 30
-"""Origins of a query that are scored, where there are so many, however shallow the ranker is."""
 _SAME = 1e-9
 """Differences whose spread is less than this share of the largest are the same but for rounding."""
 _COLLINEAR = 10
@@ -73,73 +64,20 @@ _COLLINEAR = 10
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TextProperty:
-    """A property of texts, measured for every document."""
-
-    name: str
-    probe: TextProbe
-    values: Floats
-    """What the probe measured, in the order of ``collection.docs``."""
-
-    def differences(self, collection: Collection, pairs: TwinPairRows) -> Floats:
-        """Return how much more of it the reference has than its twin, for each pair."""
-        of_reference = self.probe.of_pairs(collection, self.values, pairs.query, pairs.reference)
-        of_twin = self.probe.of_pairs(collection, self.values, pairs.query, pairs.twin)
-        return of_reference - of_twin
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TwinPairRows:
-    """Pairs of twins under a query, by their rows in the collection."""
-
-    query: Rows
-    reference: Rows
-    twin: Rows
-
-    @classmethod
-    def from_gaps(cls, gaps_of_pairs: pl.DataFrame) -> TwinPairRows:
-        """Take the rows from a table of `gaps`."""
-        return cls(
-            query=gaps_of_pairs["query"].to_numpy(),
-            reference=gaps_of_pairs["reference"].to_numpy(),
-            twin=gaps_of_pairs["twin"].to_numpy(),
-        )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ScoredTwins:
-    """A run whose gaps are attributed."""
-
-    run: Run
-    note: DocumentsScored | None
-    """How many documents were drawn and scored; None where the run has what was retrieved."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class GapAttribution:
     """The regressions of one run's gaps for one source, as rows."""
 
     rows: tuple[Row, ...]
     notes: tuple[Note, ...]
+    unvarying: tuple[str, ...]
+    """Properties in which all twins differ by the same."""
 
     @property
-    def score_rows(self) -> list[Row]:
+    def score_gap(self) -> ScoreGap:
         """The rows of the score gap."""
-        return [row for row in self.rows if row["of"] == SCORE_GAP]
-
-
-def default_properties() -> list[TextProbe]:
-    """Return the properties that need no model."""
-    return [
-        PerplexityProbe(),
-        WordsProbe(),
-        SpecificityProbe(),
-        ReadabilityProbe(),
-        SentenceLengthProbe(),
-        TypeTokenProbe(),
-        QueryWordsProbe(),
-    ]
+        rows = [row for row in self.rows if row["of"] == SCORE_GAP]
+        return ScoreGap(rows=rows, unvarying=self.unvarying)
 
 
 def attribute(
@@ -169,39 +107,29 @@ def attribute(
     their scores, so that no property is named.
     """
     first = reference_of(collection, reference, to="explain")
-    probes = _checked_probes(default_properties() if properties is None else properties)
+    probes = default_properties() if properties is None else properties
+    require_properties(probes)
     sources = twin_sources(collection, first)
     if not sources:
         raise UserError(f"nothing to attribute: no source has twins of {first}")
     text_properties = [
-        TextProperty(
-            name=probe.label or probe.name,
-            probe=probe,
-            values=probe.measure(collection, first, ranker),
-        )
-        for probe in probes
+        TextProperty.from_probe(probe, collection, first, ranker) for probe in probes
     ]
-    scored_runs = [_scored(collection, scorer, (first, *sources), seed) for scorer in rankers]
-    notes: list[Note] = [scored.note for scored in scored_runs if scored.note is not None]
-    rows = list[Row]()
+    scored_runs = [score_twins(collection, scorer, (first, *sources), seed) for scorer in rankers]
+    attributions = list[GapAttribution]()
     tables = list[ProbeTable]()
     figures = list[ProbeFigure]()
     for source in sources:
-        attributions = [
+        of_source = [
             _attribution(collection, scored, (first, source), text_properties)
             for scored in scored_runs
         ]
-        for attribution in attributions:
-            notes += attribution.notes
-            rows += attribution.rows
-        score_rows = [attribution.score_rows for attribution in attributions]
-        for table, figure in tables_and_figures(score_rows, first):
+        attributions += of_source
+        score_gaps = [attribution.score_gap for attribution in of_source]
+        for table, figure in tables_and_figures(score_gaps, first):
             tables.append(table)
             figures.append(figure)
-    units = [
-        PropertyUnit(name=measured.name, unit=measured.probe.unit) for measured in text_properties
-    ]
-    notes += [GapsOfTwins(), GapUnits(reference=first, properties=tuple(units))]
+    rows = chain.from_iterable(attribution.rows for attribution in attributions)
     return ProbeResult(
         probe="attribution",
         question=QUESTION,
@@ -212,57 +140,25 @@ def attribute(
         reference=first,
         findings=tuple(chain.from_iterable(table.findings for table in tables)),
         tables=tuple(tables),
-        notes=tuple(notes),
+        notes=tuple(_notes(first, scored_runs, attributions, text_properties)),
     )
 
 
-def _checked_probes(probes: Sequence[TextProbe]) -> list[TextProbe]:
-    """Refuse too few or too many properties, and any that occurs twice."""
-    if not 1 <= len(probes) <= MOST_REGRESSORS:
-        raise UserError(
-            f"attribution: expected 1 to {MOST_REGRESSORS} properties, got {len(probes)}"
-        )
-    refuse_twice([probe.label or probe.name for probe in probes], "attribution: property")
-    return list(probes)
-
-
-def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.DataFrame:
-    """Return a row for each pair of twins that a run holds both of, by query.
-
-    Columns are the rows of `query`, `reference` and `twin` in the collection, and how far the
-    reference is ahead: in standard deviations of the query's scores (`score`), and in ranks
-    (`rank`). The signs are those of the card's score gap and rank gap.
-    """
-    docs = collection.docs.select("source", "origin", reference=pl.int_range(pl.len()))
-    query_codes = codes(pl.Series(run.queries, dtype=pl.String), collection.queries["id"])
-    entries = pl.DataFrame(
-        {
-            "query": query_codes[run.entry_queries],
-            "reference": collection_rows(run, collection)[run.docs],
-            "score": run.scores,
-        }
-    )
-    scored = (
-        entries.with_columns(
-            spread=pl.col("score").std(ddof=0).over("query"),
-            position=pl.col("score").rank("average", descending=True).over("query"),
-        )
-        .filter(pl.col("query") >= 0)
-        .join(docs, on="reference", maintain_order="left")
-    )
-    of_reference = scored.filter(pl.col("source") == reference)
-    of_source = scored.filter(pl.col("source") == source)
-    twins = of_reference.join(
-        of_source, on=["query", "origin"], suffix="_twin", maintain_order="left"
-    )
-    ahead = (pl.col("score") - pl.col("score_twin")) / pl.col("spread")
-    return twins.select(
-        "query",
-        "reference",
-        twin="reference_twin",
-        rank=pl.col("position_twin") - pl.col("position"),
-        score=pl.when(pl.col("spread") > 0).then(ahead).otherwise(0.0),
-    )
+def _notes(
+    reference: str,
+    scored_runs: Sequence[ScoredTwins],
+    attributions: Sequence[GapAttribution],
+    properties: Sequence[TextProperty],
+) -> Iterator[Note]:
+    """Note what was scored, what each regression cautions of, and the units of the numbers."""
+    for scored in scored_runs:
+        if scored.note is not None:
+            yield scored.note
+    for attribution in attributions:
+        yield from attribution.notes
+    yield GapsOfTwins()
+    units = [PropertyUnit(name=measured.name, unit=measured.probe.unit) for measured in properties]
+    yield GapUnits(reference=reference, properties=tuple(units))
 
 
 def _attribution(
@@ -283,7 +179,7 @@ def _attribution(
     unknown = np.isnan(differences)
     known = np.flatnonzero(~unknown.any(axis=1))
     lacking = _count_by_name(names, unknown)
-    if len(known) < _FEWEST:
+    if len(known) < FEWEST_PAIRS:
         raise _too_few_pairs(run, sources, len(unknown), lacking)
     differences, query = differences[known], pairs.query[known]
     origin = collection.origin_codes()[pairs.reference[known]]
@@ -304,8 +200,9 @@ def _attribution(
                 properties=counts_of(lacking),
             )
         )
-    if not varies.all():
-        constant = _property_values(names[~varies].tolist(), differences[0, ~varies].tolist())
+    unvarying = names[~varies].tolist()
+    if unvarying:
+        constant = _property_values(unvarying, differences[0, ~varies].tolist())
         notes.append(PropertiesConstant(run=run.name, source=source, properties=constant))
     varying = names[varies].tolist()
     notes += _cautions((run.name, source), varying, score_fit, query)
@@ -314,7 +211,7 @@ def _attribution(
         for name, numbers in zip((REMAINS, *varying), _numbers(fit), strict=True):
             subject = {"source": source, "ranker": run.name, "of": gap, "property": name}
             rows.append({**subject, "twins": len(query), "selection": selection, **numbers})
-    return GapAttribution(rows=tuple(rows), notes=tuple(notes))
+    return GapAttribution(rows=tuple(rows), notes=tuple(notes), unvarying=tuple(unvarying))
 
 
 def _selected_gaps(
@@ -325,7 +222,7 @@ def _selected_gaps(
     queries = int(np.isin(scored.run.queries, collection.queries["id"]).sum())
     holds_all_pairs = pair_gaps.height == queries * collection.pairs(*sources).height
     if scored.note is not None or holds_all_pairs:
-        return _judged(collection, pair_gaps)
+        return judged_gaps(collection, pair_gaps)
     return pair_gaps, "retrieved"
 
 
@@ -344,7 +241,7 @@ def _too_few_pairs(
     if lacking:
         fault = f", less those without {join_words(properties)}"
     return UserError(
-        f"attribution needs {_FEWEST} pairs of {reference} and {source} in the same rankings; "
+        f"attribution needs {FEWEST_PAIRS} pairs of {reference} and {source} in the same rankings; "
         f"{run.name} holds {counted(pairs, 'pair', 'pairs')}{fault}"
     )
 
@@ -352,16 +249,6 @@ def _too_few_pairs(
 def _property_values(names: Sequence[str], values: Sequence[float]) -> tuple[PropertyValue, ...]:
     pairs = zip(names, values, strict=True)
     return tuple(PropertyValue(name=name, value=value) for name, value in pairs)
-
-
-def _judged(collection: Collection, pair_gaps: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Keep the judged pairs where they are enough, and say which pairs these are."""
-    origin = collection.origin_codes()[pair_gaps["reference"].to_numpy()]
-    pair = pair_gaps["query"].to_numpy() * collection.docs.height + origin
-    is_judged = np.isin(pair, _judged_origins(collection))
-    if is_judged.sum() < _FEWEST:
-        return pair_gaps, "all"
-    return pair_gaps.filter(is_judged), "judged"
 
 
 def _cautions(
@@ -382,103 +269,23 @@ def _cautions(
 
 def _numbers(fit: Regression) -> Iterator[Row]:
     """Give the numbers of the constant, which is what remains, then those of each property."""
-    gap, gap_low, gap_high = fit.mean.tolist()
-    coefficients = zip(fit.coefficients.tolist(), fit.parts.tolist(), strict=True)
-    for number, (coefficient, part) in enumerate(coefficients):
-        is_constant = number == 0  # the properties follow, and their numbers lack the constant
+    # The intercept comes first in coefficients and parts, and has no share of R².
+    shares = [None, *fit.shares.tolist()]
+    without = [None, *fit.without.tolist()]
+    inflation = [None, *fit.inflation.tolist()]
+    mean_gap = _with_interval(fit.mean, "mean gap", "gap low", "gap high")
+    for number, (coefficient, part) in enumerate(zip(fit.coefficients, fit.parts, strict=True)):
         yield {
-            "mean gap": gap,
-            "gap low": gap_low,
-            "gap high": gap_high,
-            **dict(zip(("coefficient", "low", "high"), coefficient, strict=True)),
-            **dict(zip(("part", "part low", "part high"), part, strict=True)),
-            "share of R²": None if is_constant else float(fit.shares[number - 1]),
+            **mean_gap,
+            **_with_interval(coefficient, "coefficient", "low", "high"),
+            **_with_interval(part, "part", "part low", "part high"),
+            "share of R²": shares[number],
             "R²": fit.r2,
-            "R² without": None if is_constant else float(fit.without[number - 1]),
-            "inflation": None if is_constant else float(fit.inflation[number - 1]),
+            "R² without": without[number],
+            "inflation": inflation[number],
         }
 
 
-def _scored(
-    collection: Collection, ranker: Ranker | Run, sources: Sequence[str], seed: int
-) -> ScoredTwins:
-    """Score twins by a ranker, and note how many.
-
-    A ranker that scores only what it retrieves ranks instead.
-    """
-    if isinstance(ranker, Run):
-        return ScoredTwins(run=ranker, note=None)
-    run = score_documents(ranker, collection, _sample(collection, ranker, sources, seed))
-    if run is None:
-        return ScoredTwins(run=check_reranked(ranker.rank(collection), None, ranker), note=None)
-    documents, queries = len(run.docs), len(run.queries)
-    note = DocumentsScored(run=run.name, documents=documents, queries=queries, seed=seed)
-    return ScoredTwins(run=run, note=note)
-
-
-def _judged_origins(collection: Collection) -> Rows:
-    """Return a number for each judged pair of query and origin.
-
-    It is the query's row · documents + the origin's number.
-    """
-    query = codes(collection.qrels["query_id"], collection.queries["id"])
-    row = codes(collection.qrels["doc_id"], collection.ids)
-    known = (query >= 0) & (row >= 0)
-    return np.unique(query[known] * collection.docs.height + collection.origin_codes()[row[known]])
-
-
-def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed: int) -> Run:
-    """Choose the documents of each query to score, without scores yet.
-
-    `sources` begin with the reference. As many documents as the ranker ranks (``@k``; of a
-    pipeline's last stage, as many as it re-ranks): judged ones first, others drawn at random, each
-    with all its twins.
-    """
-    stages, size = stages_of(ranker), collection.docs.height
-    twins = _twins(collection, sources)
-    origins, rows = twins.group_by("origin").agg("row").sort("origin")
-    origin_index = np.full(size, -1)
-    origin_index[origins.to_numpy()] = np.arange(len(origins))
-    affordable = _depth(stages) * len(origins) // max(twins.height, 1)
-    count = min(max(affordable, _FEWEST_ORIGINS), len(origins))
-    names = collection.queries_with_judgments["id"]
-    generator = np.random.default_rng(seed)
-    judged = _judged_origins(collection)
-    excluded = self_documents(collection, getattr(stages[0], "exclude_self", None))
-    none = np.empty(0, np.int64)
-    parts = [none]
-    for number, query in enumerate(codes(names, collection.queries["id"]).tolist()):
-        low, high = np.searchsorted(judged, (query * size, (query + 1) * size))
-        first = origin_index[judged[low:high] - query * size]
-        first = generator.permutation(first[first >= 0])
-        drawn = generator.choice(len(origins), count, replace=False)
-        chosen = np.concatenate([first, drawn[~np.isin(drawn, first)]])[:count]
-        documents = rows.gather(chosen).explode().to_numpy().astype(np.int64)
-        parts.append(documents[~np.isin(documents, excluded.get(number, none))])
-    entries = np.concatenate(parts).astype(np.int32)
-    return Run(
-        queries=tuple(names),
-        offsets=np.cumsum([*map(len, parts)]),
-        docs=entries,
-        scores=np.zeros(len(entries)),
-        ids=collection.ids,
-    )
-
-
-def _twins(collection: Collection, sources: Sequence[str]) -> pl.DataFrame:
-    """Return the documents of the sources whose text has a version in the reference and another."""
-    docs = collection.docs.select(
-        "source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes())
-    )
-    has_reference = (pl.col("source") == sources[0]).any().over("origin")
-    has_twin = pl.col("source").n_unique().over("origin") > 1
-    return docs.filter(pl.col("source").is_in(sources)).filter(has_reference & has_twin)
-
-
-def _depth(stages: Sequence[Any]) -> int:
-    """Return the depth of the last stage but one, or of the nearest before it that has one."""
-    for stage in reversed(stages[:-1] or stages):
-        depth = getattr(stage, "k", None)
-        if depth:
-            return int(depth)
-    return DEPTH
+def _with_interval(estimate: Floats, *columns: str) -> dict[str, float]:
+    """Name a number and both ends of its interval."""
+    return dict(zip(columns, estimate.tolist(), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -20,50 +21,60 @@ Row = Mapping[str, Any]
 """Numbers of one property, or of what remains; a run and source begin with what remains."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScoreGap:
+    """The numbers of one run's score gap, and what they do not hold."""
+
+    rows: Sequence[Row]
+    unvarying: tuple[str, ...]
+    """Properties in which all twins differ by the same."""
+
+
 def tables_and_figures(
-    rows_by_run: Sequence[Sequence[Row]], reference: str
+    score_gaps: Sequence[ScoreGap], reference: str
 ) -> Iterator[tuple[ProbeTable, ProbeFigure]]:
     """Show the score gaps of one source, one run after another.
 
     All have one order of properties, the largest parts first, and one scale.
     """
-    rows = list(chain.from_iterable(rows_by_run))
+    rows = list(chain.from_iterable(score_gap.rows for score_gap in score_gaps))
     largest = dict.fromkeys((row["property"] for row in rows), 0.0)
     for row in rows:
         largest[row["property"]] = max(abs(row["part"]), largest[row["property"]])
     largest[REMAINS] = np.inf
-    ends = (
-        min(row["part low"] for row in rows),
-        min(row["part high"] for row in rows),
-        max(row["part low"] for row in rows),
-        max(row["part high"] for row in rows),
-    )
-    for run_rows in rows_by_run:
-        ordered = sorted(run_rows, key=lambda row: -largest[row["property"]])
-        yield _table(ordered, reference), _figure(ordered, ends)
+    lows = [row["part low"] for row in rows]
+    highs = [row["part high"] for row in rows]
+    ends = (min(lows), min(highs), max(lows), max(highs))
+    for score_gap in score_gaps:
+        ordered = sorted(score_gap.rows, key=lambda row: -largest[row["property"]])
+        attributed = _gap_attributed(ordered, reference, score_gap.unvarying)
+        yield _table(ordered, attributed), _figure(ordered, ends)
 
 
-def _table(rows: Sequence[Row], reference: str) -> ProbeTable:
+def _table(rows: Sequence[Row], attributed: GapAttributed) -> ProbeTable:
     remains = rows[0]
     return ProbeTable(
         title=f"{_subject(remains)}: mean score gap {_mean_gap(remains)}, R² {remains['R²']:.4f}",
         rows=(_table_row(remains, is_property=False), *map(_table_row, rows[1:])),
         decimals=_DECIMALS,
-        findings=(_gap_attributed(rows, reference),),
+        findings=(attributed,),
     )
 
 
 def _table_row(row: Row, is_property: bool = True) -> Row:
     """Return the cells of a property, or of what remains."""
-    has_share = is_property and bool(row["R²"])
-    coefficient = (row["coefficient"], row["low"], row["high"])
+    coefficient = (row["coefficient"], row["low"], row["high"]) if is_property else None
+    percent = None
+    if is_property and row["R²"]:
+        percent = 100 * row["share of R²"] / row["R²"]
+    inflation = row["inflation"]
     return {
         "property": row["property"],
         _PART: _part(row),
-        _COEFFICIENT: coefficient if is_property else None,
-        "% of R²": 100 * row["share of R²"] / row["R²"] if has_share else None,
+        _COEFFICIENT: coefficient,
+        "% of R²": percent,
         "R² without": row["R² without"],
-        "inflation": "∞" if row["inflation"] == np.inf else row["inflation"],
+        "inflation": "∞" if inflation == np.inf else inflation,
     }
 
 
@@ -99,7 +110,9 @@ def _mean_gap(row: Row) -> str:
     return f"{_sd(row['mean gap'])} {interval} over {pairs}".replace("-", "−")
 
 
-def _gap_attributed(rows: Sequence[Row], reference: str) -> GapAttributed:
+def _gap_attributed(
+    rows: Sequence[Row], reference: str, unvarying: tuple[str, ...]
+) -> GapAttributed:
     """Note which side a ranker scores higher, and which properties have a part in it."""
     remains, *properties = rows
     gap = remains["mean gap"]
@@ -116,6 +129,7 @@ def _gap_attributed(rows: Sequence[Row], reference: str) -> GapAttributed:
         is_of_retrieved=remains["selection"] == "retrieved",
         with_gap=with_gap,
         against_gap=against_gap,
+        unvarying=unvarying,
     )
 
 

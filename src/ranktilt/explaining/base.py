@@ -1,6 +1,6 @@
 """What a probe is: a question about texts, answered for every source of a collection.
 
-A probe is one class in one file and one line in `ranktilt.explaining.explain.PROBES` (or, in
+A probe is one class in one file and one line in `ranktilt.explaining.probe_table.PROBES` (or, in
 another package, one entry point of the group ``ranktilt.probes``). Where it measures a number of
 every document, it is a `TextProbe`, which makes rows, effect size, figure and summary of them.
 """
@@ -130,7 +130,7 @@ def effect_size(source: str, unit: str, reference: Floats, values: Floats) -> Ef
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProbeFigure:
     """A figure as data: what is drawn, and the same in words."""
 
@@ -148,7 +148,7 @@ class ProbeFigure:
     """What a reader who cannot see it needs to know."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProbeTable:
     """A table as data, for probes whose rows are not what a reader should see."""
 
@@ -162,7 +162,7 @@ class ProbeTable:
     """What it shows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProbeResult:
     """What one probe found."""
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.effects import Equivalence
+from ranktilt.auditing.equivalence import EquivalenceTask, equivalence_rows
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
-from ranktilt.auditing.significance import EquivalenceTask, equivalence_rows
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import codes
 from ranktilt.errors import UserError, unknown

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
 from ranktilt._version import __version__
-from ranktilt.auditing.groups import grouping
-from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_remarks import warn_of_labels
-from ranktilt.data.notes.base import Note
-from ranktilt.data.notes.groups import DocumentsUnlabelled
-from ranktilt.data.notes.texts import (
-    ProbeLeftOut,
-    ProbeNeedsEncoder,
-    SourceWithoutTwins,
-    TwinsIdentical,
-)
+from ranktilt.data.notes.texts import ProbeLeftOut, ProbeNeedsEncoder
 from ranktilt.data.run import Run
-from ranktilt.data.stated_sources import with_stated_sources
 from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.attribution import attribute as attribute_gaps
 from ranktilt.explaining.base import (
@@ -32,59 +18,14 @@ from ranktilt.explaining.base import (
     TextProbe,
     others,
     reference_of,
-    twin_rows,
     twin_sources,
 )
+from ranktilt.explaining.compared_texts import compared_texts, twin_notes, unlabelled_notes
+from ranktilt.explaining.explanation import Explanation
+from ranktilt.explaining.probe_table import PROBES, probe
 from ranktilt.explaining.vectors import require_encoder
-from ranktilt.extensions import ExtensionTable
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-from ranktilt.spec import parse_stages
-
-PROBES = {
-    "words": "ranktilt.explaining.text_probes:WordsProbe",
-    "overlap": "ranktilt.explaining.text_probes:OverlapProbe",
-    "similarity": "ranktilt.explaining.similarity:SimilarityProbe",
-    "type-token": "ranktilt.explaining.text_probes:TypeTokenProbe",
-    "specificity": "ranktilt.explaining.text_probes:SpecificityProbe",
-    "query-words": "ranktilt.explaining.text_probes:QueryWordsProbe",
-    "sentences": "ranktilt.explaining.text_probes:SentenceLengthProbe",
-    "readability": "ranktilt.explaining.text_probes:ReadabilityProbe",
-    "perplexity": "ranktilt.explaining.perplexity:PerplexityProbe",
-    "spectrum": "ranktilt.explaining.spectrum:SpectrumProbe",
-    "truncation": "ranktilt.explaining.text_probes:TruncationProbe",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation(
-    Result,
-    format="ranktilt-explanation",
-    version=1,
-    noun="an explanation",
-    command="ranktilt explain",
-):
-    """What `explain` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: collection, ranker, versions.
-    reference : str
-        The source that the others are compared with.
-    sources : tuple of str
-        The others.
-    results : tuple of ProbeResult
-        A result for each probe, in the order of the call.
-    notes : tuple of Note
-        What was left out, and why.
-    """
-
-    spec: Mapping[str, Any]
-    reference: str
-    sources: tuple[str, ...]
-    results: tuple[ProbeResult, ...]
-    notes: tuple[Coded[Note], ...] = ()
 
 
 def explain(
@@ -136,57 +77,73 @@ def explain(
         If a probe is unknown or named twice, cannot use the ranker, or the reference is no source;
         if no other source has twins.
     """
-    sourceless = collection.sourceless if by == "source" else 0
-    if by != "source":
-        collection = _grouped(collection, by)
-    elif collection.sources:
-        collection = with_stated_sources(collection)
-    first = reference_of(collection, reference, to="explain")
-    if not twin_sources(collection, first):
+    texts = compared_texts(collection, by)
+    first = reference_of(texts, reference, to="explain")
+    if not twin_sources(texts, first):
         raise UserError(
             f"nothing to explain: no other source has twins of {first} "
             "(documents with the same origin); "
             "which properties go with a ranker's gap without twins: --attribution -r RANKER"
         )
-    is_default = probes is None and not attribute
-    chosen = [probe(name) for name in _with_models(PROBES if is_default else probes or (), lm)]
-    notes = list[Note]()
-    if is_default and ranker is None:
-        for chosen_probe in chosen:
-            if chosen_probe.needs_encoder:
-                notes.append(ProbeNeedsEncoder(probe=chosen_probe.name))
-        chosen = [chosen_probe for chosen_probe in chosen if not chosen_probe.needs_encoder]
-    _check(chosen, ranker, attribute)
-    results = []
-    for number, chosen_probe in enumerate(chosen):
-        report("probing texts", number, len(chosen))
-        try:
-            results.append(chosen_probe(collection, ranker, reference=first))
-        except UserError as error:
-            is_of_named_model = bool(lm) and chosen_probe.name.startswith("perplexity")
-            if not is_default or is_of_named_model:
-                raise
-            notes.append(ProbeLeftOut(probe=chosen_probe.name, error=str(error)))
-    report("probing texts", len(chosen), len(chosen))
+    if probes is None and not attribute:
+        selection = _default_probes(lm, has_encoder=ranker is not None)
+    else:
+        selection = _ProbeSelection(probes=tuple(map(probe, _with_models(probes or (), lm))))
+    _check(selection.probes, ranker, attribute)
+    results = list[ProbeResult]()
+    failures = list[ProbeLeftOut]()
+    for answer in _answers(selection, texts, ranker, reference=first):
+        if isinstance(answer, ProbeLeftOut):
+            failures.append(answer)
+        else:
+            results.append(answer)
     if attribute:
-        properties = [
-            chosen_probe for chosen_probe in chosen if isinstance(chosen_probe, TextProbe)
-        ]
-        results.append(
-            attribute_gaps(
-                collection, attribute, properties or None, ranker=ranker, reference=first
-            )
+        attribution = attribute_gaps(
+            texts, attribute, selection.properties or None, ranker=ranker, reference=first
         )
-    notes += _notes(collection, first)
-    if sourceless:
-        notes.append(DocumentsUnlabelled(by="source", documents=sourceless))
+        results.append(attribution)
     return Explanation(
-        spec=_spec(collection, chosen, ranker, by=by, attribute=attribute),
+        spec=_spec(texts, selection.probes, ranker, by=by, attribute=attribute),
         reference=first,
-        sources=tuple(others(collection, first)),
+        sources=tuple(others(texts, first)),
         results=tuple(results),
-        notes=tuple(notes),
+        notes=(
+            *selection.notes,
+            *failures,
+            *twin_notes(texts, first),
+            *unlabelled_notes(collection, by),
+        ),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ProbeSelection:
+    """The probes to run."""
+
+    probes: tuple[Probe[Any], ...]
+    optional_names: frozenset[str] = frozenset()
+    """Probes that are left out where they cannot measure."""
+    notes: tuple[ProbeNeedsEncoder, ...] = ()
+    """Probes that were left out for want of an encoder."""
+
+    @property
+    def properties(self) -> list[TextProbe]:
+        """The probes that measure a property of every text."""
+        return [chosen_probe for chosen_probe in self.probes if isinstance(chosen_probe, TextProbe)]
+
+
+def _default_probes(models: Sequence[str], *, has_encoder: bool) -> _ProbeSelection:
+    """Select RankTilt's own probes; those of models that you name must measure."""
+    probes = [probe(name) for name in _with_models(PROBES, models)]
+    notes = list[ProbeNeedsEncoder]()
+    if not has_encoder:
+        encoder_probes = [of_encoder for of_encoder in probes if of_encoder.needs_encoder]
+        notes = [ProbeNeedsEncoder(probe=of_encoder.name) for of_encoder in encoder_probes]
+        probes = [of_texts for of_texts in probes if not of_texts.needs_encoder]
+    names = frozenset(chosen_probe.name for chosen_probe in probes)
+    if models:
+        names = frozenset(name for name in names if not name.startswith("perplexity"))
+    return _ProbeSelection(probes=tuple(probes), optional_names=names, notes=tuple(notes))
 
 
 def _with_models(
@@ -215,6 +172,22 @@ def _check(
     refuse_twice([chosen_probe.name for chosen_probe in probes], "probe")
 
 
+def _answers(
+    selection: _ProbeSelection, collection: Collection, ranker: Ranker | None, *, reference: str
+) -> Iterator[ProbeResult | ProbeLeftOut]:
+    """Yield the result of each probe, or a note where an optional one cannot measure."""
+    probes = selection.probes
+    for number, chosen_probe in enumerate(probes):
+        report("probing texts", number, len(probes))
+        try:
+            yield chosen_probe(collection, ranker, reference=reference)
+        except UserError as error:
+            if chosen_probe.name not in selection.optional_names:
+                raise
+            yield ProbeLeftOut(probe=chosen_probe.name, error=str(error))
+    report("probing texts", len(probes), len(probes))
+
+
 def _spec(
     collection: Collection,
     probes: Sequence[Probe[Any]],
@@ -223,83 +196,16 @@ def _spec(
     by: str,
     attribute: Sequence[Ranker | Run],
 ) -> dict[str, Any]:
-    """Return how an explanation was made."""
-    spec = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
-    if by != "source":
-        spec["by"] = by
-    spec["probes"] = [chosen_probe.name for chosen_probe in probes]
-    spec["ranker"] = None if ranker is None else repr(ranker)
-    if attribute:
-        spec["attribute"] = [
-            scorer.name if isinstance(scorer, Run) else repr(scorer) for scorer in attribute
-        ]
-    spec["ranktilt"] = __version__
-    return spec
-
-
-def _grouped(collection: Collection, by: str) -> Collection:
-    """Put the groups of another column in the place of the sources.
-
-    Documents of no group are left out.
-    """
-    groups = grouping(collection, by)
-    warn_of_labels(groups.remarks)
-    docs = collection.docs.with_columns(
-        source=pl.Series([groups.names[code] for code in groups.code])
-    )
-    return Collection(
-        docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec
-    )
-
-
-def _notes(collection: Collection, reference: str) -> Iterator[Note]:
-    """Note sources without twins, and how many twins have the same text."""
-    texts = collection.docs["text"]
-    for name in others(collection, reference):
-        rows = twin_rows(collection, reference, name)
-        if not len(rows[0]):
-            yield SourceWithoutTwins(source=name, reference=reference)
-        same = int((texts.gather(rows[0]) == texts.gather(rows[1])).sum())
-        if same:
-            yield TwinsIdentical(source=name, reference=reference, twins=same)
-
-
-def probe_classes() -> dict[str, str]:
-    """Return where the class of each probe is defined, by name: ours, and installed packages'."""
-    return probe_table().paths()
-
-
-def probe_table() -> ExtensionTable:
-    """Return the table of probes: ours, and those of installed packages (``ranktilt.probes``)."""
-    return ExtensionTable("probe", "ranktilt.probes", PROBES, _fault)
-
-
-def _fault(loaded: object, name: str) -> str:
-    is_probe = isinstance(loaded, type) and issubclass(loaded, Probe)
-    return "" if is_probe else "is no subclass of ranktilt's Probe"
-
-
-def probe(name: str | Probe[Any]) -> Probe[Any]:
-    """Return the probe of a name: one of ours, or one that a package announces.
-
-    A probe comes back as it is.
-    """
-    if isinstance(name, Probe):
-        return name
-    try:
-        stages = parse_stages(name)
-    except UserError:
-        stages = []
-    if len(stages) != 1 or stages[0].k is not None:
-        raise UserError(f"probe {name!r}: expected name[:argument][(option=value,…)]")
-    (stage,) = stages
-    kind: type[Probe[Any]] = probe_table().load(stage.name)
-    argument = [] if stage.argument is None else [stage.argument]
-    options = {
-        key: int(value) if re.fullmatch(r"-?\d+", value) else value
-        for key, value in stage.options.items()
+    """Return how an explanation was made; collection and runs as in the spec of an audit."""
+    runs = [
+        dict(scorer.spec) if isinstance(scorer, Run) else {"ranker": repr(scorer)}
+        for scorer in attribute
+    ]
+    return {
+        "collection": {key: value for key, value in collection.spec.items() if key != "files"},
+        "by": by,
+        "probes": [chosen_probe.name for chosen_probe in probes],
+        "ranker": None if ranker is None else repr(ranker),
+        "runs": runs,
+        "ranktilt": __version__,
     }
-    try:
-        return kind(*argument, **options)
-    except TypeError as error:
-        raise UserError(f"probe {stage}: {error}") from error

@@ -238,16 +238,21 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
     listed = ", ".join(f"{grade:g}: {count:,}" for grade, count in grades[:_MOST_LISTED])
     if len(grades) > _MOST_LISTED:
         listed = f"{len(grades):,} from {grades[0][0]:g} to {grades[-1][0]:g}"
+    contents = {
+        "queries": f"{judgments['query_id'].n_unique():,}",
+        "documents": f"{judgments['doc_id'].n_unique():,}",
+        "judgments": f"{judgments.height:,}",
+        "grades": listed,
+    }
+    commands = (
+        _command(["audit", "--run", "RUN", "--groups", "LABELS", "--qrels", text]),
+        _command(["judge", "--human", text, "--judge", "JUDGE", "--runs", "RUNS"]),
+    )
     return FileReport(
         path=text,
         kind=JUDGMENTS,
         format=_format(recognition),
-        contents={
-            "queries": f"{judgments['query_id'].n_unique():,}",
-            "documents": f"{judgments['doc_id'].n_unique():,}",
-            "judgments": f"{judgments.height:,}",
-            "grades": listed,
-        },
+        contents=contents,
         first=recognition.first,
         answers=(
             "With runs and labels you can ask whose relevant documents rank higher.",
@@ -257,10 +262,7 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
         missing=(
             "a run (--run RUN) with labels (--groups LABELS), or a judge's grades (--judge JUDGE)",
         ),
-        commands=(
-            _command(["audit", "--run", "RUN", "--groups", "LABELS", "--qrels", text]),
-            _command(["judge", "--human", text, "--judge", "JUDGE", "--runs", "RUNS"]),
-        ),
+        commands=commands,
     )
 
 
@@ -395,27 +397,29 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
             commands=(_command(["report", text]),),
         )
     audit = Audit.load(text)
+    contents = {
+        "rankers": ", ".join(audit.runs[:_MOST_LISTED]),
+        "measures": ", ".join(map(repr, audit.measures[:_MOST_LISTED])),
+        "groups": ", ".join(audit.groups[1:]),
+        "queries": f"{len(audit.queries):,}",
+    }
+    commands = [
+        ["report", text, "-o", "page.html"],
+        ["explain", text],
+        ["mitigate", text],
+        ["gate", text, "--max-tilt", "5"],
+        ["compare", text, "OTHER.json"],
+    ]
     return FileReport(
         path=text,
         kind="an audit",
         format=f"{Audit.header.format}, version {Audit.header.version}",
-        contents={
-            "rankers": ", ".join(audit.runs[:_MOST_LISTED]),
-            "measures": ", ".join(map(repr, audit.measures[:_MOST_LISTED])),
-            "groups": ", ".join(audit.groups[1:]),
-            "queries": f"{len(audit.queries):,}",
-        },
+        contents=contents,
         answers=(
             "You can make a page of it, ask why and for a remedy, hold it against a limit, or "
             "compare it with another audit.",
         ),
-        commands=(
-            _command(["report", text, "-o", "page.html"]),
-            _command(["explain", text]),
-            _command(["mitigate", text]),
-            _command(["gate", text, "--max-tilt", "5"]),
-            _command(["compare", text, "OTHER.json"]),
-        ),
+        commands=tuple(map(_command, commands)),
     )
 
 

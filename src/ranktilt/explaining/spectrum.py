@@ -136,6 +136,12 @@ def spectrum(
         rewrites = EmbeddedSide.from_rows(vectors, source_rows, head)
         _, along_leading = _energies(vectors, source_rows, originals.directions)
     norm = max(float(np.linalg.norm(originals.sigma)), float(np.linalg.norm(rewrites.sigma)))
+    leading = effect_size(
+        source,
+        "share along the leading directions",
+        _shares(originals.inside, originals.lengths),
+        _shares(along_leading, rewrites.lengths),
+    )
     return Spectrum(
         source=source,
         pairs=count,
@@ -143,12 +149,7 @@ def spectrum(
         values=rewrites.sigma[:most],
         heads=(originals.head_share, rewrites.head_share),
         interval=_interval(originals, rewrites, seed),
-        leading=effect_size(
-            source,
-            "share along the leading directions",
-            _shares(originals.inside, originals.lengths),
-            _shares(along_leading, rewrites.lengths),
-        ),
+        leading=leading,
         rounding=float(np.finfo(vectors.store).eps) * norm,
     )
 

@@ -43,7 +43,7 @@ class WordsProbe(TextProbe):
         return words(collection.docs["text"]).to_numpy().astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Overlap:
     """Words that the twins of one source share with the reference."""
 

@@ -37,7 +37,7 @@ def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:
     return ranker
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class DocumentVectors:
     """Vectors of all documents of a collection, read from the cache's files."""
 
@@ -56,7 +56,7 @@ class DocumentVectors:
         dense = require_encoder(ranker, for_)
         texts = collection.texts(dense.text)
         stored, row = dense.encoder.encode(texts, "document", f"{dense!r}: encoding documents")
-        return cls(stored, row, getattr(dense, "store", "float32"))
+        return cls(stored=stored, row=row, store=getattr(dense, "store", "float32"))
 
     def unit(self, documents: Rows) -> Floats:
         """Read documents' vectors, each divided by its length; NaN for a vector of zeros."""

@@ -286,7 +286,7 @@ def _ask(
 
 
 def _prompt(config: RoundConfig, task: GenerationTask) -> Prompt:
-    return Prompt(config.template.render(task.text, task.title))
+    return Prompt(text=config.template.render(task.text, task.title))
 
 
 def _checked(

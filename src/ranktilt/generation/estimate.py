@@ -147,7 +147,7 @@ def _requests(
     requests = dict[str, tuple[Prompt, str]]()
     for sampling in inputs.sources.values():
         for template, task in inputs.questions():
-            prompt = Prompt(template.render(task.text, task.title))
+            prompt = Prompt(text=template.render(task.text, task.title))
             key = request_key(llm, prompt, sampling, task.attempt(1))
             requests.setdefault(key, (prompt, task.text))
     answered = journal.read(requests)

@@ -34,7 +34,7 @@ _LIMITS: Mapping[str, Mapping[str, float]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PromptTemplate:
     """An instruction that has its first slot at least once; ``{{`` is a brace.
 
@@ -79,12 +79,14 @@ def template(name: str | Path) -> PromptTemplate:
     names = (*PROMPTS, TITLE) if name == TITLE else PROMPTS
     prompt = find_prompt(name, names, "ranktilt.generation", slot="text")
     if name in names:
-        return PromptTemplate(prompt.name, prompt.text, limits=_LIMITS.get(prompt.name, {}))
-    return PromptTemplate(prompt.name, prompt.text, path=prompt.location)
+        return PromptTemplate(
+            name=prompt.name, text=prompt.text, limits=_LIMITS.get(prompt.name, {})
+        )
+    return PromptTemplate(name=prompt.name, text=prompt.text, path=prompt.location)
 
 
 def answer_template(name: str | Path) -> PromptTemplate:
     """Find a prompt for documents from queries, or read it from a file, as `template` does."""
     prompt = find_prompt(name, ANSWER_PROMPTS, "ranktilt.generation", slot="query")
     path = "" if name in ANSWER_PROMPTS else prompt.location
-    return PromptTemplate(prompt.name, prompt.text, path=path, slots=QUERY_SLOTS)
+    return PromptTemplate(name=prompt.name, text=prompt.text, path=path, slots=QUERY_SLOTS)

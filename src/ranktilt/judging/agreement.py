@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,35 @@ from ranktilt.statistics.bootstrap import interval
 
 _LENGTHS = ("short documents", "documents of middle length", "long documents")
 _SHARES = ("few query words", "some query words", "many query words")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradeAgreement:
+    """How far each judge agrees with humans."""
+
+    by_stratum: tuple[Agreement, ...]
+    by_query: tuple[QueryAgreement, ...]
+    counts: tuple[GradeCount, ...]
+
+
+def grade_agreement(
+    graded: Sequence[Graded],
+    collection: Collection | None,
+    *,
+    top: int,
+    relevant: int,
+    draws: QueryDraws,
+) -> GradeAgreement:
+    """Compute how far each judge agrees with humans: by stratum, by query, and grade by grade."""
+    by_stratum, by_query, counts = list[Agreement](), list[QueryAgreement](), list[GradeCount]()
+    for pairs_of_judge in graded:
+        strata = {} if collection is None else strata_of(pairs_of_judge, collection)
+        by_stratum += agreements(pairs_of_judge, strata, top=top, relevant=relevant, draws=draws)
+        by_query += per_query(pairs_of_judge, top)
+        counts += confusion(pairs_of_judge, top)
+    return GradeAgreement(
+        by_stratum=tuple(by_stratum), by_query=tuple(by_query), counts=tuple(counts)
+    )
 
 
 def agreements(
@@ -91,7 +120,7 @@ def confusion(graded: Graded, top: int) -> Iterator[GradeCount]:
     table = query_tables(graded.pairs, top).sum(0)
     for human, row in enumerate(table):
         for grade, pairs in enumerate(row):
-            yield GradeCount(graded.judge, human, grade, int(pairs))
+            yield GradeCount(judge=graded.judge, human=human, grade=grade, pairs=int(pairs))
 
 
 def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
@@ -146,24 +175,32 @@ def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
     """Compute every number of an agreement from tables of counts: (…, grades, grades)."""
     size = tables.shape[-1]
     total = tables.sum((-2, -1))
-    rows = [tables[..., part, :].sum(-2) for part in (slice(0, relevant), slice(relevant, size))]
-    binary = np.stack(
-        [
-            np.stack([row[..., :relevant].sum(-1), row[..., relevant:].sum(-1)], axis=-1)
-            for row in rows
-        ],
-        axis=-2,
-    )
     apart = np.subtract.outer(np.arange(size), np.arange(size))
     with np.errstate(invalid="ignore", divide="ignore"):
+        exact = np.einsum("...ii->...", tables) / total
+        gap = -(tables * apart).sum((-2, -1)) / total
+        # α counts pairs of ratings in either order, so that its table is symmetric.
+        coincidences = tables + np.swapaxes(tables, -1, -2)
         return {
-            "exact": np.einsum("...ii->...", tables) / total,
+            "exact": exact,
             "kappa": cohen_kappa(tables),
-            "binary_kappa": cohen_kappa(binary),
+            "binary_kappa": cohen_kappa(_binary_tables(tables, relevant)),
             "weighted_kappa": cohen_kappa(tables, "quadratic"),
-            "alpha": krippendorff_alpha(tables + np.swapaxes(tables, -1, -2)),
-            "gap": -(tables * apart).sum((-2, -1)) / total,
+            "alpha": krippendorff_alpha(coincidences),
+            "gap": gap,
         }
+
+
+def _binary_tables(tables: Floats, relevant: int) -> Floats:
+    """Unite the grades below `relevant`, and those from it on: (…, 2, 2)."""
+    parts = (slice(0, relevant), slice(relevant, None))
+    rows = [tables[..., part, :].sum(-2) for part in parts]
+    cells = [_binary_row(row, relevant) for row in rows]
+    return np.stack(cells, axis=-2)
+
+
+def _binary_row(row: Floats, relevant: int) -> Floats:
+    return np.stack([row[..., :relevant].sum(-1), row[..., relevant:].sum(-1)], axis=-1)
 
 
 def _agreement(

@@ -79,21 +79,24 @@ def grade_versions(
     )
     carried = judgments_of_origins(originals.qrels, unchanged)
     compared = graded.join(to_grade.qrels, on=["query_id", "doc_id"], suffix="_original")
+    lower = compared.filter(pl.col("grade") < pl.col("grade_original"))
+    higher = compared.filter(pl.col("grade") > pl.col("grade_original"))
+    judged_versions = {
+        "judge": grades.judge,
+        "model": judge.name,
+        "prompt": grades.spec["prompt"]["name"],
+        "scale": list(scale),
+        "pairs": grades.counts.pairs,
+        "graded": grades.counts.graded,
+        "unchanged": carried.height,
+        "lower": lower.height,
+        "higher": higher.height,
+    }
     design = {
         **design,
         "judgments": f"carried over from the original; where {FACTS} are changed "
         f"those of {grades.judge}",
-        "judged": {
-            "judge": grades.judge,
-            "model": judge.name,
-            "prompt": grades.spec["prompt"]["name"],
-            "scale": list(scale),
-            "pairs": grades.counts.pairs,
-            "graded": grades.counts.graded,
-            "unchanged": carried.height,
-            "lower": compared.filter(pl.col("grade") < pl.col("grade_original")).height,
-            "higher": compared.filter(pl.col("grade") > pl.col("grade_original")).height,
-        },
+        "judged": judged_versions,
     }
     judged = replace(
         designed,

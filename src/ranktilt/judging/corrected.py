@@ -90,21 +90,27 @@ def _corrected(values: SystemValues, estimand: _Estimand, is_labelled: Bools) ->
     unlabelled = np.concatenate([estimand.judged[~is_labelled], estimand.more])
     powered = powered_mean(labels, predictions, unlabelled)
     # Labels that are all the same say nothing of how far others would differ.
-    human_ends = t_interval(labels) if labels.std() > 0 else (np.nan, np.nan)
-    has_correlation = labels.std() > 0 and predictions.std() > 0
+    human_ends, correlation = (np.nan, np.nan), np.nan
+    if labels.std() > 0:
+        human_ends = t_interval(labels)
+        if predictions.std() > 0:
+            correlation = float(np.corrcoef(labels, predictions)[0, 1])
+    human_only = _within((float(labels.mean()), *human_ends), estimand.bounds)
+    judge_values = np.concatenate([estimand.judged, estimand.more])
+    truth = np.nan if is_labelled.all() else float(estimand.human.mean())
     return Corrected(
         judge=values.judge,
         measure=values.measure,
         run=estimand.run,
         minus=estimand.minus,
-        human_only=_within((float(labels.mean()), *human_ends), estimand.bounds),
-        judge_only=float(np.concatenate([estimand.judged, estimand.more]).mean()),
+        human_only=human_only,
+        judge_only=float(judge_values.mean()),
         powered=_within((powered.value, powered.low, powered.high), estimand.bounds),
         weight=powered.weight,
-        correlation=float(np.corrcoef(labels, predictions)[0, 1]) if has_correlation else np.nan,
+        correlation=correlation,
         queries=len(labels),
         effective=powered.effective,
-        truth=np.nan if is_labelled.all() else float(estimand.human.mean()),
+        truth=truth,
     )
 
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ranktilt.auditing.answer.gate import (
-    POLICIES,
-    Gate,
-    GateRow,
-    LimitCheck,
-    Outcome,
-    check_tilt,
-    effect_gate,
-)
+from ranktilt.auditing.gate.limit_checks import check_tilt
+from ranktilt.auditing.gate.options import POLICIES
+from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome, effect_gate
 from ranktilt.data.notes.base import warnings_of
 from ranktilt.errors import UserError, unknown
 from ranktilt.judging.result import JudgeAudit, RankAgreement
@@ -80,8 +74,9 @@ def gate_judges(
         "min_effect": 0.0,
         "inconclusive": inconclusive,
         "audit": audit.spec.get("command"),
+        **({"file": audit.loaded_from} if audit.loaded_from else {}),
     }
-    return Gate(spec, tuple(rows), warnings_of(audit.notes))
+    return Gate(spec=spec, rows=tuple(rows), notes=warnings_of(audit.notes))
 
 
 def _check_tau(row: RankAgreement, least: float) -> LimitCheck:

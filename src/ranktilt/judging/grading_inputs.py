@@ -68,16 +68,10 @@ def prepare_grades(
     """
     grading = grading or Grading()
     template, runs = grade_template(grading.prompt), list(runs)
-    chosen = (
-        _pooled(collection, runs, grading.pool)
-        if runs
-        else collection.qrels.select("query_id", "doc_id")
-    )
-    texts = pl.DataFrame(
-        {"doc_id": collection.ids, "text": collection.texts(grading.text)}
-    ).with_row_index("doc")
-    queries = collection.queries.select(query_id="id", query="text").with_row_index("order")
-    known = chosen.join(queries, on="query_id").join(texts, on="doc_id").sort("order", "doc")
+    chosen = collection.qrels.select("query_id", "doc_id")
+    if runs:
+        chosen = _pooled(collection, runs, grading.pool)
+    known = _with_texts(chosen, collection, grading)
     if not known.height:
         origin = "the runs" if runs else "the judgments"
         raise UserError(f"no pair to grade: {origin} name no query and document of this collection")
@@ -88,13 +82,10 @@ def prepare_grades(
         if text.strip() and query.strip():
             tasks += [GenerationTask(row, text, query, draw) for draw, row in enumerate(rows)]
         else:
-            for row in rows:
-                empty = Rejected(
-                    row=row, part="grade", reason=EMPTY, flags=(), attempts=0, message=""
-                )
-                rejected.append(empty)
+            rejected += map(_empty_request, rows)
     order = np.random.default_rng(grading.seed or 0).permutation(len(tasks))
     judge = grading.source or f"{template.name}-{model_name(llm)}"
+    answer_tokens = _ANSWER_TOKENS.get(str(grading.prompt), _OTHER_ANSWER_TOKENS)
     return GradingInputs(
         settings=grading,
         template=template,
@@ -102,10 +93,24 @@ def prepare_grades(
         tasks=tuple(tasks[number] for number in order),
         rejected=tuple(rejected),
         chosen=pairs.height,
-        answer_tokens=_ANSWER_TOKENS.get(str(grading.prompt), _OTHER_ANSWER_TOKENS),
+        answer_tokens=answer_tokens,
         pairs=pairs.select("query_id", "doc_id"),
         without_text=chosen.height - known.height,
     )
+
+
+def _with_texts(chosen: pl.DataFrame, collection: Collection, grading: Grading) -> pl.DataFrame:
+    """Return the pairs whose query and document the collection holds, with both texts."""
+    texts = pl.DataFrame(
+        {"doc_id": collection.ids, "text": collection.texts(grading.text)}
+    ).with_row_index("doc")
+    queries = collection.queries.select(query_id="id", query="text").with_row_index("order")
+    return chosen.join(queries, on="query_id").join(texts, on="doc_id").sort("order", "doc")
+
+
+def _empty_request(row: int) -> Rejected:
+    """Reject a request whose query or document has no text."""
+    return Rejected(row=row, part="grade", reason=EMPTY, flags=(), attempts=0, message="")
 
 
 def grade_template(name: str | Path) -> PromptTemplate:
@@ -115,7 +120,7 @@ def grade_template(name: str | Path) -> PromptTemplate:
     """
     prompt = find_prompt(name, tuple(GRADE_PROMPTS), "ranktilt.judging", slot="passage")
     location = "" if name in GRADE_PROMPTS else prompt.location
-    template = PromptTemplate(prompt.name, prompt.text, location, slots=GRADE_SLOTS)
+    template = PromptTemplate(name=prompt.name, text=prompt.text, path=location, slots=GRADE_SLOTS)
     if "query" not in template.fields:
         raise UserError(
             f"{location}: expected {{query}}, where the query's text goes, and found none"

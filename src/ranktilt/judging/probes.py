@@ -35,7 +35,7 @@ _DRAWS = 200
 """Documents that are drawn at most to pad one passage."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProbedPair:
     """A passage that people found not relevant to a query, and texts for a rule to draw on."""
 

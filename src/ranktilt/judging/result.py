@@ -40,7 +40,7 @@ class Estimate(NamedTuple):
     high: float = np.nan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Agreement:
     """How far one judge agrees with the human grades, over some of the pairs that both graded."""
 
@@ -63,7 +63,7 @@ class Agreement:
     """Mean grade of the judge less the human one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QueryAgreement:
     """The same for one query, without intervals."""
 
@@ -75,7 +75,7 @@ class QueryAgreement:
     gap: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GradeCount:
     """How many pairs have one human grade and one grade of the judge."""
 
@@ -85,7 +85,7 @@ class GradeCount:
     pairs: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SystemScore:
     """The mean of one system under the human grades and under a judge."""
 
@@ -103,7 +103,7 @@ class SystemScore:
     """Its judged − human mean, less the mean of that over all systems."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RankAgreement:
     """How far a judge orders the systems as the human grades do."""
 
@@ -173,7 +173,7 @@ class JudgeStanding:
     """Judges that share one cannot be distinguished; empty where the value is undefined."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SystemPair:
     """Two systems whose difference is significant under human grades, or under the judge alone."""
 
@@ -191,7 +191,7 @@ class SystemPair:
     fate: Fate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FamilyScale:
     """One scale on which a judge's preference for a family is measured."""
 
@@ -208,7 +208,7 @@ class FamilyScale:
     """The textbook difference in differences, which a judge's general errors move too."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FamilyPreference:
     """Whether a judge favours one family of systems."""
 
@@ -222,7 +222,7 @@ class FamilyPreference:
     verdict: Favour
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Corrected:
     """A system's mean, or a difference of two, from few human labels and the judge's."""
 
@@ -247,7 +247,7 @@ class Corrected:
     """The mean over all human queries, where these are a sample of those that are known."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgedTilt:
     """How the tilt of one run changes with who judged."""
 
@@ -256,7 +256,7 @@ class JudgedTilt:
     """Relative Δ under the judge (new) less that under the human grades (old), in points."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Weakness:
     """What one edit of passages that humans graded 0 does to a judge's grades."""
 
@@ -264,7 +264,7 @@ class Weakness:
     edit: ProbeGap
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class JudgeAudit(
     Result, format="ranktilt-judge", version=1, noun="an audit of judges", command="ranktilt judge"
 ):

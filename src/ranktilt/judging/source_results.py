@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.comparison.compare import compare
+from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.confounds import Confound, confounds
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.groups import Pair, grouping, twin_rows
+from ranktilt.auditing.groups import Pair, grouped_pairs, grouping, twin_rows
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
-from ranktilt.data.run import Run, named_apart, require_runs
+from ranktilt.judging.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.grade_gap import grade_gaps, judge_variation
 from ranktilt.judging.grades import Graded
+from ranktilt.judging.judge_grades import JudgeGrades
 from ranktilt.judging.result import JudgedTilt
-from ranktilt.judging.system_groups import run_tags
-from ranktilt.measures.base import Measure, measure
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EvaluatedRuns:
-    """The systems that both judges evaluate, and by which measures."""
-
-    runs: tuple[Run, ...]
-    measures: tuple[Measure, ...]
-    tags: Mapping[str, str]
-    """The tag in each run's file, by the run's name; empty for none."""
-
-    @classmethod
-    def from_arguments(
-        cls, runs: Run | Iterable[Run], measures: str | Measure | Sequence[str | Measure]
-    ) -> EvaluatedRuns:
-        """Take runs and measures as a user gives them; runs of one name get names of their own."""
-        runs = require_runs(runs)
-        tags = run_tags(runs)
-        runs = named_apart(runs)
-        if isinstance(measures, str | Measure):
-            measures = [measures]
-        return cls(
-            runs=tuple(runs),
-            measures=tuple(measure(name) for name in measures),
-            tags={run.name: tags.get(run.spec.get("file", ""), "") for run in runs},
-        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,6 +36,22 @@ class GradedCollection:
     by_judge: Mapping[str, pl.DataFrame]
     """All grades of each judge."""
     pair: Pair
+    remarks: tuple[Note, ...]
+    """Remarks on the labels of its documents."""
+
+    @classmethod
+    def from_grades(
+        cls, collection: Collection, grades: JudgeGrades, pair: Pair | None
+    ) -> GradedCollection:
+        """Take the pair of sources, by default the first two."""
+        groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
+        return cls(
+            collection=collection,
+            graded=grades.graded,
+            by_judge=grades.by_judge,
+            pair=pairs[0],
+            remarks=groups.remarks,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,7 +69,7 @@ def source_results(
 ) -> SourceResults:
     """Compare the sources of documents: grade gaps of twins, and the tilt of each run."""
     collection, pair = graded.collection, graded.pair
-    notes = list[Note]()
+    notes = list[Note](graded.remarks)
     gaps: tuple[Effect, ...] = ()
     differences: tuple[Confound, ...] = ()
     if collection.pairs(*pair).height:

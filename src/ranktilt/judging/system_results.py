@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import JudgedWithoutIntervals, OneSystem
 from ranktilt.judging.comparison import compare_orders
-from ranktilt.judging.corrected import corrected, gain_note
+from ranktilt.judging.corrected import corrected, gain_note, sampled_queries
+from ranktilt.judging.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.family_preference import family_preferences
+from ranktilt.judging.grades import Graded
 from ranktilt.judging.result import (
     Corrected,
     FamilyPreference,
@@ -25,7 +28,13 @@ from ranktilt.judging.system_groups import (
     joined,
     repeat_notes,
 )
-from ranktilt.judging.systems import SystemValues, rank_agreement, system_pairs, system_scores
+from ranktilt.judging.systems import (
+    SystemValues,
+    rank_agreement,
+    system_pairs,
+    system_scores,
+    system_values,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +48,39 @@ class SystemResults:
     system_pairs: tuple[SystemPair, ...] = ()
     preferences: tuple[FamilyPreference, ...] = ()
     notes: tuple[Note, ...] = ()
+
+
+def compare_systems(
+    graded: Sequence[Graded],
+    evaluated: EvaluatedRuns,
+    *,
+    groups: SystemGroups,
+    human_sample: int | None,
+    inference: InferenceOptions,
+) -> SystemResults:
+    """Compare systems under humans and each judge."""
+    values_of_systems, notes = list[SystemValues](), list[Note]()
+    labelled: dict[str, list[str]] = {}
+    for pairs_of_judge in graded:
+        values, left_out = system_values(pairs_of_judge, evaluated.runs, evaluated.measures)
+        values_of_systems += values
+        notes += left_out
+        if human_sample is not None:
+            labelled[pairs_of_judge.judge], _ = sampled_queries(
+                pairs_of_judge, human_sample, inference.seed
+            )
+        elif pairs_of_judge.more.height:
+            labelled[pairs_of_judge.judge] = pairs_of_judge.pairs["query_id"].unique().to_list()
+    results = system_results(
+        values_of_systems,
+        groups,
+        labelled,
+        tags=evaluated.tags,
+        correction=inference.correction,
+        resamples=inference.resamples,
+        seed=inference.seed,
+    )
+    return replace(results, notes=(*notes, *results.notes))
 
 
 def system_results(

@@ -160,19 +160,21 @@ def system_values(
             )
             notes.append(lacking)
         more = np.empty((len(runs), 0)) if further is None else further[index]
+        is_defined = ~np.isnan(more).any(0)
         scaled = relevant_as if measure.binary else graded_as
         # On the judge's scale a query may have nothing relevant.
         scaled = np.where(np.isnan(scaled), human, scaled)
+        run_names = tuple(run.name for run in runs)
         values = SystemValues(
             judge=graded.judge,
             measure=repr(measure),
             bounds=measure.bounds,
-            runs=tuple(run.name for run in runs),
+            runs=run_names,
             queries=tuple(query_ids.filter(pl.Series(known))),
             human=human[:, known],
             judged=judged[:, known],
             rescaled=scaled[:, known],
-            more=more[:, ~np.isnan(more).any(0)],
+            more=more[:, is_defined],
         )
         every_measure.append(values)
     return every_measure, notes
@@ -224,8 +226,10 @@ def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLE
             ends = coefficient_interval(value, samples, near_samples, least=least)
             estimates[name] = Estimate(value, *ends)
     difference = judged - human
+    bias = float(difference.mean())
     spread = _WITHIN * float(np.std(difference, ddof=1)) if len(difference) > 1 else np.nan
-    bias, centred = float(difference.mean()), human - human.mean()
+    centred = human - human.mean()
+    slope = float(centred @ judged / (centred @ centred)) if centred.any() else np.nan
     return RankAgreement(
         judge=values.judge,
         measure=values.measure,
@@ -237,7 +241,7 @@ def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLE
         rbo=estimates["rbo"],
         bias=bias,
         limits=(bias - spread, bias + spread),
-        slope=float(centred @ judged / (centred @ centred)) if centred.any() else np.nan,
+        slope=slope,
     )
 
 
@@ -273,6 +277,7 @@ def system_scores(
     for index, run in enumerate(values.runs):
         spread = interval(samples[index])
         ends = (spread.low, spread.high) if values.has_intervals else ()
+        raised = Estimate(float(relative[index].mean()), *ends)
         score = SystemScore(
             judge=values.judge,
             measure=values.measure,
@@ -282,7 +287,7 @@ def system_scores(
             judged=float(judged[index]),
             human_rank=float(human_rank[index]),
             judged_rank=float(judged_rank[index]),
-            relative=Estimate(float(relative[index].mean()), *ends),
+            relative=raised,
         )
         scores.append(score)
     return scores

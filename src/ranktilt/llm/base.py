@@ -134,7 +134,7 @@ class Answer:
         object.__setattr__(self, name, value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Failure:
     """The reason why a prompt has no answer, in one line with the server's words.
 

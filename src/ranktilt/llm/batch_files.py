@@ -186,4 +186,4 @@ def _failed(row: dict[str, Any], server: Server) -> Answer | Failure | UserError
         return error
     if error.kind == "filtered":
         return filtered_answer(server.model)
-    return Failure(error.kind, error.message)
+    return Failure(kind=error.kind, message=error.message)

@@ -198,7 +198,7 @@ class ChatClient(ServerClient):
         except FailedRequest as error:
             if error.kind == "filtered":
                 return Reply(number=number, answer=filtered_answer(model))
-            return Reply(number=number, failure=Failure(error.kind, error.message))
+            return Reply(number=number, failure=Failure(kind=error.kind, message=error.message))
         self.server.has_answered = True
         return Reply(number=number, answer=answer)
 

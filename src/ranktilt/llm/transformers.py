@@ -186,13 +186,15 @@ class Transformers(Portable, LLM):
             tokens = self.tokens_of(prompt)
         except Exception as error:
             reason = first_line(error)
-            return Failure("refused", f"the model's chat template does not take it: {reason}")
+            return Failure(
+                kind="refused", message=f"the model's chat template does not take it: {reason}"
+            )
         left = MOST if self.context is None else self.context - len(tokens)
         if left < 1:
             return Failure(
-                "too long",
-                f"{len(tokens):,} tokens leave no room for an answer in the model's context of "
-                f"{self.context:,}",
+                kind="too long",
+                message=f"{len(tokens):,} tokens leave no room for an answer in the model's "
+                f"context of {self.context:,}",
             )
         limit = min(left, sampling.max_tokens or MOST)
         return _Job(number=number, prompt=prompt, tokens=tokens, limit=limit)

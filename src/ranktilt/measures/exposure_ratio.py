@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ranktilt.measures.base import GroupEstimand
-from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans, first_ranks
+from ranktilt.measures.ranking import Bools, Floats, Ranking, document_discounts, first_ranks
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,8 +101,7 @@ class ExposureRatioOfGroups(GroupEstimand):
     def _document_exposure(self, ranking: Ranking) -> Floats:
         """Return the exposure of each document, in expectation over ties."""
         if self.exposure == "rank":
-            spans = discount_spans(ranking.before, ranking.sizes, self.cutoff)
-            return np.repeat(spans / ranking.sizes, ranking.sizes)
+            return document_discounts(ranking, self.cutoff)
         top = ranking.scores[ranking.offsets[:-1][ranking.query]]
         odds = np.exp(ranking.scores - top)
         sums = np.bincount(ranking.query, weights=odds, minlength=len(ranking.offsets) - 1)
@@ -113,9 +112,8 @@ class ExposureRatioOfGroups(GroupEstimand):
 def _group_means(ranking: Ranking, values: Floats, group: Bools) -> Floats:
     """Return the mean of a group's values in each query; NaN where a list lacks the group."""
     query_count = len(ranking.offsets) - 1
-    size = np.bincount(ranking.query, weights=group, minlength=query_count)
-    group_values = np.where(group, values, 0.0)
-    total = np.bincount(ranking.query, weights=group_values, minlength=query_count)
+    size = ranking.count(group)
+    total = np.bincount(ranking.query, weights=values * group, minlength=query_count)
     undefined = np.full(query_count, np.nan)
     means: Floats = np.divide(total, size, out=undefined, where=size > 0)
     return means

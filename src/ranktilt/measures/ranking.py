@@ -6,8 +6,10 @@ sorted by falling score; a tie block is a run of entries of one query with the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +32,21 @@ class Ranking:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    _weights: dict[tuple[str, int | None], Floats] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """What each entry counts down to a cutoff, which many draws of labels ask for."""
+
     @cached_property
     def query(self) -> Ints:
         """Query of each entry."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    def count(self, is_member: Bools) -> Ints:
+        """Count the entries of each query that are members of a group."""
+        running = np.concatenate([[0], np.cumsum(is_member)])
+        counts: Ints = running[self.offsets[1:]] - running[self.offsets[:-1]]
+        return counts
 
     @cached_property
     def starts(self) -> Ints:
@@ -204,8 +217,27 @@ def first_ranks(ranking: Ranking, cutoff: int | None) -> Floats:
 
     Tied documents share the ranks of their block.
     """
-    spans = rank_spans(ranking.before, ranking.sizes, cutoff)
-    return np.repeat(spans / ranking.sizes, ranking.sizes)
+    return _of_entries(ranking, rank_spans, cutoff)
+
+
+def document_discounts(ranking: Ranking, cutoff: int | None) -> Floats:
+    """Return the discount of each entry's rank down to the cutoff, in expectation over ties."""
+    return _of_entries(ranking, discount_spans, cutoff)
+
+
+def _of_entries(
+    ranking: Ranking,
+    spans: Callable[[Ints, Ints, int | None], npt.NDArray[Any]],
+    cutoff: int | None,
+) -> Floats:
+    """Share what the ranks of each tie block count among its entries; computed once."""
+    key = (spans.__name__, cutoff)
+    if key not in ranking._weights:
+        shares = spans(ranking.before, ranking.sizes, cutoff) / ranking.sizes
+        weights = np.repeat(shares, ranking.sizes)
+        weights.setflags(write=False)
+        ranking._weights[key] = weights
+    return ranking._weights[key]
 
 
 def block_positions(ranking: Ranking) -> tuple[Ints, Ints]:

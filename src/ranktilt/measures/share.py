@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, first_ranks, share_of_query
@@ -33,11 +35,14 @@ class ShareOfFirstRanks(GroupEstimand):
     needs_cutoff = True
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
-        sign = first.astype(np.float64) - second
-        either = first.astype(np.float64) + second
-        of_candidates = _lead(ranking, sign, either)
-        within = first_ranks(ranking, self.cutoff)
-        of_first_ranks = _lead(ranking, sign * within, either * within)
+        count_a, count_b = ranking.count(first), ranking.count(second)
+        of_candidates = _quotient(count_a - count_b, count_a + count_b)
+        # Entries below the cutoff would add zeros.
+        head, is_kept = ranking.head(self.cutoff)
+        within = first_ranks(head, self.cutoff)
+        sign = first[is_kept].astype(np.float64) - second[is_kept]
+        either = first[is_kept].astype(np.float64) + second[is_kept]
+        of_first_ranks = _lead(head, sign * within, either * within)
         has_both = np.abs(of_candidates) < 1
         # Half the difference of two leads is the difference of shares, and turns its sign exactly.
         contrasts: Floats = np.where(has_both, (of_first_ranks - of_candidates) / 2, np.nan)
@@ -87,7 +92,12 @@ def _lead(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
     query_count = len(ranking.offsets) - 1
     total = np.bincount(ranking.query, weights=unsigned, minlength=query_count)
     ahead = np.bincount(ranking.query, weights=signed, minlength=query_count)
-    undefined = np.full(query_count, np.nan)
+    return _quotient(ahead, total)
+
+
+def _quotient(ahead: npt.NDArray[Any], total: npt.NDArray[Any]) -> Floats:
+    """Divide where there is a total; NaN elsewhere."""
+    undefined = np.full(len(total), np.nan)
     lead: Floats = np.divide(ahead, total, out=undefined, where=total > 0)
     return lead
 

@@ -34,7 +34,7 @@ KEYS = "query_keys"
 """Key of a fit's spec with the `text_key` of each query; ids alone may name other queries too."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Fit(Result):
     """What a correction learned from queries that it is not tested on; one file each."""
 
@@ -44,7 +44,7 @@ class Fit(Result):
     """Ids of the queries that it learned from."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SeenQueries(
     Fit,
     format="ranktilt-seen-queries",

@@ -7,40 +7,29 @@ audits: of the runs of all documents, and of those of the reference's documents 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.answer.gate import in_percent
-from ranktilt.auditing.card import DEPTH
-from ranktilt.auditing.conclude import conclude
-from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair, grouping
-from ranktilt.auditing.infer import infer
-from ranktilt.auditing.measure import measure as measure_runs
-from ranktilt.auditing.options import AuditOptions, usual_primary
-from ranktilt.auditing.prepare import DEFAULT_MEASURES, AuditInputs, prepare
+from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import (
-    ChangeTask,
-    Columns,
-    InferenceOptions,
-    Sample,
-    contrast_changes,
-    contrast_task,
-    corrected,
-    effects,
-    mean_changes,
-    mean_sample,
-)
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
-from ranktilt.data.run import Run, collection_rows
-from ranktilt.errors import UserError, counted, refuse_twice, unknown
+from ranktilt.errors import UserError, refuse_twice, unknown
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
+from ranktilt.mitigation.audited_candidates import (
+    AuditedRuns,
+    BenchOptions,
+    CandidateRuns,
+    check_reference_runs,
+    prepare_candidates,
+)
+from ranktilt.mitigation.bench_effects import changes_of, means_of, tilts_of
 from ranktilt.mitigation.bench_result import (
     BUDGET,
     MOVEMENT_BUDGET,
@@ -49,38 +38,9 @@ from ranktilt.mitigation.bench_result import (
     check_limits,
 )
 from ranktilt.mitigation.movement import movements_from
-from ranktilt.statistics.bootstrap import RESAMPLES, shared_numbering
+from ranktilt.statistics.bootstrap import RESAMPLES
 
 EFFECTIVENESS = "nDCG@10"
-CandidateRuns = Mapping[Candidate, Run]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchOptions:
-    """How candidates are compared; `bench` has the meaning of each field."""
-
-    effectiveness: Measure
-    budget: float
-    reference: str
-    by: str
-    pairs: tuple[Pair, ...]
-    ties: str
-    test: str
-    correction: str
-    margin: float
-    resamples: int
-    seed: int
-
-    @property
-    def inference(self) -> InferenceOptions:
-        """How changes and means get their intervals."""
-        return InferenceOptions(
-            resamples=self.resamples,
-            seed=self.seed,
-            test=self.test,
-            correction=self.correction,
-            rounding="none",
-        )
 
 
 def bench(
@@ -226,25 +186,6 @@ def order_questions(
     return list(dict.fromkeys(questions))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _AuditedRuns:
-    """An audit of candidates, with its samples, which the differences are computed from."""
-
-    audit: Audit
-    samples: tuple[Sample, ...]
-    """Samples of every tilt, and of every answer about groups."""
-
-    @classmethod
-    def from_inputs(cls, inputs: AuditInputs) -> Self:
-        """Audit runs that are lined up."""
-        measurements = measure_runs(inputs)
-        inferences = infer(inputs, measurements)
-        return cls(
-            audit=conclude(inputs, measurements, inferences),
-            samples=(*inferences.tilt_samples, *inferences.group_samples),
-        )
-
-
 def compare_candidates(
     mixed: Collection,
     runs: CandidateRuns,
@@ -260,17 +201,17 @@ def compare_candidates(
     if is_judged:
         questions = list(dict.fromkeys([*questions, options.effectiveness]))
     inputs = prepare_candidates(mixed, runs, questions, options)
-    audited = {ALL: _AuditedRuns.from_inputs(inputs)}
+    audited = {ALL: AuditedRuns.from_inputs(inputs)}
     if is_judged and reference_runs:
         measures = [question for question in questions if isinstance(question, Measure)]
         alone = reference_alone(mixed, options.reference, options.by)
-        _check_reference_runs(alone, runs, reference_runs, options.reference)
+        check_reference_runs(alone, runs, reference_runs, options.reference)
         in_order = {candidate: reference_runs[candidate] for candidate in runs}
         inputs = prepare_candidates(alone, in_order, measures, options, is_grouped=False)
-        audited[options.reference] = _AuditedRuns.from_inputs(inputs)
+        audited[options.reference] = AuditedRuns.from_inputs(inputs)
     mixed_audit = audited[ALL].audit
-    tilts = _tilts(mixed_audit, questions, options.correction)
-    changes = _changes(audited, options)
+    tilts = tilts_of(mixed_audit, questions, options.correction)
+    changes = changes_of(audited, options)
     baseline, primary = candidates[0].name, repr(questions[0])
     baseline_effects = [tilt for tilt in tilts if tilt.run == baseline and tilt.measure == primary]
     movements = movements_from(
@@ -284,172 +225,13 @@ def compare_candidates(
         candidates=candidates,
         measures=tuple(repr(measured) for measured in mixed_audit.measures),
         tilts=tilts,
-        effectiveness=_means(audited, options),
+        effectiveness=means_of(audited, options),
         changes=changes,
         notes=_notes(audited),
         selected=selected,
         baseline_effects=tuple(baseline_effects),
         movements=movements,
     )
-
-
-def prepare_candidates(
-    collection: Collection,
-    runs: CandidateRuns,
-    questions: Sequence[Estimand],
-    options: BenchOptions,
-    *,
-    is_grouped: bool = True,
-) -> AuditInputs:
-    """Line the runs of candidates up with groups and judgments, as an audit does."""
-    named_runs = [
-        replace(run, spec={**run.spec, "ranker": candidate.name, "name": candidate.name})
-        for candidate, run in runs.items()
-    ]
-    _refuse_other_queries(named_runs)
-    audit_options = AuditOptions(
-        by=options.by if is_grouped else None,
-        pairs=options.pairs if is_grouped else None,
-        primary=questions[0] if is_grouped else None,
-        card=False,
-        depth=DEPTH,
-        confounds=False,
-        missing="zero",
-        ties=options.ties,
-        margin=options.margin if is_grouped else DEFAULT_MARGIN,
-        keep_top=0,
-        inference=options.inference,
-    )
-    return prepare(collection, named_runs, questions, audit_options)
-
-
-def _check_reference_runs(
-    alone: Collection, runs: CandidateRuns, reference_runs: CandidateRuns, reference: str
-) -> None:
-    """Refuse runs of the reference's documents that some candidate lacks, or that hold others."""
-    lacking = next((candidate for candidate in runs if candidate not in reference_runs), None)
-    if lacking is not None:
-        raise UserError(
-            f"{lacking.name} has no run of {reference} documents alone, others have; rank them "
-            "with all or none"
-        )
-    for candidate, run in reference_runs.items():
-        if (collection_rows(run, alone)[run.docs] < 0).any():
-            raise UserError(
-                f"{candidate.name}: its run of {reference} documents alone holds others too"
-            )
-
-
-def _refuse_other_queries(runs: Sequence[Run]) -> None:
-    """Refuse a run over other queries than the baseline's: nothing could be paired."""
-    baseline = runs[0]
-    for run in runs[1:]:
-        differing = sorted(set(run.queries) ^ set(baseline.queries))
-        if differing:
-            count = counted(len(differing), "query is", "queries are")
-            raise UserError(
-                f"{run.name} and {baseline.name} ranked different queries "
-                f"({count} in one of them only, first {differing[0]!r}); rank the "
-                "same queries with both"
-            )
-
-
-def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tuple[Effect, ...]:
-    """Return the answers of two groups, by run and pair in the order of the questions.
-
-    On the primary question, which must be in percent, p is corrected for each run separately, as in
-    an audit of that run alone.
-    """
-    primary = repr(questions[0])
-    question_order = {repr(question): number for number, question in enumerate(questions)}
-    run_order = {name: number for number, name in enumerate(audited.runs)}
-    tilts = sorted(
-        (*audited.tilts, *audited.card),
-        key=lambda tilt: (run_order[tilt.run], tilt.a, tilt.b, question_order[tilt.measure]),
-    )
-    if not tilts or tilts[0].measure != primary:
-        raise UserError(
-            f"{primary} is undefined for these groups: they have no twins, or no relevant documents"
-        )
-    if np.isnan(in_percent(tilts[0])):
-        raise UserError(
-            f"level is judged in percent, and {primary} has another unit; put Share@10 first"
-        )
-    primary_tilts = dict[tuple[str, str, str], Effect]()
-    for name in audited.runs:
-        tilts_of_run = [tilt for tilt in tilts if tilt.run == name and tilt.measure == primary]
-        for tilt in corrected(tilts_of_run, correction):
-            primary_tilts[tilt.run, tilt.a, tilt.b] = tilt
-    return tuple(
-        primary_tilts[tilt.run, tilt.a, tilt.b] if tilt.measure == primary else tilt
-        for tilt in tilts
-    )
-
-
-def _changes(audited: Mapping[str, _AuditedRuns], options: BenchOptions) -> tuple[Change, ...]:
-    """Return every tilt and effectiveness less the baseline's, over the same queries.
-
-    p is corrected over all of them.
-    """
-    sampling = {"resamples": options.resamples, "seed": options.seed}
-    changes = list[Change]()
-    for documents, runs in audited.items():
-        changes += contrast_changes(_tilt_tasks(runs), **sampling)
-        changes += mean_changes(_mean_tasks(runs.audit, documents), **sampling)
-    return corrected(changes, options.correction)
-
-
-def _tilt_tasks(runs: _AuditedRuns) -> list[ChangeTask]:
-    """Pair each sample of a candidate with the baseline's sample of the same question."""
-    baseline = runs.audit.runs[0]
-    baseline_samples = {
-        (sample.estimand, sample.a, sample.b): sample
-        for sample in runs.samples
-        if sample.run == baseline
-    }
-    tasks = []
-    for sample in runs.samples:
-        if sample.run != baseline:
-            before = baseline_samples[sample.estimand, sample.a, sample.b]
-            tasks.append(contrast_task(sample, before, (sample.neutral, before.neutral)))
-    return tasks
-
-
-def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
-    """Pair each candidate's values of a measure with the baseline's."""
-    baseline, *candidates = audited.runs
-    tasks = []
-    for number, candidate in enumerate(candidates, start=1):
-        distinct = shared_numbering([audited.distinct(candidate), audited.distinct(baseline)])
-        for index, measured in enumerate(audited.measures):
-            values = audited.values[[number, 0], index, 0]
-            tasks.append(
-                ChangeTask(
-                    run=candidate,
-                    old_run=baseline,
-                    estimand=measured,
-                    a=documents,
-                    b=documents,
-                    columns=Columns(values, distinct),
-                )
-            )
-    return tasks
-
-
-def _means(audited: Mapping[str, _AuditedRuns], options: BenchOptions) -> tuple[Effect, ...]:
-    """Return the effectiveness of every run and measure with its interval.
-
-    That a mean is above 0 is not tested.
-    """
-    means = list[Effect]()
-    for documents, runs in audited.items():
-        samples = []
-        for run, run_values in zip(runs.audit.runs, runs.audit.values[:, :, 0], strict=True):
-            distinct = runs.audit.distinct(run)
-            for measured, values in zip(runs.audit.measures, run_values, strict=True):
-                samples.append(mean_sample(run, measured, documents, values, distinct=distinct))
-        means += effects(samples, options.inference)
-    return tuple(means)
 
 
 def _spec(
@@ -485,7 +267,7 @@ def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, A
     return more
 
 
-def _notes(audited: Mapping[str, _AuditedRuns]) -> tuple[Note, ...]:
+def _notes(audited: Mapping[str, AuditedRuns]) -> tuple[Note, ...]:
     """Return the notes of the audits, each once."""
     notes = list(audited[ALL].audit.notes)
     for documents, runs in audited.items():

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from ranktilt.auditing.answer.gate import MOST, Outcome, check_tilt, in_percent, worst
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.gate.limit_checks import MOST, check_tilt, in_percent
+from ranktilt.auditing.gate.result import Outcome, worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
@@ -299,7 +300,6 @@ class Bench(
             "chosen": choice.chosen.name if choice.chosen else None,
             "applied": choice.applied.name if choice.applied else None,
             "effects": effects,
-            "next_steps": (),
         }
 
 

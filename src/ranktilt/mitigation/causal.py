@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -71,7 +71,7 @@ class SourceRatio:
     difference_high: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class CausalFit(
     Fit,
     format="ranktilt-causal-fit",
@@ -167,17 +167,29 @@ def perplexities(collection: Collection, rows: Ints, spec: Mapping[str, Any]) ->
     return collection.memo(key, lambda: probe.measure(collection, reference, None))[rows]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CausalOptions:
+    """How the coefficient is estimated."""
+
+    probe: PerplexityProbe = field(default_factory=PerplexityProbe)
+    """Measure of perplexity, of texts alone."""
+    pairs: int = PAIRS
+    """Most pairs that are drawn."""
+    seed: int = 0
+    """Seed of the draws."""
+    force: bool = False
+    """Continue where the first-stage F is below 10."""
+    instrument: Instrument | None = None
+    """Factor of which versions differ (`factor_instrument`), in place of the source."""
+
+
 def fit_causal(
     collection: Collection,
     ranker: Ranker,
     *,
     source: str,
     reference: str = "human",
-    probe: PerplexityProbe | None = None,
-    pairs: int = PAIRS,
-    seed: int = 0,
-    force: bool = False,
-    instrument: Instrument | None = None,
+    options: CausalOptions | None = None,
 ) -> CausalFit:
     """Estimate how a ranker's scores depend on perplexity, on queries that nothing is tested on.
 
@@ -185,37 +197,37 @@ def fit_causal(
     one instrument of two values the coefficient is the Wald ratio: the mean gap of the twins'
     scores over the mean gap of their perplexities. Its interval is Fieller's, clustered by query
     and origin. In a pipeline, the last stage is fitted. A ranker that only searches may retrieve
-    one side of a pair alone; such pairs are left out. `force` continues where the first-stage F is
-    below 10.
+    one side of a pair alone; such pairs are left out.
 
-    With an `instrument` (`factor_instrument`) the pairs are versions that differ in a factor alone.
-    The ratio by the source, over pairs that are drawn in the same way, is then compared with it
+    With an `instrument` the pairs are versions that differ in a factor alone. The ratio by the
+    source, over pairs that are drawn in the same way, is then compared with it
     (`CausalFit.by_source`).
     """
-    probe = probe or PerplexityProbe()
+    options = options or CausalOptions()
+    probe, instrument = options.probe, options.instrument
     if probe.context:
         raise UserError("causal needs the perplexity of texts alone; leave out context")
     last = ranker.stages[-1] if isinstance(ranker, Pipeline) else ranker
-    options = {
+    estimated = {
         "reference": reference,
         "source": source,
         "perplexity": probe.options,
         "unit": probe.unit,
     }
     if instrument is None:
-        frames = [_drawn(collection, _twins(collection, reference, source), pairs, seed)]
+        candidates = [_twins(collection, reference, source)]
         needed, groups = f"document of {reference!r} with a twin", f"{source} and {reference}"
     else:
-        by_source = [] if instrument.by_source is None else [instrument.by_source]
-        frames = [
-            _drawn(collection, frame, pairs, seed) for frame in (instrument.pairs, *by_source)
-        ]
+        candidates = [instrument.pairs]
+        if instrument.by_source is not None:
+            candidates.append(instrument.by_source)
         needed = f"version with another {instrument.name}"
         groups = f"high and low {instrument.name}"
-        options["instrument"] = instrument.name
+        estimated["instrument"] = instrument.name
+    frames = [_drawn(collection, frame, options.pairs, options.seed) for frame in candidates]
     if not frames[0].height:
         raise UserError(f"causal learns from judged queries; none has a relevant {needed}")
-    main_gaps, *source_gaps = _gaps(collection, last, frames, options)
+    main_gaps, *source_gaps = _gaps(collection, last, frames, estimated)
     pair_count = main_gaps.used.height
     if pair_count < _FEWEST:
         raise UserError(
@@ -223,13 +235,13 @@ def fit_causal(
             f"got {pair_count} of {frames[0].height}"
         )
     ratio, perplexity_gap = main_gaps.ratio, float(main_gaps.perplexity.mean())
-    _check_strength(ratio, perplexity_gap, groups, force=force)
+    _check_strength(ratio, perplexity_gap, groups, force=options.force)
     used = pl.concat([gaps.used for gaps in (main_gaps, *source_gaps)])
     distinct_queries = tuple(used["query_id"].unique(maintain_order=True))
     spec = {
         "ranker": scale_of(repr(last)),
-        **options,
-        "seed": seed,
+        **estimated,
+        "seed": options.seed,
         "missing": frames[0].height - pair_count,
         "ranktilt": __version__,
         "collection": collection.spec.get("path"),
@@ -454,10 +466,12 @@ class CausalMethod(Method):
             ranker,
             reference=reference,
             source=source,
-            probe=PerplexityProbe(self.lm),
-            seed=queries.seed,
-            force=self.force,
-            instrument=instrument,
+            options=CausalOptions(
+                probe=PerplexityProbe(self.lm),
+                seed=queries.seed,
+                force=self.force,
+                instrument=instrument,
+            ),
         )
         file = queries.file("causal.json")
         return FittedMethod(full=Causal(fit=file, by=queries.by, learned=fit), fit=fit, file=file)

@@ -10,8 +10,6 @@ It stops after the first step where the baseline is not shown to be tilted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
@@ -20,40 +18,21 @@ from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
-from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
-from ranktilt.mitigation.base import Correction, run_of_depth
-from ranktilt.mitigation.baseline import Baseline, only_queries
+from ranktilt.mitigation.audited_candidates import BenchOptions
+from ranktilt.mitigation.baseline import Baseline
 from ranktilt.mitigation.bench import (
     EFFECTIVENESS,
-    BenchOptions,
     budget_of,
-    compare_candidates,
     order_questions,
 )
-from ranktilt.mitigation.bench_result import Bench, Candidate, check_limits
-from ranktilt.mitigation.method import FittingQueries
-from ranktilt.mitigation.methods import FittedMethods, fit_methods
+from ranktilt.mitigation.bench_result import Bench, check_limits
+from ranktilt.mitigation.levelling import Levelling
 from ranktilt.mitigation.options import MitigationOptions
 from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
-from ranktilt.mitigation.remedies import remedies_of
-from ranktilt.mitigation.selection import candidate_values, choose_strengths
-from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.candidates import FITTED
 from ranktilt.statistics.bootstrap import RESAMPLES
-
-
-@dataclass(frozen=True, kw_only=True)
-class _RankedSide:
-    """The baseline's runs of one side's queries."""
-
-    collection: Collection
-    run: Run
-    reference: Collection | None
-    """The reference's documents alone; None where they were not ranked alone."""
-    reference_run: Run | None
 
 
 def mitigate(
@@ -144,7 +123,7 @@ def mitigate(
         baseline = Baseline.from_ranker(ranker, options.depth)
     if split.fitted_on:
         baseline.require_other_collection(split.fitted_on)
-    work = _Mitigation(
+    levelling = Levelling(
         split=split,
         baseline=baseline,
         questions=questions,
@@ -153,10 +132,10 @@ def mitigate(
         folder=None if folder is None else Path(folder),
         whole_run=baseline.rank(split.drawn_from or split.test),
     )
-    tested = work.test_baseline()
+    tested = levelling.test_baseline()
     if not (options.always or tested.choose().is_tilted):
         return tested
-    return work.compare(tested)
+    return levelling.compare(tested)
 
 
 def _split(collection: QuerySplit | Collection, fit: Collection | None, seed: int) -> QuerySplit:
@@ -204,182 +183,3 @@ def _questions(
         is_usual = not (measures or is_judged)
         primary = questions[0] if is_usual else usual_primary(questions, by)
     return order_questions(questions, primary, by)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Mitigation:
-    """One ranker that is being levelled: what all steps share."""
-
-    split: QuerySplit
-    baseline: Baseline
-    questions: Sequence[Estimand]
-    options: MitigationOptions
-    bench_options: BenchOptions
-    folder: Path | None
-    whole_run: Run
-    """Of all queries that are drawn from, or else of those to test on."""
-
-    @property
-    def pair(self) -> Pair:
-        """The reference and the other group."""
-        return self.bench_options.pairs[0]
-
-    def test_baseline(self) -> Bench:
-        """Return the bench of the baseline alone, over all queries where the sides are drawn."""
-        tested = compare_candidates(
-            self.split.drawn_from or self.split.test,
-            {self._baseline_candidate(self.whole_run): self.whole_run},
-            self.questions[:1],
-            reference_runs={},
-            options=self.bench_options,
-        )
-        return self._with_spec(tested)
-
-    def _baseline_candidate(self, run: Run) -> Candidate:
-        return Candidate(name=run.name, method="", strength=0.0, ranker=self.baseline.text)
-
-    def _with_spec(self, bench: Bench) -> Bench:
-        sides = {"fit": self.split.fit, "select": self.split.select, "test": self.split.test}
-        spec = {
-            **bench.spec,
-            "queries": {name: len(side.queries_with_judgments) for name, side in sides.items()},
-            "left_out": asdict(self.split.left_out),
-            "mitigation": self.options.spec(),
-        }
-        if self.split.fitted_on:
-            spec[FITTED] = self.split.fitted_on
-        return replace(bench, spec=spec)
-
-    def compare(self, tested: Bench) -> Bench:
-        """Fit every method, choose its strength, and compare the candidates on the test queries."""
-        methods = self._fit()
-        selected = self._select(methods)
-        test = self._rank_side(self.split.test)
-        runs, reference_runs = self._candidate_runs(test, methods)
-        bench = compare_candidates(
-            self.split.test,
-            runs,
-            self.questions,
-            reference_runs=reference_runs,
-            selected=selected,
-            options=self.bench_options,
-        )
-        remedies = remedies_of(
-            bench.eligible,
-            methods,
-            by=self.options.by,
-            groups=tuple(grouping(self.split.test, self.options.by).names),
-            depth=self.baseline.cut_depth,
-        )
-        bench = replace(
-            bench,
-            refused=methods.refused,
-            fits=methods.fits,
-            baseline_effects=tested.baseline_effects,
-            remedies=remedies,
-            seen_queries=self._seen_queries(),
-        )
-        return self._with_spec(bench)
-
-    def _seen_queries(self) -> tuple[str, ...]:
-        """Return the queries of this collection that were drawn to fit on or to choose by."""
-        split, tested = self.split, set(self.split.test.queries_with_judgments["id"])
-        sides = [split.fit, split.select]
-        if split.drawn_from is not None:
-            # Includes queries that lost every judgment because a test query shares it. So an audit
-            # of the corrected run is on the queries of the bench.
-            sides = [split.drawn_from]
-        elif split.fitted_on:
-            # The ids of another collection may be the same words for other queries.
-            sides = [split.select]
-        names = dict.fromkeys(
-            chain.from_iterable(side.queries_with_judgments["id"] for side in sides)
-        )
-        return tuple(name for name in names if name not in tested)
-
-    def _rank(self, collection: Collection) -> Run:
-        """Return the baseline's run of one side's queries, taken from that of all where it can."""
-        is_drawn = self.split.drawn_from is not None
-        if collection is self.split.fit and self.split.fitted_on:
-            is_drawn = False
-        if is_drawn or collection is self.split.test:
-            return only_queries(self.whole_run, collection.queries_with_judgments["id"])
-        return self.baseline.rank(collection)
-
-    def _rank_side(self, side: Collection) -> _RankedSide:
-        """Rank a side's queries, and where that can be done on the reference's documents alone."""
-        ranker, reference, reference_run = self.baseline.ranker, None, None
-        is_searchable = self.options.by == "source" and side.qrels.height > 0
-        if ranker is not None and not self.baseline.is_saved and is_searchable:
-            reference = reference_alone(side, self.pair[0])
-            reference_run = ranker.rank(reference)
-        return _RankedSide(
-            collection=side,
-            run=self._rank(side),
-            reference=reference,
-            reference_run=reference_run,
-        )
-
-    def _fit(self) -> FittedMethods:
-        groups = grouping(self.split.test, self.options.by, self.pair).names
-        queries = FittingQueries(
-            collection=self.split.fit,
-            # Methods learn from what they will correct.
-            run=run_of_depth(self._rank(self.split.fit), self.split.fit, self.baseline.cut_depth),
-            ranker=self.baseline.ranker,
-            pair=self.pair,
-            groups=groups,
-            by=self.options.by,
-            page=self.questions[0].cutoff or 10,
-            held_out=self.split.held_out,
-            foreign_name=self.split.fitted_on,
-            folder=self.folder,
-            seed=self.options.seed,
-        )
-        return fit_methods(self.options.methods, queries)
-
-    def _candidate_runs(
-        self, side: _RankedSide, methods: FittedMethods
-    ) -> tuple[dict[Candidate, Run], dict[Candidate, Run]]:
-        """Rank with every method at every strength: all documents, and the reference's alone."""
-        baseline = self._baseline_candidate(side.run)
-        runs, reference_runs = {baseline: side.run}, dict[Candidate, Run]()
-        if side.reference_run is not None:
-            reference_runs[baseline] = side.reference_run
-        strengths = sorted(self.options.strengths)
-        for label, fitted in methods.by_label.items():
-            for strength in strengths:
-                ranker = fitted.at_strength(strength)
-                candidate = Candidate(
-                    name=f"{label} {strength:g}",
-                    method=label,
-                    strength=strength,
-                    ranker=self.baseline.corrected_text(ranker),
-                )
-                runs[candidate] = self._ranked_with(ranker, side.collection, side.run)
-                if side.reference is not None and side.reference_run is not None:
-                    # A correction knows the groups of all documents; a search has only those alone.
-                    known = side.collection if isinstance(ranker, Correction) else side.reference
-                    reference_runs[candidate] = self._ranked_with(ranker, known, side.reference_run)
-                report("correcting", len(runs) - 1, len(methods.by_label) * len(strengths))
-        return runs, reference_runs
-
-    def _select(self, methods: FittedMethods) -> tuple[str, ...]:
-        """Choose each method's strength on the queries to select by."""
-        side = self._rank_side(self.split.select)
-        runs, reference_runs = self._candidate_runs(side, methods)
-        values = candidate_values(
-            side.collection,
-            runs,
-            self.questions[0],
-            reference=side.reference,
-            reference_runs=reference_runs,
-            options=self.bench_options,
-        )
-        return choose_strengths(values[1:], self.bench_options.margin, self.bench_options.budget)
-
-    def _ranked_with(self, ranker: Ranker, collection: Collection, run: Run) -> Run:
-        """Correct a run, or search anew where the ranker itself is another."""
-        if isinstance(ranker, Correction):
-            return self.baseline.correct(ranker, collection, run)
-        return ranker.rank(collection)

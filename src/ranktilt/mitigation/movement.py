@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.answer.gate import Outcome
 from ranktilt.auditing.effects import FEWEST
+from ranktilt.auditing.gate.result import Outcome
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import Columns
 from ranktilt.data.run import Run

@@ -35,7 +35,7 @@ class GroupOffset:
     """Queries that had documents of both groups to compare."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class OffsetFit(
     Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt mitigate"
 ):

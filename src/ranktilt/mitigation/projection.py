@@ -74,7 +74,12 @@ def fit_direction(
         "collection": collection.spec.get("path"),
     }
     texts = collection.docs["text"].gather(codes(twins["a"], collection.ids))
-    return Direction(mean / length, spec, tuple(twins["origin"]), tuple(map(text_key, texts)))
+    return Direction(
+        vector=mean / length,
+        spec=spec,
+        origins=tuple(twins["origin"]),
+        keys=tuple(map(text_key, texts)),
+    )
 
 
 def _twins(

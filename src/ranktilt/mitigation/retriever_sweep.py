@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ranktilt.auditing.prepare import DEFAULT_MEASURES
@@ -53,38 +53,51 @@ def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
     return sorted(set(alphas))
 
 
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
+    """What is trained, and how the retrievers are compared."""
+
+    alphas: Sequence[float] = ()
+    """Strengths of the debiased constraint."""
+    negatives: Sequence[Negatives] = ()
+    """Kinds of negatives."""
+    training: RetrieverTraining = field(default_factory=RetrieverTraining)
+    """Training of the baseline; the others differ from it in strength or negatives alone."""
+    measures: Sequence[str | Estimand] = DEFAULT_MEASURES
+    """Measures of the bench."""
+    margin: float = DEFAULT_MARGIN
+    """Largest tilt that is level, in points."""
+    budget: float = BUDGET
+    """Largest loss of effectiveness."""
+    resamples: int = RESAMPLES
+    """Resamples of the bench's intervals."""
+
+
 def retriever_sweep(
     train: Collection,
     test: Collection,
     model: str | Path,
     folder: str | Path,
     *,
-    alphas: Iterable[float] = (),
-    negatives: Sequence[Negatives] = (),
-    options: RetrieverTraining | None = None,
+    options: SweepOptions,
     dev: Collection | None = None,
-    measures: Iterable[str | Estimand] = DEFAULT_MEASURES,
-    margin: float = DEFAULT_MARGIN,
-    budget: float = BUDGET,
-    resamples: int = RESAMPLES,
 ) -> tuple[Bench, list[Trained]]:
     """Train one retriever for each α, and for each other kind of negatives, and compare them.
 
     The baseline is α = 0 with the first kind. All α share rows and mined negatives. Every source of
     `test` that is not the reference is compared with it, also one that was not trained on. A folder
     for each model goes into `folder`; those that are there already are not trained again.
-    `measures`, `margin`, `budget` and `resamples` are options of `bench`.
     """
-    options, folder = options or RetrieverTraining(), Path(folder)
-    trainings = _trainings(options, folder, alphas, negatives)
+    trainings = _trainings(options, Path(folder))
     if len(trainings) < 2:
         raise UserError("a sweep needs an alpha above 0, or other negatives, beside the baseline")
-    check_limits(margin, budget)
-    if not (options.sources or train.sources):
+    check_limits(options.margin, options.budget)
+    sources = options.training.sources or train.sources
+    if not sources:
         raise UserError(
             "a sweep compares sources, and no document of the training collection has one"
         )
-    reference = (options.sources or train.sources)[0]
+    reference = sources[0]
     alone = reference_alone(test, reference)
     if len(test.sources) < 2:
         raise UserError(
@@ -94,47 +107,43 @@ def retriever_sweep(
     trained, runs, reference_runs = list[Trained](), dict[Candidate, Run](), dict[Candidate, Run]()
     for planned, training in trainings.items():
         trained.append(train_retriever(train, model, planned.ranker, options=training, dev=dev))
-        ranker = Dense(planned.ranker, k=_DEPTH, device=options.device, text=options.text)
+        ranker = Dense(planned.ranker, k=_DEPTH, device=training.device, text=training.text)
         candidate = replace(planned, ranker=repr(ranker))
         runs[candidate] = ranker.rank(test)
         reference_runs[candidate] = ranker.rank(alone)
     compared = bench(
         test,
         runs,
-        measures,
+        options.measures,
         reference_runs=reference_runs,
         reference=reference,
-        margin=margin,
-        budget=budget,
-        resamples=resamples,
+        margin=options.margin,
+        budget=options.budget,
+        resamples=options.resamples,
     )
     return compared, trained
 
 
-def _trainings(
-    options: RetrieverTraining,
-    folder: Path,
-    alphas: Iterable[float],
-    negatives: Sequence[Negatives],
-) -> dict[Candidate, RetrieverTraining]:
+def _trainings(options: SweepOptions, folder: Path) -> dict[Candidate, RetrieverTraining]:
     """Return the training of each candidate, whose ranker is the folder of its model."""
-    strengths = sorted({0.0, *map(float, alphas)})
+    baseline = options.training
+    strengths = sorted({0.0, *map(float, options.alphas)})
     trainings = dict[Candidate, RetrieverTraining]()
     for alpha in strengths:
         is_alone = len(strengths) == 1
         candidate = Candidate(
-            name=f"{options.negatives} negatives" if is_alone else f"α = {alpha:g}",
+            name=f"{baseline.negatives} negatives" if is_alone else f"α = {alpha:g}",
             method="debias" if alpha else "",
             strength=alpha,
             ranker=str(folder / f"alpha-{alpha:g}"),
             dial="α",
         )
-        trainings[candidate] = replace(options, alpha=alpha)
-    for kind in dict.fromkeys(negatives):
-        if kind != options.negatives:
+        trainings[candidate] = replace(baseline, alpha=alpha)
+    for kind in dict.fromkeys(options.negatives):
+        if kind != baseline.negatives:
             name = f"{kind} negatives"
             candidate = Candidate(
                 name=name, method=name, strength=1.0, ranker=str(folder / f"negatives-{kind}")
             )
-            trainings[candidate] = replace(options, alpha=0.0, negatives=kind)
+            trainings[candidate] = replace(baseline, alpha=0.0, negatives=kind)
     return trainings

@@ -17,7 +17,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ranking import Floats
-from ranktilt.mitigation.bench import BenchOptions, CandidateRuns, prepare_candidates
+from ranktilt.mitigation.audited_candidates import BenchOptions, CandidateRuns, prepare_candidates
 from ranktilt.mitigation.bench_result import Candidate
 from ranktilt.mitigation.movement import shares_replaced
 
@@ -109,7 +109,8 @@ def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> l
     # Between groups that are no twins, what random labels give favours nobody, as in an audit.
     is_untied = inputs.options.ties != "expected"
     tasks = [
-        ShuffledRun(run.untied() if is_untied else run, pair.numbers) for run in inputs.judged_runs
+        ShuffledRun(judged_run=run.untied() if is_untied else run, groups=pair.numbers)
+        for run in inputs.judged_runs
     ]
     nulls = null_deltas(tasks, [measured], _shuffles(inputs))
     return [lead - _median(null[0]) for lead, null in zip(leads, nulls, strict=True)]

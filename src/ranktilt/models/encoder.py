@@ -117,7 +117,7 @@ class Encoder(Portable, TextEncoder):
 
     def token_counter(self, prompt: str) -> Tokens:
         """Return the model's tokenizer, with the prefix that the model puts before each text."""
-        return Tokens(self.folder, max_tokens=self.max_tokens, prompt=prompt)
+        return Tokens(folder=self.folder, max_tokens=self.max_tokens, prompt=prompt)
 
     def prefix(self, kind: Kind) -> str:
         """Return the prefix of texts: the user's, else the model's first prompt of this kind."""

@@ -58,11 +58,11 @@ def tokenizer_json(tokenizer: Any) -> str:
     return str(copy.to_str())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LoadedTokens(Tokens):
     """The tokenizer of a model in memory; its only limit is `max_tokens`."""
 
-    tokenizer: Any = field(default=None, hash=False, kw_only=True)
+    tokenizer: Any = field(default=None, hash=False)
 
     @property
     def readable(self) -> bool:

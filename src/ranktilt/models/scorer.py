@@ -226,7 +226,7 @@ class PairScorer(Portable, ABC):
 
     def token_counter(self, max_tokens: int | None) -> Tokens:
         """Return the model's tokenizer with a limit of tokens."""
-        return Tokens(self.folder, max_tokens=max_tokens)
+        return Tokens(folder=self.folder, max_tokens=max_tokens)
 
     def truncated(self, pairs: TextPairs, label: str) -> npt.NDArray[np.bool_]:
         """Tell for each pair whether the model does not read its document to the end."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,12 +29,11 @@ _LIMITS = ("tokenizer_config.json", "model_max_length"), ("config.json", "max_po
 _CHARACTERS_A_TOKEN = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tokens:
     """The tokenizer of a model in a local folder."""
 
     folder: Path
-    _: KW_ONLY
     max_tokens: int | None = None
     """Tokens after which the user cuts a text; None for the model's limit."""
     prompt: str = ""

@@ -220,6 +220,8 @@ class Lines:
     kind: ClassVar[str] = "lines"
     lines: tuple[Sentence, ...]
     only: Audience = ""
+    folded: bool = False
+    """Whether a reader of a page unfolds them, as notes."""
 
 
 @dataclass(frozen=True)
@@ -295,9 +297,18 @@ class Section:
         return self.folded or (bool(blocks) and not self.lead and all(are_folded))
 
     @property
+    def text_heading(self) -> tuple[str, str]:
+        """Its title in text, and what follows: the question that is its title on a page."""
+        lead = " ".join(self.lead)
+        if not self.short_title:
+            return self.title, lead
+        return self.short_title, f"{self.title} {lead}".strip()
+
+    @property
     def nav_title(self) -> str:
         """Its title in the navigation."""
-        return self.short_title or self.title
+        title = self.short_title or self.title
+        return title[:1].upper() + title[1:]
 
     def blocks_for(self, audience: Audience) -> list[Block]:
         """Return the blocks for an audience."""

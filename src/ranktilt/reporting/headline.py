@@ -12,9 +12,11 @@ from ranktilt.auditing.answer.group_standings import group_displays
 from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.effects import conflict_of
 from ranktilt.errors import counted, join_words
+from ranktilt.reporting.sentences.attribution import attributed_gaps
 from ranktilt.reporting.sentences.derived import leading_finding
 from ranktilt.reporting.sentences.findings import Finding, ranked
 from ranktilt.reporting.sentences.group_standings import display_sentence
+from ranktilt.reporting.sentences.notes import note_sentence
 from ranktilt.reporting.sentences.verdicts import VERDICT_WORDS, conflict_sentence, verdict_sentence
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.explaining.base import EffectSize
-    from ranktilt.explaining.explain import Explanation
+    from ranktilt.explaining.explanation import Explanation
 
 _MOST_NAMED = 2
 _KIND_WORDS = {singular: words[0] for singular, words in VERDICT_WORDS.items()}
@@ -101,8 +103,8 @@ def _audit(audit: Audit) -> Finding:
     displays = group_displays(audit)
     if len(pairs) == 1:
         summary = "; ".join(_parts(audit, pairs[0], findings))
-    elif len(displays) == 1:
-        summary = display_sentence(displays[0])
+    elif displays and len(displays) <= _MOST_NAMED:
+        summary = ". ".join(map(display_sentence, displays))
     else:
         kinds = Counter[str](finding.kind for finding in findings)
         counts = [
@@ -202,13 +204,20 @@ def by_size(explanation: Explanation) -> list[EffectSize]:
 
 
 def _explanation(explanation: Explanation) -> Finding:
-    """Say what differs most; without effect sizes, give the summary of the first probe."""
+    """Say what goes with the clearest gap, or else what differs most between texts.
+
+    Without either, give the summary of the first probe.
+    """
+    gaps = attributed_gaps(explanation)
+    if gaps:
+        return Finding(kind="described", sentence=note_sentence(gaps[0]), run=gaps[0].run)
     effects, reference = by_size(explanation), explanation.reference
     largest = next((effect for effect in effects if effect.is_shown), None)
     if largest is not None:
         side = "higher" if largest.g > 0 else "lower"
         sentence = (
-            f"Largest difference from {reference}: {largest.quantity}, {side} in {largest.source}."
+            f"Largest difference from {reference}: {largest.quantity}, {side} in {largest.source}, "
+            f"by {_effect_size(largest)}."
         )
     elif effects:
         properties = counted(len(effects), "property", "properties")
@@ -217,6 +226,12 @@ def _explanation(explanation: Explanation) -> Finding:
         summaries = [result.summary for result in explanation.results if result.summary]
         sentence = summaries[0] if summaries else "Nothing was measured."
     return Finding(kind="described", sentence=sentence)
+
+
+def _effect_size(effect: EffectSize) -> str:
+    """Write how large a difference is, whose direction the sentence says."""
+    low, high = sorted((abs(effect.low), abs(effect.high)))
+    return f"{abs(effect.g):.2f} sd [{low:.2f}, {high:.2f}]"
 
 
 _SUMMARIES: dict[str, Callable[[Any], Finding]] = {

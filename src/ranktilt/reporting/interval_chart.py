@@ -170,14 +170,16 @@ def interval_chart(
     *,
     scales: Sequence[str],
     sides: tuple[str, str] = ("", ""),
+    second_sides: tuple[str, str] = ("", ""),
 ) -> IntervalChart:
     """Return a chart of rows over scales with these titles.
 
-    `sides` are what lies to the left and to the right of neutral on the first scale.
+    `sides` are what lies to the left and to the right of neutral on the first scale,
+    `second_sides` on the second.
     """
     chart_scales = []
     for index, scale_title in enumerate(scales):
         readings = [row.readings[index] for row in rows]
-        left, right = sides if index == 0 else ("", "")
+        left, right = sides if index == 0 else second_sides
         chart_scales.append(interval_scale(scale_title, readings, left=left, right=right))
     return IntervalChart(title=title, says=says, scales=tuple(chart_scales), rows=tuple(rows))

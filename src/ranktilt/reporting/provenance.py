@@ -7,6 +7,7 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
+from ranktilt.errors import join_words
 from ranktilt.reporting.document import (
     Block,
     Code,
@@ -21,6 +22,8 @@ from ranktilt.reporting.document import (
 
 _MOST, _SHOWN = 20, 3
 """Items of a list that are shown, and of a longer one; the file of the result holds them all."""
+MOST_NAMED = 3
+"""Runs that a page's heading names."""
 _REPEATS = "the same inputs, options and versions give the same numbers"
 _NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
 
@@ -41,6 +44,17 @@ def titled(kind: str, spec: Mapping[str, Any]) -> str:
     """Name a result with its folder, where it has one: ``titled("Study of", spec)``."""
     name = folder(spec)
     return f"{kind} {name}" if name else kind.rpartition(" ")[0]
+
+
+def audited(runs: Sequence[str], spec: Mapping[str, Any]) -> str:
+    """Name an audit by its runs, and by the folder of its collection where it has one."""
+    names = join_words(list(runs)) if len(runs) <= MOST_NAMED else f"{len(runs)} rankers"
+    collection = spec.get("collection")
+    has_labels_alone = isinstance(collection, Mapping) and bool(
+        collection.get("labels") and not collection.get("path")
+    )
+    where = "" if has_labels_alone else folder(spec)
+    return f"Audit of {names} on {where}" if where else f"Audit of {names}"
 
 
 def provenance(

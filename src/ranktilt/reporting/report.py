@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ranktilt.auditing.answer.gate import Gate
-from ranktilt.auditing.comparison.compare import Comparison
+from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.gate.result import Gate
 from ranktilt.auditing.pairwise.result import PairwiseAudit
-from ranktilt.auditing.replay_log import ReplayedLog
+from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.source_audits import SourceAudits
@@ -23,8 +23,8 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.files import read_bytes, write_bytes
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
-from ranktilt.explaining.check import CheckResult
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.check_result import CheckResult
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
 from ranktilt.explaining.properties.result import ExplainedGaps
 from ranktilt.judging.result import JudgeAudit
@@ -314,16 +314,20 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
         notes += [*page.legend, *page.notes]
     headline = " ".join(f"{titles[index]}: {pages[index].headline}" for index in order)
+    if len(headline) > _LONGEST:
+        headline = _first_of(titles, pages, order[0])
+    names = chain.from_iterable(page.names for page in pages)
+    has_sides = any(page.sides for page in pages)
     return Document(
         kind=f"Report on {len(pages)} results",
-        headline=headline if len(headline) <= _LONGEST else _first_of(titles, pages, order[0]),
+        headline=headline,
         sentences=tuple(verdicts),
         sections=tuple(sections),
         meaning=f"{titles[order[0]]}: {first.meaning}" if first.meaning else "",
         hero=first.hero,
-        names=tuple(chain.from_iterable(page.names for page in pages)),
+        names=tuple(names),
         legend=tuple(dict.fromkeys(notes)),
-        sides=SIDES if any(page.sides for page in pages) else (),
+        sides=SIDES if has_sides else (),
     )
 
 

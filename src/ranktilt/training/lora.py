@@ -106,7 +106,7 @@ def _examples(chat: Transformers, pairs: PairExamples) -> list[dict[str, list[in
     answers = {text: [*chat.tokens_of_answer(text), *end] for text in set(pairs.answers)}
     examples = []
     for prompt, text in zip(pairs.prompts, pairs.answers, strict=True):
-        context, answer = list(chat.tokens_of(Prompt(prompt))), answers[text]
+        context, answer = list(chat.tokens_of(Prompt(text=prompt))), answers[text]
         labels = [_IGNORED] * len(context) + answer
         examples.append({"input_ids": context + answer, "labels": labels})
     return examples

@@ -117,7 +117,7 @@ class _PairQuestion:
         documents = [self.protected, self.unprotected]
         if answer.is_protected != answer.is_first:
             documents.reverse()
-        return Task(self.query, documents)
+        return Task(query=self.query, passages=documents)
 
 
 def _questions(

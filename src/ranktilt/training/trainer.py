@@ -32,6 +32,18 @@ CHECKPOINTS = ".checkpoints"
 _STATE = "trainer_state.json"
 _PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate")
 _LOSS_POINTS = 20
+_FIXED_ARGUMENTS: Mapping[str, Any] = {
+    "auto_find_batch_size": True,
+    "logging_steps": 1,
+    "logging_nan_inf_filter": False,
+    "save_strategy": "no",
+    "save_total_limit": 1,
+    "restore_callback_states_from_checkpoint": True,
+    "report_to": "none",
+    "disable_tqdm": True,
+    "dataloader_pin_memory": False,
+}
+"""Arguments of every trainer; a training may replace them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,27 +108,24 @@ class TrainingRun:
         torch = need("torch", extra="train", for_=self.label)
         if options.device == "cuda" and not torch.cuda.is_available():
             raise UserError(f"{self.label}: PyTorch finds no GPU (--device cuda)")
+        warmup_steps = 0.1 if options.warmup_steps is None else options.warmup_steps
+        scheduler, epochs = "linear", options.epochs
+        if options.minutes is not None:
+            # The clock ends the training, so nobody knows the steps over which a rate could fall.
+            scheduler, epochs = "constant", 10**6
         trainer_arguments = kind(
             output_dir=str(self.folder / CHECKPOINTS),
             per_device_train_batch_size=rows_per_batch,
             learning_rate=options.rate,
             weight_decay=options.weight_decay,
             max_steps=options.steps or -1,
-            warmup_steps=0.1 if options.warmup_steps is None else options.warmup_steps,
-            lr_scheduler_type="linear" if options.minutes is None else "constant",
-            num_train_epochs=options.epochs if options.minutes is None else 10**6,
+            warmup_steps=warmup_steps,
+            lr_scheduler_type=scheduler,
+            num_train_epochs=epochs,
             seed=options.seed,
             bf16=options.precision == "bfloat16",
             use_cpu=options.device == "cpu",
-            auto_find_batch_size=True,
-            logging_steps=1,
-            logging_nan_inf_filter=False,
-            save_total_limit=1,
-            restore_callback_states_from_checkpoint=True,
-            report_to="none",
-            disable_tqdm=True,
-            dataloader_pin_memory=False,
-            **{"save_strategy": "no", **arguments},
+            **{**_FIXED_ARGUMENTS, **arguments},
         )
         # With several GPUs, transformers would multiply the batch by their number.
         trainer_arguments._n_gpu = min(trainer_arguments.n_gpu, 1)

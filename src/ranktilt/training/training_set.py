@@ -190,12 +190,14 @@ def _training_set(
     learned_rows = positives.frame["row"].unique().to_numpy()
     has_twin = twins[learned_rows] != learned_rows
     queries_with_relevant = learnable.relevant["query_id"].n_unique()
+    positives_of_queries = [positive_rows[query] for query in query_ids]
+    barred_of_queries = [barred_by_query[query] for query in query_ids]
     return TrainingSet(
         part=Collection(part.docs, queries, part.qrels, part.spec),
         texts=texts,
-        positives=tuple(positive_rows[query] for query in query_ids),
+        positives=tuple(positives_of_queries),
         negatives=tuple(negatives),
-        barred=tuple(barred_by_query[query] for query in query_ids),
+        barred=tuple(barred_of_queries),
         twins=twins,
         twin_source=twin_source,
         paired=int(has_twin.sum()),

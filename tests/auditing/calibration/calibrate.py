@@ -38,8 +38,14 @@ Verdict = Literal["ok", "failed", "untested"]
 
 VERDICT = "the verdict"
 MEANINGS: dict[Check, str] = {
-    "null": "the second source is a byte-identical copy of the first; everything must be level, to the last bit",
-    "antisymmetry": "the two sources swap their names; everything must turn its sign, to the last bit",
+    "null": (
+        "the second source is a byte-identical copy of the first; everything must be level, "
+        "to "
+        "the last bit"
+    ),
+    "antisymmetry": (
+        "the two sources swap their names; everything must turn its sign, to the last bit"
+    ),
     "known tilt": "δ is added to the first side's scores before the cut",
 }
 EXPECTED: dict[Check, str] = {
@@ -58,7 +64,9 @@ class CheckOutcome:
     """Its text."""
     estimand: str
     tests: int
-    """Single comparisons behind it; none where the estimand was never defined, or no tilt could move it."""
+    """Single comparisons behind it; none where the estimand was never defined, or no tilt could
+    move it.
+    """
     failed: int
     """Of these, those that did not come out as they must."""
     details: str = ""
@@ -67,7 +75,9 @@ class CheckOutcome:
     @property
     def verdict(self) -> Verdict:
         """What came of it; ``untested`` without a comparison."""
-        return "failed" if self.failed else "ok" if self.tests else "untested"
+        if self.failed:
+            return "failed"
+        return "ok" if self.tests else "untested"
 
     @property
     def measured(self) -> str:
@@ -116,10 +126,13 @@ class Calibration:
         parts: dict[str, list[Check]] = {}
         for row in self.failures:
             parts.setdefault(row.ranker, []).append(row.check)
-        said = "; ".join(
+        failed_checks = "; ".join(
             f"{ranker}: {', '.join(dict.fromkeys(checks))}" for ranker, checks in parts.items()
         )
-        return f"Not calibrated: {len(self.failures)} of {counted(len(self.rows), 'check', 'checks')} failed ({said})."
+        return (
+            f"Not calibrated: {len(self.failures)} of "
+            f"{counted(len(self.rows), 'check', 'checks')} failed ({failed_checks})."
+        )
 
 
 DEPTHS = (1, 2, 3, 7, 10, 33, 100, 333, 1000)
@@ -176,19 +189,25 @@ def calibrate(
     depths = sorted(set(depths))
     _check(collection, rankers, depths, sample)
     judged = collection.qrels.height > 0
-    given = (DEFAULT_MEASURES if judged else ()) if measures is None else measures
-    asked = [estimand(one) for one in ([given] if isinstance(given, str | Estimand) else given)]
-    standard = {repr(one) for one in card_estimands(DEPTH, judged=judged)}
-    read = [one for one in asked if isinstance(one, Measure)]
-    others = [one for one in asked if not isinstance(one, Measure) and repr(one) not in standard]
-    kept = sampled(collection, pairs=sample, queries=max(sample // 2, 1), seed=seed)
-    how = _Checks(kept, [*read, *others], depths, seed)
-    rows = [row for ranker in rankers for row in how.rows(ranker)]
+    if measures is None:
+        measures = DEFAULT_MEASURES if judged else ()
+    texts = [measures] if isinstance(measures, str | Estimand) else measures
+    estimands = list(map(estimand, texts))
+    standard = {repr(estimand) for estimand in card_estimands(DEPTH, judged=judged)}
+    read = [estimand for estimand in estimands if isinstance(estimand, Measure)]
+    others = [
+        estimand
+        for estimand in estimands
+        if not isinstance(estimand, Measure) and repr(estimand) not in standard
+    ]
+    part = sampled(collection, pairs=sample, queries=max(sample // 2, 1), seed=seed)
+    checks = _Checks(part, [*read, *others], depths, seed)
+    rows = [row for ranker in rankers for row in checks.rows(ranker)]
     spec = {
         "collection": {k: v for k, v in collection.spec.items() if k != "files"},
-        "sources": kept.sources,
-        "documents": kept.docs.height,
-        "queries": kept.queries_with_judgments.height,
+        "sources": part.sources,
+        "documents": part.docs.height,
+        "queries": part.queries_with_judgments.height,
         "rankers": [repr(r) for r in rankers],
         "measures": [repr(m) for m in (*read, *others)],
         "schemes": [s.name for s in SCHEMES],
@@ -198,7 +217,7 @@ def calibrate(
         "seed": seed,
         "ranktilt": __version__,
     }
-    return Calibration(tuple(rows), spec, tuple(_notes(collection, kept)))
+    return Calibration(tuple(rows), spec, tuple(_notes(collection, part)))
 
 
 def _check(
@@ -206,14 +225,15 @@ def _check(
 ) -> None:
     if not rankers:
         raise UserError("a calibration needs at least one ranker, such as bm25 (-r bm25)")
-    if not all(isinstance(one, Ranker) for one in rankers):
+    if not all(isinstance(ranker, Ranker) for ranker in rankers):
         raise UserError("expected rankers; make one first: ranker('bm25')")
     refuse_twice([repr(r) for r in rankers], "ranker")
     for ranker in rankers:
         first = stages_of(ranker)[0]
         if isinstance(first, LiveEngine | Replay):
             raise UserError(
-                f"{ranker!r} cannot be calibrated: a saved run or an engine ranks no copies of documents"
+                f"{ranker!r} cannot be calibrated: a saved run or an engine ranks no copies of "
+                "documents"
             )
     if not collection.queries_with_judgments.height or not collection.docs.height:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")
@@ -225,20 +245,25 @@ def _check(
         raise UserError(f"expected a sample of at least 2 pairs, got {sample}")
 
 
-def _notes(collection: Collection, kept: Collection) -> Iterator[str]:
-    one, two = kept.sources
-    if two.endswith(THINNED):
-        yield f"One source only: beside {one} stands the same text with {THINNED} (antisymmetry and known tilt)."
+def _notes(collection: Collection, part: Collection) -> Iterator[str]:
+    source, twin = part.sources
+    if twin.endswith(THINNED):
+        yield (
+            f"One source only: beside {source} stands the same text with {THINNED} "
+            "(antisymmetry "
+            "and known tilt)."
+        )
     if len(collection.sources) > 2:
-        left = [name for name in collection.sources if name not in kept.sources]
+        left = [name for name in collection.sources if name not in part.sources]
         yield f"Sources left out: {', '.join(left)}."
-    held, drawn = (int((c.docs["source"] == one).sum()) for c in (collection, kept))
-    if (drawn, kept.queries_with_judgments.height) != (
-        held,
+    part_size, drawn = (int((c.docs["source"] == source).sum()) for c in (collection, part))
+    if (drawn, part.queries_with_judgments.height) != (
+        part_size,
         collection.queries_with_judgments.height,
     ):
         yield (
-            f"Sampled: {drawn:,} of {held:,} documents of {one} and {kept.queries_with_judgments.height:,} of "
+            f"Sampled: {drawn:,} of {part_size:,} documents of {source} and "
+            f"{part.queries_with_judgments.height:,} of "
             f"{collection.queries_with_judgments.height:,} queries; documents are drawn by origin, "
             "up to three quarters of them relevant to a query that was drawn."
         )
@@ -248,9 +273,18 @@ class _Checks:
     """One calibration in the making: what all rankers share."""
 
     def __init__(
-        self, collection: Collection, asked: Sequence[Estimand], depths: Sequence[int], seed: int
+        self,
+        collection: Collection,
+        estimands: Sequence[Estimand],
+        depths: Sequence[int],
+        seed: int,
     ) -> None:
-        self.collection, self.asked, self.depths, self.seed = collection, asked, depths, seed
+        self.collection, self.estimands, self.depths, self.seed = (
+            collection,
+            estimands,
+            depths,
+            seed,
+        )
         self.copies = [with_synthetic_twins(collection, scheme, seed=seed) for scheme in SCHEMES]
 
     def rows(self, ranker: Ranker) -> Iterator[CheckOutcome]:
@@ -272,17 +306,21 @@ class _Checks:
         self, counter: ComparisonCounter, copies: Collection, run: Run, depth: int, where: str
     ) -> None:
         """Whether every estimand of a run over copies is exactly level."""
-        found = self._audit(copies, run, depth=depth)
-        for name, one in _readings(found).items():
+        result = self._audit(copies, run, depth=depth)
+        for name, reading in _readings(result).items():
             if (
-                one.estimand.sided
+                reading.estimand.sided
             ):  # what is asked of all groups at once has no value that chance gives
-                level = one.estimand.neutral
-                exact = one.low == one.high == level and one.error == 0 and one.p == 1
-                few = one.queries < FEWEST_ROWS  # of which there is no interval
-                good = one.value == level and (exact or few) and not one.favours
-                counter.add(name, good, one.value - level, f"{where}: {_said(one)}")
-        favours = found.verdict(run.name).side
+                level = reading.estimand.neutral
+                exact = (
+                    reading.low == reading.high == level and reading.error == 0 and reading.p == 1
+                )
+                few = reading.queries < FEWEST_ROWS  # of which there is no interval
+                good = reading.value == level and (exact or few) and not reading.favours
+                counter.add(
+                    name, good, reading.value - level, f"{where}: {_interval_text(reading)}"
+                )
+        favours = result.verdict(run.name).side
         counter.add(VERDICT, favours is None, 0.0, f"{where}: favours {favours}")
 
     def _antisymmetry(self, ranker: Ranker) -> Iterator[CheckOutcome]:
@@ -290,13 +328,16 @@ class _Checks:
         both = (self.collection, swapped(self.collection))
         for depth, variant in _variants(ranker, self.depths):
             ways = [_readings(self._audit(c, variant.rank(c), resamples=1_000)) for c in both]
-            for name, one in ways[0].items():
+            for name, reading in ways[0].items():
                 if (
-                    one.estimand.directed and one.estimand.sided
+                    reading.estimand.directed and reading.estimand.sided
                 ):  # a mean of ratios turned round is another question
                     continue
-                where = f"depth {depth or 'its own'}: {_said(one)}, swapped {_said(ways[1][name])}"
-                counter.add(name, _negated(one, ways[1][name]), one.value, where)
+                where = (
+                    f"depth {depth or 'its own'}: {_interval_text(reading)}, swapped "
+                    f"{_interval_text(ways[1][name])}"
+                )
+                counter.add(name, _negated(reading, ways[1][name]), reading.value, where)
         yield from counter.rows()
 
     def _known_tilt(self, ranker: Ranker) -> Iterator[CheckOutcome]:
@@ -308,11 +349,15 @@ class _Checks:
                 _readings(self._audit(self.collection, vectors.tilted(step, depth)))
                 for step in STEPS
             ]
-            for name, one in readings[0].items():
+            for name, first_reading in readings[0].items():
                 ratio = (
-                    one.estimand.directed
+                    first_reading.estimand.directed
                 )  # of what a list holds: only over the same lists does it rise
-                if one.estimand.sided and not one.estimand.descriptive and not (ratio and depth):
+                if (
+                    first_reading.estimand.sided
+                    and not first_reading.estimand.descriptive
+                    and not (ratio and depth)
+                ):
                     along = [reading[name] for reading in readings]
                     most = max(e.queries for e in along) if ratio else 0
                     values = np.array([e.value if e.queries >= most else np.nan for e in along])
@@ -322,15 +367,15 @@ class _Checks:
     def _audit(
         self, collection: Collection, run: Run, *, depth: int = DEPTH, resamples: int = 100
     ) -> Audit:
-        asked = self.asked or None
+        measures = self.estimands or None
         return audit(
-            collection, run, asked, card=True, depth=depth, resamples=resamples, seed=self.seed
+            collection, run, measures, card=True, depth=depth, resamples=resamples, seed=self.seed
         )
 
 
-def _readings(found: Audit) -> dict[str, Effect]:
+def _readings(audit: Audit) -> dict[str, Effect]:
     """Every estimand of an audit of one run, by name; Relative Δ of every measure first."""
-    every = [*found.tilts, *(e for e in found.card if e.estimand.kind != "relevance")]
+    every = [*audit.tilts, *(e for e in audit.card if e.estimand.kind != "relevance")]
     return {_plain(e.name): e for e in every}
 
 
@@ -339,18 +384,18 @@ def _plain(name: str) -> str:
     return name.partition("@")[0] if name.startswith("ΔNDSR") else name
 
 
-def _negated(one: Effect, two: Effect) -> bool:
+def _negated(effect: Effect, opposite: Effect) -> bool:
     """Whether the second is the first seen from the other side, to the last bit."""
-    turned = one.swapped()
+    turned = effect.swapped()
     names = ("value", "low", "high", "error", "p", "queries", "neutral", "null_low", "null_high")
-    pairs = [(getattr(turned, n), getattr(two, n)) for n in names]
-    pairs += [(turned.details[n], two.details[n]) for n in one.details]
+    pairs = [(getattr(turned, n), getattr(opposite, n)) for n in names]
+    pairs += [(turned.details[n], opposite.details[n]) for n in effect.details]
     left, right = zip(*pairs, strict=True)
     return np.array_equal(left, right, equal_nan=True)
 
 
-def _said(one: Effect) -> str:
-    return f"{one.value:+.6g} [{one.low:+.6g}, {one.high:+.6g}]".replace("-", "−")
+def _interval_text(effect: Effect) -> str:
+    return f"{effect.value:+.6g} [{effect.low:+.6g}, {effect.high:+.6g}]".replace("-", "−")
 
 
 def _variants(ranker: Ranker, depths: Iterable[int]) -> list[tuple[int | None, Ranker]]:
@@ -377,12 +422,14 @@ class Vectors:
         ]
 
     def tilted(self, step: float, depth: int | None) -> Run:
-        """Add `step` standard deviations to the first side; scores to be cut are made distinct, by less than any δ."""
-        found = (
+        """Add `step` standard deviations to the first side; scores to be cut are made distinct, by
+        less than any δ.
+        """
+        lists = (
             (rows, scores + step * self.unit * self.first[rows] + (noise if depth else 0.0))
             for (rows, scores), noise in zip(self.scores, self.noise, strict=True)
         )
-        parts = cut(found, self.collection.tie_keys(), depth)
+        parts = cut(lists, self.collection.tie_keys(), depth)
         return Run(self.queries, *parts, self.collection.ids, {"ranker": f"δ = {step:+g} sd"})
 
 
@@ -395,7 +442,9 @@ class ComparisonCounter:
         self.first: dict[str, str] = {}
 
     def add(self, estimand: str, good: bool, value: float, where: str) -> None:
-        """Count one comparison, unless the value is NaN; `where` is kept of the first that failed."""
+        """Count one comparison, unless the value is NaN; `where` is kept of the first that
+        failed.
+        """
         tests = self.tests.setdefault(estimand, [])
         if not np.isnan(value):
             tests.append(good)
@@ -403,13 +452,15 @@ class ComparisonCounter:
                 self.first.setdefault(estimand, where)
 
     def add_rise(self, estimand: str, values: npt.NDArray[np.float64], where: str) -> None:
-        """Count the steps of an estimand along `STEPS`, over which it must rise; one that never moves is untested."""
+        """Count the steps of an estimand along `STEPS`, over which it must rise; one that never
+        moves is untested.
+        """
         known = ~np.isnan(values)
-        found, tilts = values[known], np.array(STEPS)[known]
+        values_there, tilts = values[known], np.array(STEPS)[known]
         self.tests.setdefault(estimand, [])
-        if not len(found) or found.min() == found.max():
+        if not len(values_there) or values_there.min() == values_there.max():
             return
-        for low, high, at in zip(found[:-1], found[1:], tilts[1:], strict=True):
+        for low, high, at in zip(values_there[:-1], values_there[1:], tilts[1:], strict=True):
             good = bool(high >= low - 1e-9 * max(1.0, abs(low)))
             self.add(
                 estimand,

@@ -24,7 +24,9 @@ class Scheme(NamedTuple):
 
     name: str
     ids: Callable[[str, int, tuple[str, str]], tuple[str, str]]
-    """Of a document's id, its number and the names of both sources; gives the original's id and the copy's."""
+    """Of a document's id, its number and the names of both sources; gives the original's id and the
+    copy's.
+    """
     order: str
     """``originals`` or ``copies`` come first, ``turns`` (pair by pair), or ``shuffled``."""
 
@@ -50,7 +52,8 @@ SCHEMES = (
 
 
 def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> Collection:
-    """Keep two sources under neutral ids, and of a large collection some of the queries and documents.
+    """Keep two sources under neutral ids, and of a large collection some of the queries and
+    documents.
 
     Of so many `pairs` three quarters at most are relevant to a query that is kept. Where there is
     one source only, a second one holds the same texts without every third word.
@@ -58,21 +61,25 @@ def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> C
     sources = _sources(collection)
     docs = collection.docs.filter(pl.col("source").is_in(sources))
     rng = np.random.default_rng([seed, 2])
-    asked = collection.queries_with_judgments
-    if asked.height > queries:
-        asked = asked[np.sort(rng.choice(asked.height, queries, replace=False))]
+    queries_used = collection.queries_with_judgments
+    if queries_used.height > queries:
+        queries_used = queries_used[
+            np.sort(rng.choice(queries_used.height, queries, replace=False))
+        ]
     qrels = collection.qrels.filter(
-        pl.col("query_id").is_in(asked["id"].implode())
+        pl.col("query_id").is_in(queries_used["id"].implode())
         & pl.col("doc_id").is_in(docs["id"].implode())
     )
     relevant = qrels.filter(pl.col("grade") > 0)["doc_id"]
-    kept = _origins(docs, relevant, pairs, rng)
-    found = _renamed(docs.filter(pl.col("origin").is_in(kept.implode())), asked, qrels)
-    return found if len(sources) > 1 else _with_thinned(found, f"{sources[0]}, {THINNED}")
+    chosen = _origins(docs, relevant, pairs, rng)
+    part = _renamed(docs.filter(pl.col("origin").is_in(chosen.implode())), queries_used, qrels)
+    return part if len(sources) > 1 else _with_thinned(part, f"{sources[0]}, {THINNED}")
 
 
 def with_synthetic_twins(collection: Collection, scheme: Scheme, *, seed: int) -> Collection:
-    """Put a byte-identical copy beside every document of the first source, judgments and all; others are left out."""
+    """Put a byte-identical copy beside every document of the first source, judgments and all;
+    others are left out.
+    """
     source = first_source(collection)
     docs = collection.docs.filter(pl.col("source") == source)
     copy = f"{COPY} of {source}" if source == COPY else COPY
@@ -91,14 +98,16 @@ def with_synthetic_twins(collection: Collection, scheme: Scheme, *, seed: int) -
 
 
 def first_source(collection: Collection) -> str:
-    """Name the source that positive values favour: human text, else the source that comes first by name."""
+    """Name the source that positive values favour: human text, else the source that comes first by
+    name.
+    """
     return min(collection.sources, key=lambda name: (name != _HUMAN, name))
 
 
 def swapped(collection: Collection) -> Collection:
     """Give each of two sources the other's name."""
-    one, two = collection.sources
-    names = pl.col("source").replace_strict({one: two, two: one})
+    source, twin = collection.sources
+    names = pl.col("source").replace_strict({source: twin, twin: source})
     return Collection(collection.docs.with_columns(names), collection.queries, collection.qrels)
 
 
@@ -116,17 +125,21 @@ def _ordered(originals: pl.DataFrame, copies: pl.DataFrame, order: str, seed: in
 
 def _sources(collection: Collection) -> list[str]:
     """Two sources to compare, or the only one that can be; human first."""
-    held = set(collection.sources)
+    sources = set(collection.sources)
     if collection.qrels.height:
         relevant = collection.qrels.filter(pl.col("grade") > 0)["doc_id"]
-        held = set(collection.docs.filter(pl.col("id").is_in(relevant.implode()))["source"])
-        if not held:
+        sources = set(collection.docs.filter(pl.col("id").is_in(relevant.implode()))["source"])
+        if not sources:
             raise UserError("no document is judged relevant to any query")
-    return sorted((s for s in collection.sources if s in held), key=lambda name: name != _HUMAN)[:2]
+    return sorted((s for s in collection.sources if s in sources), key=lambda name: name != _HUMAN)[
+        :2
+    ]
 
 
 def _with_thinned(collection: Collection, name: str) -> Collection:
-    """Add the same documents without every third word, under a second source, with the same judgments."""
+    """Add the same documents without every third word, under a second source, with the same
+    judgments.
+    """
     docs = collection.docs
     text = [" ".join(word for n, word in enumerate(t.split()) if n % 3 != 2) for t in docs["text"]]
     more = docs.with_columns(
@@ -146,12 +159,12 @@ def _origins(
         return every
     mine = docs.filter(pl.col("id").is_in(relevant.implode()))["origin"].unique(maintain_order=True)
     rest = every.filter(~every.is_in(mine.implode()))
-    wanted = max(int(_MOST_RELEVANT * most), most - len(rest))
-    chosen = mine.gather(_some(rng, len(mine), wanted))
-    return pl.concat([chosen, rest.gather(_some(rng, len(rest), most - len(chosen)))])
+    count = max(int(_MOST_RELEVANT * most), most - len(rest))
+    chosen = mine.gather(_sample(rng, len(mine), count))
+    return pl.concat([chosen, rest.gather(_sample(rng, len(rest), most - len(chosen)))])
 
 
-def _some(rng: np.random.Generator, n: int, most: int) -> npt.NDArray[np.int64]:
+def _sample(rng: np.random.Generator, n: int, most: int) -> npt.NDArray[np.int64]:
     return np.sort(rng.permutation(n)[:most])
 
 

@@ -1,4 +1,6 @@
-"""Calibration: what is right comes out as expected, what is wrong is caught, and copies are byte for byte."""
+"""Calibration: what is right comes out as expected, what is wrong is caught, and copies are byte
+for byte.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -48,13 +50,15 @@ WORDS = np.array([f"w{i}" for i in range(30)])
 def pairs(
     count: int = 30, queries: int = 20, sources: tuple[str, str] = ("human", "llm")
 ) -> Collection:
-    """Pairs of random words, the second side with some of them exchanged; two relevant pairs a query."""
+    """Pairs of random words, the second side with some of them exchanged; two relevant pairs a
+    query.
+    """
     rng = np.random.default_rng(5)
     docs = []
     for n in range(count):
         words = rng.choice(WORDS, rng.integers(4, 25))
-        other = np.where(rng.random(len(words)) < 0.3, rng.choice(WORDS, len(words)), words)
-        for source, text in zip(sources, (words, other), strict=True):
+        rewritten = np.where(rng.random(len(words)) < 0.3, rng.choice(WORDS, len(words)), words)
+        for source, text in zip(sources, (words, rewritten), strict=True):
             docs.append(
                 {"id": f"{n}-{source}", "text": " ".join(text), "source": source, "origin": f"{n}"}
             )
@@ -62,11 +66,11 @@ def pairs(
         f"q{n}": {f"{d}-{s}": 1 for d in (n, (n + 7) % count) for s in sources}
         for n in range(queries)
     }
-    asked = {f"q{n}": " ".join(docs[2 * n]["text"].split()[:3]) for n in range(queries)}
-    return collection_of(docs, asked, grades)
+    queries_text = {f"q{n}": " ".join(docs[2 * n]["text"].split()[:3]) for n in range(queries)}
+    return collection_of(docs, queries_text, grades)
 
 
-def found(collection: Collection, *rankers: Any, **options: Any) -> Calibration:
+def calibration_of(collection: Collection, *rankers: Any, **options: Any) -> Calibration:
     return calibrate(
         collection,
         [ranker(r) for r in rankers],
@@ -82,7 +86,7 @@ def rows(calibration: Calibration, check: str, name: str = "") -> list[CheckOutc
 
 @pytest.fixture(scope="module")
 def right() -> Calibration:
-    return found(pairs(), "bm25", "tfidf")
+    return calibration_of(pairs(), "bm25", "tfidf")
 
 
 @long
@@ -90,18 +94,20 @@ def test_estimands_of_groups_are_tested_where_a_right_answer_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "SCHEMES", SCHEMES[:2])
-    asked = ["nDCG@1", "ExposureRatio@10", "Share@5", "AWRF@5", "NDSR@20"]
-    made = found(pairs(12, 12), "bm25", measures=asked, depths=(30,))
+    estimands = ["nDCG@1", "ExposureRatio@10", "Share@5", "AWRF@5", "NDSR@20"]
+    calibration = calibration_of(pairs(12, 12), "bm25", measures=estimands, depths=(30,))
     tested = {
-        name: {row.check for row in made.rows if row.estimand == name and row.verdict == "ok"}
-        for name in asked
+        name: {
+            row.check for row in calibration.rows if row.estimand == name and row.verdict == "ok"
+        }
+        for name in estimands
     }
     everywhere = {"null", "antisymmetry", "known tilt"}
     assert tested["Share@5"] == everywhere
     assert tested["ExposureRatio@10"] == everywhere - {"antisymmetry"}
     assert tested["AWRF@5"] == {"antisymmetry"}
-    assert made.passed
-    assert made.spec["measures"] == asked[:-1], "the card's own question is asked once"
+    assert calibration.passed
+    assert calibration.spec["measures"] == estimands[:-1], "the card's own question is asked once"
 
 
 @long
@@ -119,16 +125,20 @@ class TestRightInstrument:
 
     @pytest.mark.parametrize("measures", [None, ["nDCG@3", "RR", "P@2", "R@4", "AP(rel=2)"]])
     def test_bundled_collection(self, measures: list[str] | None) -> None:
-        made = found(bundled(), "tfidf", "bm25", measures=measures, depths=(1, 7, 100), sample=150)
-        assert made.passed
-        assert [r.verdict for r in made.rows].count("untested") == 0
+        calibration = calibration_of(
+            bundled(), "tfidf", "bm25", measures=measures, depths=(1, 7, 100), sample=150
+        )
+        assert calibration.passed
+        assert [r.verdict for r in calibration.rows].count("untested") == 0
 
     def test_nothing_judged_asks_what_needs_no_judgments(self) -> None:
-        whole = pairs()
-        made = found(
-            Collection(whole.docs, whole.queries, whole.qrels.clear()), "bm25", measures=None
+        collection = pairs()
+        calibration = calibration_of(
+            Collection(collection.docs, collection.queries, collection.qrels.clear()),
+            "bm25",
+            measures=None,
         )
-        assert made.passed
+        assert calibration.passed
         names = [
             "ΔNDSR",
             "head-to-head",
@@ -136,36 +146,38 @@ class TestRightInstrument:
             "pair rank gap, summed per query",
             "score gap",
         ]
-        assert [r.estimand for r in rows(made, "antisymmetry")] == names
+        assert [r.estimand for r in rows(calibration, "antisymmetry")] == names
 
     def test_groups_that_are_no_twins(self) -> None:
         twins = pairs(12, 6)
         lone = Collection(twins.docs.with_columns(origin=pl.col("id")), twins.queries, twins.qrels)
-        made = found(lone, "bm25", depths=(3,))
-        assert made.passed
-        assert [r.estimand for r in rows(made, "antisymmetry")] == CARD[:3]
-        assert [r.estimand for r in rows(made, "null")] == [*CARD, "the verdict"]
+        calibration = calibration_of(lone, "bm25", depths=(3,))
+        assert calibration.passed
+        assert [r.estimand for r in rows(calibration, "antisymmetry")] == CARD[:3]
+        assert [r.estimand for r in rows(calibration, "null")] == [*CARD, "the verdict"]
 
-    def test_samples_and_a_lone_source_beside_its_own_thinned_text_are_said(self) -> None:
-        made = found(pairs(60, 30), "bm25", sample=20, depths=(3,))
-        assert made.passed
-        assert (made.spec["documents"], made.spec["queries"]) == (40, 10)
-        [note] = made.notes
+    def test_samples_and_thinned_lone_source_are_noted(self) -> None:
+        calibration = calibration_of(pairs(60, 30), "bm25", sample=20, depths=(3,))
+        assert calibration.passed
+        assert (calibration.spec["documents"], calibration.spec["queries"]) == (40, 10)
+        [note] = calibration.notes
         assert note.startswith("Sampled: 20 of 60 documents of human and 10 of 30 queries;")
-        whole = pairs()
-        human = whole.docs.filter(pl.col("source") == "human")
-        judged = whole.qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
-        made = found(Collection(human, whole.queries, judged), "bm25", depths=(3,))
-        assert made.passed
-        assert made.notes[0].startswith(
+        collection = pairs()
+        human = collection.docs.filter(pl.col("source") == "human")
+        judged = collection.qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
+        calibration = calibration_of(
+            Collection(human, collection.queries, judged), "bm25", depths=(3,)
+        )
+        assert calibration.passed
+        assert calibration.notes[0].startswith(
             "One source only: beside human stands the same text with every third word left"
         )
 
     def test_a_ranker_without_a_depth_is_taken_as_it_is(self) -> None:
-        made = found(pairs(12, 6), Twice())
-        assert made.passed
-        assert rows(made, "null")[0].tests == len(SCHEMES) * len(DEPTHS)
-        assert rows(made, "antisymmetry")[0].tests == 1
+        calibration = calibration_of(pairs(12, 6), Twice())
+        assert calibration.passed
+        assert rows(calibration, "null")[0].tests == len(SCHEMES) * len(DEPTHS)
+        assert rows(calibration, "antisymmetry")[0].tests == 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,15 +193,15 @@ class Unfair(Ranker):
     fault: str = "none"
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        whole = BM25(k=collection.docs.height).rank(collection)
+        full_run = BM25(k=collection.docs.height).rank(collection)
         docs = collection.docs.select(
             doc_id="id", human=pl.col("source") == "human"
         ).with_row_index("row")
-        bonus = {"noise": np.random.default_rng(0).random(len(whole.docs)) * 1e-9}.get(
+        bonus = {"noise": np.random.default_rng(0).random(len(full_run.docs)) * 1e-9}.get(
             self.fault, 0.0
         )
         frame = (
-            whole.frame()
+            full_run.frame()
             .join(docs, on="doc_id", maintain_order="left")
             .with_columns(pl.col("score") + bonus)
         )
@@ -201,7 +213,7 @@ class Unfair(Ranker):
         )
         if self.fault != "none":
             frame = frame.group_by("query_id", maintain_order=True).head(self.k)
-        return Run.from_frame(frame, queries=whole.queries, spec={"ranker": repr(self)})
+        return Run.from_frame(frame, queries=full_run.queries, spec={"ranker": repr(self)})
 
 
 class Twice(Ranker):
@@ -213,34 +225,41 @@ class Twice(Ranker):
         return self.name
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        made = BM25().rank(collection)
+        plain_run = BM25().rank(collection)
         return Run(
-            made.queries, made.offsets, made.docs, made.scores * 2, made.ids, {"ranker": repr(self)}
+            plain_run.queries,
+            plain_run.offsets,
+            plain_run.docs,
+            plain_run.scores * 2,
+            plain_run.ids,
+            {"ranker": repr(self)},
         )
 
 
 @long
 def test_a_measure_without_a_relevant_document_is_untested() -> None:
-    made = found(pairs(12, 6), "bm25", depths=(3,), measures=["AP(rel=3)", "AP"])
-    assert [row.verdict for row in made.rows if row.estimand == "Relative Δ AP(rel=3)"] == [
+    calibration = calibration_of(pairs(12, 6), "bm25", depths=(3,), measures=["AP(rel=3)", "AP"])
+    assert [row.verdict for row in calibration.rows if row.estimand == "Relative Δ AP(rel=3)"] == [
         "untested"
     ] * 3
-    assert made.passed
+    assert calibration.passed
 
 
 @long
 class TestWrongRanker:
     @pytest.mark.parametrize("fault", ["id", "row", "noise", "source"])
-    def test_one_that_tells_copies_apart_fails_the_null_and_reading_sources_antisymmetry(
+    def test_telling_copies_apart_fails_null_and_source_reading_antisymmetry(
         self, fault: str
     ) -> None:
-        made = found(pairs(), Unfair(fault=fault), "bm25")
-        assert not made.passed
-        assert {row.ranker for row in made.failures} == {f"unfair(fault={fault})"}
-        assert ("antisymmetry" in {row.check for row in made.failures}) is (fault == "source")
-        failed = {row.estimand for row in rows(made, "null") if row.verdict == "failed"}
+        calibration = calibration_of(pairs(), Unfair(fault=fault), "bm25")
+        assert not calibration.passed
+        assert {row.ranker for row in calibration.failures} == {f"unfair(fault={fault})"}
+        assert ("antisymmetry" in {row.check for row in calibration.failures}) is (
+            fault == "source"
+        )
+        failed = {row.estimand for row in rows(calibration, "null") if row.verdict == "failed"}
         assert failed >= {"Relative Δ nDCG@1", "ΔNDSR", "head-to-head, relevant twins"}
-        assert {row.verdict for row in rows(made, "known tilt")} == {"ok"}
+        assert {row.verdict for row in rows(calibration, "known tilt")} == {"ok"}
 
 
 def test_a_tilt_is_added_to_the_first_side_before_the_cut() -> None:
@@ -251,10 +270,10 @@ def test_a_tilt_is_added_to_the_first_side_before_the_cut() -> None:
     }
     vectors = Vectors(collection, run_of(collection, scores), seed=0)
     unit = np.std([4, 3, 2, 1])
-    whole = vectors.tilted(1.0, None).frame()
+    frame = vectors.tilted(1.0, None).frame()
     expected = {"d1-llm": 4, "d1-human": 2 + unit, "d2-llm": 3, "d3-human": 1 + unit}
-    assert dict(whole.select("doc_id", "score").head(4).iter_rows()) == pytest.approx(expected)
-    assert whole["score"].to_list()[4] == pytest.approx(7 + unit)
+    assert dict(frame.select("doc_id", "score").head(4).iter_rows()) == pytest.approx(expected)
+    assert frame["score"].to_list()[4] == pytest.approx(7 + unit)
     cut = vectors.tilted(100.0, 2).frame()
     assert cut.filter(pl.col("query_id") == "q1")["doc_id"].to_list() == ["d1-human", "d3-human"]
 
@@ -267,7 +286,7 @@ def counted(check: Any, *comparisons: tuple[bool, float, str]) -> CheckOutcome:
     return row
 
 
-def test_the_first_failure_is_shown_and_what_is_undefined_counts_not_at_all() -> None:
+def test_first_failure_is_shown_and_undefined_does_not_count() -> None:
     row = counted(
         "null", *((value == 0, value, f"at {value}") for value in (0.0, 12.5, -31.25, np.nan))
     )
@@ -305,8 +324,8 @@ def test_verdict_on_the_whole() -> None:
             CheckOutcome("null", "r", "x", int(v != "untested"), int(v == "failed"))
             for v in verdicts.split()
         ]
-        made = Calibration(tuple(rows))
-        assert (made.passed, made.sentence) == (passed, sentence)
+        calibration = Calibration(tuple(rows))
+        assert (calibration.passed, calibration.sentence) == (passed, sentence)
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -324,15 +343,15 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("change", "message"), WRONG)
 def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: str) -> None:
-    given = {"collection": toy(), "rankers": ranker("bm25"), **change}
+    arguments = {"collection": toy(), "rankers": ranker("bm25"), **change}
     with pytest.raises(UserError) as error:
-        calibrate(given.pop("collection"), given.pop("rankers"), **given)
+        calibrate(arguments.pop("collection"), arguments.pop("rankers"), **arguments)
     assert message in str(error.value)
 
 
 def sides(copies: Collection) -> list[tuple[str, str]]:
-    one, two = sorted(copies.sources, key=lambda name: name.startswith(COPY))
-    return list(copies.pairs(one, two).select("a", "b").iter_rows())
+    source, copy = sorted(copies.sources, key=lambda name: name.startswith(COPY))
+    return list(copies.pairs(source, copy).select("a", "b").iter_rows())
 
 
 def large(pairs: int, queries: int, relevant: int = 2) -> Collection:
@@ -344,8 +363,8 @@ def large(pairs: int, queries: int, relevant: int = 2) -> Collection:
     ]
     numbers = {f"q{q}": range(q * relevant, (q + 1) * relevant) for q in range(queries)}
     grades = {
-        query: {f"{n}-{s}": 1 for n in found for s in ("llm", "human")}
-        for query, found in numbers.items()
+        query: {f"{n}-{s}": 1 for n in grade_list for s in ("llm", "human")}
+        for query, grade_list in numbers.items()
     }
     return collection_of(docs, dict.fromkeys(grades, "text"), grades)
 
@@ -357,39 +376,39 @@ class TestWithCopies:
     ) -> None:
         copies = with_synthetic_twins(toy(), scheme, seed=0)
         assert set(copies.sources) == {"human", COPY}
-        found = {
+        texts = {
             name: (title, text)
             for name, title, text in copies.docs.select("id", "title", "text").iter_rows()
         }
-        assert len(found) == 6
+        assert len(texts) == 6
         assert len(sides(copies)) == 3
-        assert all(found[a] == found[b] for a, b in sides(copies))
+        assert all(texts[a] == texts[b] for a, b in sides(copies))
         bare = {text: name for name, text in TEXTS["human"].items()}
         source = dict(copies.docs.select("id", "source").iter_rows())
         for side in ("human", COPY):
             grades: dict[str, dict[str, int]] = {}
             for query, doc, grade in copies.qrels.iter_rows():
                 if source[doc] == side:
-                    grades.setdefault(query, {})[bare[found[doc][1]]] = grade
+                    grades.setdefault(query, {})[bare[texts[doc][1]]] = grade
             assert grades == QRELS
 
     def test_ids_and_rows_are_as_the_scheme_says(self) -> None:
-        made = {s.name: with_synthetic_twins(toy(), s, seed=0) for s in SCHEMES}
-        assert {name: sides(copies)[0] for name, copies in made.items() if name != "hashed"} == {
+        twins = {s.name: with_synthetic_twins(toy(), s, seed=0) for s in SCHEMES}
+        assert {name: sides(copies)[0] for name, copies in twins.items() if name != "hashed"} == {
             "suffixes": ("d1-human-human", "d1-human-copy"),
             "misleading suffixes": ("d1-human-copy", "d1-human-human"),
             "originals first": ("a-d1-human", "z-d1-human"),
             "copies first": ("z-d1-human", "a-d1-human"),
             "numbers": ("0", "1"),
         }
-        hashed = sides(made["hashed"])[0]
+        hashed = sides(twins["hashed"])[0]
         assert not {"d1", "human", "copy"} & set("-".join(hashed).split("-"))
         assert [len(name) for name in hashed] == [16, 16]
         assert {
             a < b for a, b in sides(with_synthetic_twins(large(30, 1), SCHEMES[-1], seed=0))
         } == {True, False}
         order = {
-            name: made[name].docs["source"].to_list()
+            name: twins[name].docs["source"].to_list()
             for name in ("suffixes", "copies first", "originals first")
         }
         assert order == {
@@ -401,30 +420,30 @@ class TestWithCopies:
 
 class TestSampled:
     @pytest.mark.parametrize(("queries", "relevant"), [(20, 9), (5, 9), (2, 4)])
-    def test_no_more_than_asked_for_three_quarters_of_it_relevant_at_most(
+    def test_sample_keeps_limits_and_three_quarters_relevant(
         self, queries: int, relevant: int
     ) -> None:
-        found = sampled(large(100, 20), pairs=12, queries=queries, seed=0)
-        assert (found.docs.height, found.docs["origin"].n_unique(), found.queries.height) == (
+        part = sampled(large(100, 20), pairs=12, queries=queries, seed=0)
+        assert (part.docs.height, part.docs["origin"].n_unique(), part.queries.height) == (
             24,
             12,
             queries,
         )
-        assert set(found.qrels["query_id"]) <= set(found.queries["id"])
-        judged = found.docs.filter(pl.col("id").is_in(found.qrels["doc_id"].implode()))
+        assert set(part.qrels["query_id"]) <= set(part.queries["id"])
+        judged = part.docs.filter(pl.col("id").is_in(part.qrels["doc_id"].implode()))
         assert judged["origin"].n_unique() == relevant
         nothing = Collection(toy().docs, toy().queries, toy().qrels.with_columns(grade=pl.lit(0)))
         with refused("no document is judged relevant to any query"):
             sampled(nothing, pairs=9, queries=9, seed=0)
 
-    def test_a_small_collection_is_kept_whole_under_neutral_ids_human_text_first(self) -> None:
-        found = sampled(toy(), pairs=10, queries=10, seed=0)
-        assert found.docs["id"].to_list() == [f"d{n}" for n in range(6)]
-        assert found.docs["origin"].to_list() == ["o0", "o1", "o2"] * 2
-        assert found.docs["text"].to_list() == toy().docs["text"].to_list()
-        renamed = dict(zip(toy().docs["id"], found.docs["id"], strict=True))
+    def test_small_collection_is_kept_under_neutral_ids_human_first(self) -> None:
+        part = sampled(toy(), pairs=10, queries=10, seed=0)
+        assert part.docs["id"].to_list() == [f"d{n}" for n in range(6)]
+        assert part.docs["origin"].to_list() == ["o0", "o1", "o2"] * 2
+        assert part.docs["text"].to_list() == toy().docs["text"].to_list()
+        renamed = dict(zip(toy().docs["id"], part.docs["id"], strict=True))
         expected = [(q, renamed[d], g) for q, d, g in toy().qrels.iter_rows()]
-        assert list(found.qrels.iter_rows()) == expected
+        assert list(part.qrels.iter_rows()) == expected
         llm = toy().docs.filter(pl.col("source") == "llm")
         more = llm.with_columns(pl.format("x{}", "id").alias("id"), source=pl.lit("a third"))
         qrels = pl.concat(
@@ -433,25 +452,25 @@ class TestSampled:
         qrels = qrels.filter(
             pl.col("doc_id").is_in(pl.concat([toy().docs["id"], more["id"]]).implode())
         )
-        found = sampled(
+        part = sampled(
             Collection(pl.concat([more, toy().docs]), toy().queries, qrels),
             pairs=9,
             queries=9,
             seed=0,
         )
-        assert set(found.sources) == {"human", "a third"}
-        assert first_source(found) == "human"
+        assert set(part.sources) == {"human", "a third"}
+        assert first_source(part) == "human"
 
     def test_a_lone_source_stands_beside_itself_without_every_third_word(self) -> None:
         human = toy().docs.filter(pl.col("source") == "human")
         qrels = toy().qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
-        found = sampled(Collection(human, toy().queries, qrels), pairs=9, queries=9, seed=0)
-        one, two = found.pairs("human", f"human, {THINNED}").select("a", "b").row(0)
-        text = dict(found.docs.select("id", "text").iter_rows())
-        assert text[one] == "red apples grow on old trees in autumn"
-        assert text[two] == "red apples on old in autumn"
-        grades = {(q, d): g for q, d, g in found.qrels.iter_rows()}
-        assert grades["q1", one] == grades["q1", two] == 2
+        part = sampled(Collection(human, toy().queries, qrels), pairs=9, queries=9, seed=0)
+        source, thinned = part.pairs("human", f"human, {THINNED}").select("a", "b").row(0)
+        text = dict(part.docs.select("id", "text").iter_rows())
+        assert text[source] == "red apples grow on old trees in autumn"
+        assert text[thinned] == "red apples on old in autumn"
+        grades = {(q, d): g for q, d, g in part.qrels.iter_rows()}
+        assert grades["q1", source] == grades["q1", thinned] == 2
 
 
 def test_swapping_changes_names_and_nothing_else() -> None:

@@ -1,4 +1,6 @@
-"""Designed collections as ``generate versions`` writes them, and runs whose scores have planted effects."""
+"""Designed collections as ``generate versions`` writes them, and runs whose scores have planted
+effects.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +25,8 @@ def full(factors: int) -> list[list[int]]:
 
 
 def half(factors: int) -> list[list[int]]:
-    """The half in which the last factor is the product of the others, or, so that the original is in it, its negative.
+    """The half in which the last factor is the product of the others, or, so that the original is
+    in it, its negative.
 
     With five factors main effects and two-factor interactions are free of each other (Box, Hunter &
     Hunter 2005).
@@ -36,7 +39,9 @@ def half(factors: int) -> list[list[int]]:
 def docs_of(
     names: tuple[str, ...], cells: tuple[tuple[int, ...], ...], origins: int
 ) -> pl.DataFrame:
-    """Every origin in every cell, origin by origin; the version of each cell has its number in its id."""
+    """Every origin in every cell, origin by origin; the version of each cell has its number in its
+    id.
+    """
     rows = [
         (f"d{n}" if cell == min(cells) else f"d{n}-{number}", f"d{n}", cell)
         for n in range(origins)
@@ -84,7 +89,8 @@ def scored(
     noise: float = 0.5,
     depth: int | None = None,
 ) -> Run:
-    """Rank by what a document is worth to a query, raised by half of each planted effect times the levels.
+    """Rank by what a document is worth to a query, raised by half of each planted effect times the
+    levels.
 
     Each document has effects of its own about these, and so has each query.
     """
@@ -99,21 +105,28 @@ def scored(
         name.removeprefix("factor:"): np.where(docs[name] == "high", 1.0, -1.0) for name in names
     }
     for name, level in levels.items():
-        own = rng.normal(0, 0.2, count)[origin] + rng.normal(0, 0.1, (queries, 1))
-        scores += (planted.get((name,), 0.0) + own) / 2 * level
+        text_noise = rng.normal(0, 0.2, count)[origin] + rng.normal(0, 0.1, (queries, 1))
+        scores += (planted.get((name,), 0.0) + text_noise) / 2 * level
     for (a, b), effect in ((key, value) for key, value in planted.items() if len(key) == 2):
         scores += effect / 2 * levels[a] * levels[b]
     order = np.argsort(-scores, axis=1)[:, : depth or rows]
     offsets = np.arange(queries + 1) * order.shape[1]
-    found = np.take_along_axis(scores, order, 1)
+    sorted_scores = np.take_along_axis(scores, order, 1)
     names_of = tuple(collection.queries["id"])
     return Run(
-        names_of, offsets, order.ravel(), found.ravel(), collection.ids, {"ranker": "planted"}
+        names_of,
+        offsets,
+        order.ravel(),
+        sorted_scores.ravel(),
+        collection.ids,
+        {"ranker": "planted"},
     )
 
 
 def caused(names: Sequence[str] = ("source", "length", "facts")) -> FactorEffects:
-    """Two rankers of a full design: one goes by length, the more so of a model's texts; the other by nothing."""
+    """Two rankers of a full design: one goes by length, the more so of a model's texts; the other
+    by nothing.
+    """
     collection = designed(names, full(len(names)))
     planted: dict[tuple[str, ...], float] = {("length",): 0.8, ("source", "length"): 0.4}
     if "source" not in names:

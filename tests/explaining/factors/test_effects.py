@@ -1,4 +1,6 @@
-"""Effects of factors: by hand, against audits, planted ones recovered, fractions of designs, and what is refused."""
+"""Effects of factors: by hand, against audits, planted ones recovered, fractions of designs, and
+what is refused.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -41,13 +43,15 @@ BY_HAND = (20.0, 30.0, 40.0, 54.0)
 
 
 def of(
-    found: FactorEffects, effect: str, estimand: str = "rank gap", ranker: str | None = None
+    effects: FactorEffects, effect: str, estimand: str = "rank gap", ranker: str | None = None
 ) -> Any:
-    return next(row for row in found.of(estimand, ranker) if row.effect == effect)
+    return next(row for row in effects.of(estimand, ranker) if row.effect == effect)
 
 
 def two_documents() -> tuple[Collection, dict[str, dict[str, float]]]:
-    """Two documents in a 2², and one without factors; a version of b is not retrieved, and one ties with a's."""
+    """Two documents in a 2², and one without factors; a version of b is not retrieved, and one ties
+    with a's.
+    """
     rows = [
         {
             "id": f"{origin}{a}{b}",
@@ -83,7 +87,9 @@ def standing(collection: Collection, run: Run) -> Standings:
 
 class TestByHand:
     def test_effects_of_a_square(self) -> None:
-        """A is (30 + 54)/2 − (20 + 40)/2, B (40 + 54)/2 − (20 + 30)/2, and A × B ((54 − 40) − (30 − 20))/2."""
+        """A is (30 + 54)/2 − (20 + 40)/2, B (40 + 54)/2 − (20 + 30)/2, and A × B ((54 − 40) − (30 −
+        20))/2.
+        """
         levels = np.array(full(2), dtype=float)
         x = np.column_stack([levels, levels.prod(axis=1)])
         number = np.repeat([0, 1], 4)
@@ -94,7 +100,9 @@ class TestByHand:
         assert errors.tolist() == pytest.approx([0, 0, 0], abs=1e-9)
 
     def test_errors_are_those_of_clusters_that_add_up(self) -> None:
-        """Three documents with effects 1, 2 and 6 under one query each: mean 3, deviations −2, −1, 3."""
+        """Three documents with effects 1, 2 and 6 under one query each: mean 3, deviations −2, −1,
+        3.
+        """
         number = np.repeat([0, 1, 2], 2)
         y = np.array([0, 1, 5, 7, 1, 7], dtype=float)
         fit = regress_within(y, np.tile([[-1.0], [1.0]], (3, 1)), number, number, number)
@@ -107,13 +115,15 @@ class TestByHand:
         assert fit.p(0) == pytest.approx(1 - np.sqrt(27 / 41))
 
     def test_ranks_among_other_documents_in_any_of_their_versions(self) -> None:
-        """Above a00 stand three of b's four versions, and c; above a01 b11, and b10 is tied; b01 is not retrieved."""
+        """Above a00 stand three of b's four versions, and c; above a01 b11, and b10 is tied; b01 is
+        not retrieved.
+        """
         collection, scores = two_documents()
-        place = standing(collection, run_of(collection, scores))
+        standings = standing(collection, run_of(collection, scores))
         ranks = dict(
             zip(
-                collection.ids.gather(place.rows.ravel()),
-                place.ranks(even_weights(collection)).ravel(),
+                collection.ids.gather(standings.rows.ravel()),
+                standings.ranks(even_weights(collection)).ravel(),
                 strict=True,
             )
         )
@@ -129,27 +139,28 @@ class TestByHand:
                 "b01": 1 + 1 + 1,
             }
         )
-        assert place.absent == 1 / 8
+        assert standings.absent == 1 / 8
 
     def test_gains_by_the_grade_of_the_document(self) -> None:
         collection, scores = two_documents()
-        place = standing(collection, run_of(collection, scores))
-        found = place.ndcg(even_weights(collection))
-        assert found is not None
-        values = dict(zip(collection.ids.gather(found.row), found.values, strict=True))
+        standings = standing(collection, run_of(collection, scores))
+        ndcg = standings.ndcg(even_weights(collection))
+        assert ndcg is not None
+        values = dict(zip(collection.ids.gather(ndcg.row), ndcg.values, strict=True))
         ideal = 2 + 1 / np.log2(3)
         assert values["a10"] == pytest.approx(100 * 2 / ideal)
         assert values["b11"] == pytest.approx(100 / np.log2(2.5) / ideal)
         assert values["b01"] == 0
 
     def test_gains_by_the_grade_of_the_version_where_it_has_one(self) -> None:
-        """With facts changed a is worth 0 (a01) or 3 (a11), the one of b with a grade 2; c is false where it is judged.
+        """With facts changed a is worth 0 (a01) or 3 (a11), the one of b with a grade 2; c is false
+        where it is judged.
 
         At best a has 3 and b 2: the ideal is 3 + 2/log2(3). Without a grade a version has that of
         its document.
         """
-        whole, scores = two_documents()
-        docs = whole.docs.rename({"factor:B": "factor:facts"})
+        base, scores = two_documents()
+        docs = base.docs.rename({"factor:B": "factor:facts"})
         more = pl.DataFrame(
             {"id": ["c01"], "text": ["y"], "origin": ["c"], "factor:facts": ["high"]}
         )
@@ -168,37 +179,39 @@ class TestByHand:
             "c01": 3,
         }
         collection = replace(
-            whole,
+            base,
             docs=docs,
             qrels=pl.DataFrame(
                 {"query_id": "q", "doc_id": list(grades), "grade": list(grades.values())}
             ),
         )
-        place = standing(collection, run_of(collection, scores))
-        assert len(place.targets.origin) == 2, "who judges false versions does not choose documents"
-        found = place.ndcg(even_weights(collection))
-        assert found is not None
+        standings = standing(collection, run_of(collection, scores))
+        assert len(standings.targets.origin) == 2, (
+            "who judges false versions does not choose documents"
+        )
+        ndcg = standings.ndcg(even_weights(collection))
+        assert ndcg is not None
         ranks = dict(
-            zip(found.row.tolist(), place.ranks(even_weights(collection)).ravel(), strict=True)
+            zip(ndcg.row.tolist(), standings.ranks(even_weights(collection)).ravel(), strict=True)
         )
         worth = {
             collection.ids[row]: value * np.log2(1 + ranks[row])
-            for row, value in zip(found.row.tolist(), found.values, strict=True)
+            for row, value in zip(ndcg.row.tolist(), ndcg.values, strict=True)
         }
         ideal = 3 + 2 / np.log2(3)
         assert {name: value * ideal / 100 for name, value in worth.items()} == pytest.approx(
             {"a00": 2, "a10": 2, "a01": 0, "a11": 3, "b00": 1, "b10": 1, "b11": 2, "b01": 0}
         )
-        assert found.values[
-            collection.ids.gather(found.row).to_list().index("a11")
-        ] == pytest.approx(100 * 3 / ideal)
+        assert ndcg.values[collection.ids.gather(ndcg.row).to_list().index("a11")] == pytest.approx(
+            100 * 3 / ideal
+        )
 
     def test_scores_are_those_of_documents_with_all_versions(self) -> None:
         collection, scores = two_documents()
-        found = standing(collection, run_of(collection, scores)).score_gap()
-        assert found is not None
-        assert collection.ids.gather(found.row).to_list() == ["a00", "a01", "a10", "a11"]
-        assert found.values[1] - found.values[0] == pytest.approx(
+        score_gap = standing(collection, run_of(collection, scores)).score_gap()
+        assert score_gap is not None
+        assert collection.ids.gather(score_gap.row).to_list() == ["a00", "a01", "a10", "a11"]
+        assert score_gap.values[1] - score_gap.values[0] == pytest.approx(
             2 / np.std(list(scores["q"].values()))
         )
 
@@ -210,28 +223,32 @@ class TestByHand:
         assert [values[name] for name in ("b01", "b00", "b10", "b11")] == [-75, -25, 25, 75]
 
     def test_edits_that_others_make(self) -> None:
-        """Where all others have A high, a's rivals are b10 and b11, half each; where none, b00 and b01."""
+        """Where all others have A high, a's rivals are b10 and b11, half each; where none, b00 and
+        b01.
+        """
         collection, scores = two_documents()
-        place = standing(collection, run_of(collection, scores))
+        standings = standing(collection, run_of(collection, scores))
         levels = FactorDesign.from_collection(collection).levels[:, 0]
         everybody, nobody = (
-            place.ranks(adopted_weights(collection, levels, share))[0] for share in (1.0, 0.0)
+            standings.ranks(adopted_weights(collection, levels, share))[0] for share in (1.0, 0.0)
         )
         assert everybody.tolist() == [1 + 1 + 1, 1 + 1 / 2 + 1 / 4, 1, 1]  # of a00, a01, a10, a11
         assert nobody.tolist() == [1 + 1 / 2 + 1, 1, 1, 1]
 
 
 def test_with_one_factor_effects_are_those_of_an_audit_of_twins() -> None:
-    """RankGap counts the twin itself and every version of others: twice the effect and what twins win of each other."""
+    """RankGap counts the twin itself and every version of others: twice the effect and what twins
+    win of each other.
+    """
     collection = designed(["length"], full(1))
     run = scored(collection, {("length",): 0.8})
-    found = factor_effects(collection, [run])
+    effects_of_factors = factor_effects(collection, [run])
     pairs = [("high", "low")]
-    told = audit(
+    result = audit(
         collection, run, ["RankGap", "HeadToHead(pairs=relevant)"], by="factor:length", pairs=pairs
     )
-    rank, won = (effect.value for effect in told.card)
-    effects = {row.estimand: row.value for row in found.rows}
+    rank, won = (effect.value for effect in result.card)
+    effects = {row.estimand: row.value for row in effects_of_factors.rows}
     assert effects["head-to-head"] == pytest.approx(100 * won)
     assert rank == pytest.approx(2 * effects["rank gap"] + won)
 
@@ -250,20 +267,22 @@ def is_null(effect: str, planted: Mapping[tuple[str, ...], float]) -> bool:
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_effects_are_recovered(name: str) -> None:
-    """In standard deviations of scores, whose own is 1.5; what is planted is shown, and little else."""
-    planted, found = PLANTED[name], simulated(PLANTED[name], 20)
-    for effect in [row.effect for row in found[0].of("score gap")]:
-        values = np.array([of(one, effect, "score gap").value for one in found])
+    """In standard deviations of scores, whose own is 1.5; what is planted is shown, and little
+    else.
+    """
+    planted, simulations = PLANTED[name], simulated(PLANTED[name], 20)
+    for effect in [row.effect for row in simulations[0].of("score gap")]:
+        values = np.array([of(effects, effect, "score gap").value for effects in simulations])
         expected = planted.get(tuple(effect.split(" × ")), 0.0) / 1.5
         assert values.mean() == pytest.approx(expected, abs=0.03)
-        shown = np.mean([of(one, effect).is_shown for one in found])
-        assert shown <= 0.1 if is_null(effect, planted) else shown >= 0.7
+        shown_share = np.mean([of(effects, effect).is_shown for effects in simulations])
+        assert shown_share <= 0.1 if is_null(effect, planted) else shown_share >= 0.7
     assert (
         np.mean(
             [
                 bool(row.is_shown) is not is_null(row.effect, planted)
-                for one in found
-                for row in one.of("rank gap")
+                for effects in simulations
+                for row in effects.of("rank gap")
             ]
         )
         > 0.9
@@ -272,34 +291,42 @@ def test_planted_effects_are_recovered(name: str) -> None:
 
 @pytest.mark.long
 def test_intervals_hold_the_truth_and_tests_their_level() -> None:
-    """200 draws of each: 93 to 97 % of intervals (nDCG up to 98 %), and at most 6 % of tests of what is not there.
+    """200 draws of each: 93 to 97 % of intervals (nDCG up to 98 %), and at most 6 % of tests of
+    what is not there.
 
     The truth is the mean of all draws, since ranks and gains are no straight function of scores.
     Gains have interactions of their own, so that of nDCG only what is nothing in all estimands is
     tested.
     """
-    held: dict[str, list[float]] = {}
+    coverage: dict[str, list[float]] = {}
     wrong: dict[str, list[float]] = {}
     families = []
     for planted in PLANTED.values():
-        found = simulated(planted, 200)
-        for row in found[0].rows:
-            same = [of(one, row.effect, row.estimand) for one in found]
-            truth = float(np.mean([one.value for one in same]))
-            held.setdefault(row.estimand, []).append(
-                float(np.mean([one.low <= truth <= one.high for one in same]))
+        simulations = simulated(planted, 200)
+        for row in simulations[0].rows:
+            same = [of(effects, row.effect, row.estimand) for effects in simulations]
+            truth = float(np.mean([row_of_simulation.value for row_of_simulation in same]))
+            coverage.setdefault(row.estimand, []).append(
+                float(
+                    np.mean(
+                        [
+                            row_of_simulation.low <= truth <= row_of_simulation.high
+                            for row_of_simulation in same
+                        ]
+                    )
+                )
             )
             if is_null(row.effect, planted) and (row.estimand != "nDCG" or not planted):
                 wrong.setdefault(row.estimand, []).append(
-                    float(np.mean([one.p < 0.05 for one in same]))
+                    float(np.mean([row_of_simulation.p < 0.05 for row_of_simulation in same]))
                 )
         families.append(
             [
-                any(r.is_shown and is_null(r.effect, planted) for r in one.of("rank gap"))
-                for one in found
+                any(r.is_shown and is_null(r.effect, planted) for r in effects.of("rank gap"))
+                for effects in simulations
             ]
         )
-    for estimand, shares in held.items():
+    for estimand, shares in coverage.items():
         assert 0.93 <= np.mean(shares) <= (0.98 if estimand == "nDCG" else 0.97), estimand
         assert np.mean(wrong[estimand]) <= 0.06, estimand
     assert max(np.mean(families, axis=1)) <= 0.06
@@ -314,25 +341,25 @@ def test_cells_that_are_drawn_give_the_same_effects() -> None:
     )
     docs = collection.docs[np.sort(drawn)]
     qrels = collection.qrels.join(docs, left_on="doc_id", right_on="id", how="semi")
-    some = Collection(docs, collection.queries, qrels)
-    whole, part = factor_effects(collection, [run]), factor_effects(some, [run])
-    for row in whole.of("head-to-head"):
-        other = of(part, row.effect, "head-to-head")
-        assert abs(row.value - other.value) <= 2 * np.hypot(row.error, other.error)
-        assert other.error > row.error
+    partly_judged = Collection(docs, collection.queries, qrels)
+    full_effects, part = factor_effects(collection, [run]), factor_effects(partly_judged, [run])
+    for row in full_effects.of("head-to-head"):
+        head_to_head = of(part, row.effect, "head-to-head")
+        assert abs(row.value - head_to_head.value) <= 2 * np.hypot(row.error, head_to_head.error)
+        assert head_to_head.error > row.error
     assert of(part, "length").is_shown
 
 
 class TestDesigns:
     def test_interactions_that_change_together_are_one_number(self) -> None:
-        found = FactorDesign.from_collection(designed("ABCD", half(4)))
-        assert [term.label for term in found.terms[4:]] == [
+        design = FactorDesign.from_collection(designed("ABCD", half(4)))
+        assert [term.label for term in design.terms[4:]] == [
             "A × B = −C × D",
             "A × C = −B × D",
             "A × D = −B × C",
         ]
         assert (
-            note_sentences(found.notes)[0]
+            note_sentences(design.notes)[0]
             == "This design cannot tell apart A × B and −C × D: one number is their sum."
         )
 
@@ -340,9 +367,9 @@ class TestDesigns:
         row = [1 if sign == "+" else -1 for sign in "++-+++---+-"]
         screening = [[-1] * 6, *(np.roll(row, n)[:6].tolist() for n in range(11))]
         for names, cells in (("ABCDEF", screening), ("ABC", half(3))):
-            found = FactorDesign.from_collection(designed(names, cells))
-            assert [term.label for term in found.terms] == list(names)
-            assert note_sentences(found.notes)[0].startswith(
+            design = FactorDesign.from_collection(designed(names, cells))
+            assert [term.label for term in design.terms] == list(names)
+            assert note_sentences(design.notes)[0].startswith(
                 "Interactions are left out: main effects are read free of"
             )
 
@@ -350,14 +377,14 @@ class TestDesigns:
         collection = designed(NAMES, full(3))
         collection.spec["design"].update(failed=["words"], low_high={"length": ["as is", "halved"]})
         run = scored(collection, {("words",): 0.8})
-        found = factor_effects(collection, [run], adopters=[0.5])
-        assert {row.effect for row in found.rows} == {"source", "length", "source × length"}
-        assert {one.factor for one in found.adoptions} == {"source", "length"}
+        effects = factor_effects(collection, [run], adopters=[0.5])
+        assert {row.effect for row in effects.rows} == {"source", "length", "source × length"}
+        assert {adoption.factor for adoption in effects.adoptions} == {"source", "length"}
         assert (
             "Not reported, because their checks failed: words; they stay in the regression."
-            in note_sentences(found.notes)
+            in note_sentences(effects.notes)
         )
-        assert [(one.low, one.high, one.analysed) for one in found.factors][1:] == [
+        assert [(factor.low, factor.high, factor.analysed) for factor in effects.factors][1:] == [
             ("as is", "halved", True),
             ("low", "high", False),
         ]
@@ -366,9 +393,9 @@ class TestDesigns:
 
 def changed(name: str, values: Sequence[str | None]) -> Collection:
     """The square of A and B with another column."""
-    whole = designed("AB", full(2))
-    docs = whole.docs.with_columns(pl.Series(f"factor:{name}", list(values) * 40))
-    return replace(whole, docs=docs)
+    designed_texts = designed("AB", full(2))
+    docs = designed_texts.docs.with_columns(pl.Series(f"factor:{name}", list(values) * 40))
+    return replace(designed_texts, docs=docs)
 
 
 @pytest.mark.parametrize(
@@ -403,17 +430,17 @@ def test_what_cannot_be_analysed_is_refused(
 
 
 def test_more_that_is_refused() -> None:
-    whole = designed("AB", full(2))
-    docs = whole.docs.with_columns(pl.Series("factor:A", ["low"] * 80 + ["high"] * 80))
+    designed_texts = designed("AB", full(2))
+    docs = designed_texts.docs.with_columns(pl.Series("factor:A", ["low"] * 80 + ["high"] * 80))
     with pytest.raises(UserError, match="'A' has one level in all versions of each document"):
-        FactorDesign.from_collection(replace(whole, docs=docs))
+        FactorDesign.from_collection(replace(designed_texts, docs=docs))
     with refused("effects of factors need a ranker"):
-        factor_effects(whole, [])
+        factor_effects(designed_texts, [])
     with pytest.raises(UserError, match="no factor is left: A and B failed their checks"):
-        FactorDesign.from_collection(whole, ["A", "B"])
+        FactorDesign.from_collection(designed_texts, ["A", "B"])
     with refused("run: no document with two versions is judged relevant and retrieved"):
         factor_effects(
-            replace(whole, qrels=whole.qrels.with_columns(grade=0)),
+            replace(designed_texts, qrels=designed_texts.qrels.with_columns(grade=0)),
             [Run.from_dict({"q0": {"d0": 1.0}})],
         )
 
@@ -424,20 +451,24 @@ class TestSource:
         cells = [[-1, -1], [1, 1], [1, -1]]
         collection = designed(("source", "length"), cells)
         run = scored(collection, {("length",): 0.8})
-        found = factor_effects(collection, [run])
-        told = {one.question: one for one in found.sources if one.estimand == "score gap"}
-        assert told["alone"].low > 0
-        assert told["others held"].low < 0 < told["others held"].high
-        assert told["together"].value == pytest.approx(
-            sum(row.value for row in found.of("score gap"))
+        effects = factor_effects(collection, [run])
+        sources_by_question = {
+            source.question: source for source in effects.sources if source.estimand == "score gap"
+        }
+        assert sources_by_question["alone"].low > 0
+        assert sources_by_question["others held"].low < 0 < sources_by_question["others held"].high
+        assert sources_by_question["together"].value == pytest.approx(
+            sum(row.value for row in effects.of("score gap"))
         )
-        assert told["together"].factors == ("source", "length")
+        assert sources_by_question["together"].factors == ("source", "length")
 
     def test_where_the_others_are_as_is(self) -> None:
         collection = designed(NAMES, full(3))
-        found = factor_effects(collection, [scored(collection, PLANTED["interaction"])])
-        value = next(one.value for one in found.sources if one.question == "others as is")
-        parts = {row.effect: row.value for row in found.of("rank gap")}
+        effects = factor_effects(collection, [scored(collection, PLANTED["interaction"])])
+        value = next(
+            source.value for source in effects.sources if source.question == "others as is"
+        )
+        parts = {row.effect: row.value for row in effects.of("rank gap")}
         assert value == pytest.approx(
             parts["source"] - parts["source × length"] - parts["source × words"]
         )
@@ -448,20 +479,24 @@ class TestSource:
 
     def test_facts_are_no_part_of_a_models_text(self) -> None:
         collection = designed(("source", "facts"), full(2))
-        found = factor_effects(collection, [scored(collection, {("facts",): -0.8})])
-        assert found.sources[0].factors == ("source",)
-        assert factor_headline(found).startswith(
-            "planted shows no effect of model text (−0.9 [−2.2, +0.4] ranks): −0.9 ["
+        effects = factor_effects(collection, [scored(collection, {("facts",): -0.8})])
+        assert effects.sources[0].factors == ("source",)
+        (sentence,) = factor_sentences(effects)
+        assert sentence.startswith(
+            "planted shows no effect of model text (−0.9 ranks [−2.2, +0.4]): −0.9 ranks ["
         )
-        assert "with source itself; also, facts=high costs a text " in factor_headline(found)
+        assert "with source itself; also, facts=high costs a text " in sentence
+        assert factor_headline(effects) == (
+            "facts=high costs a text 6.3 ranks [5.0, 7.6] under planted, the largest of 2 effects"
+        )
 
 
 def test_an_edit_that_everybody_makes_gains_little() -> None:
     collection = designed(["query-words"], full(1))
-    found = factor_effects(
+    effects = factor_effects(
         collection, [scored(collection, {("query-words",): 1.0})], adopters=[0, 0.5, 1]
     )
-    gains = {(one.share, one.edited): one for one in found.adoptions}
+    gains = {(adoption.share, adoption.edited): adoption for adoption in effects.adoptions}
     assert gains[0, True].low > 5
     assert gains[0, True].value > gains[0.5, True].value > gains[1, True].value
     assert gains[1, True].low < 0 < gains[1, True].high
@@ -479,50 +514,54 @@ def test_of_several_rankers_all_effects_are_one_family() -> None:
     runs = [
         replace(run, spec={"ranker": name}) for run, name in zip(runs, ("one", "two"), strict=True)
     ]
-    found = factor_effects(collection, runs)
-    for estimand in found.estimands:
-        family = sorted(found.of(estimand), key=lambda row: row.p)
+    effects = factor_effects(collection, runs)
+    for estimand in effects.estimands:
+        family = sorted(effects.of(estimand), key=lambda row: row.p)
         assert len(family) == 12
         assert family[0].p_corrected == pytest.approx(12 * family[0].p)
-    assert [
-        sentence.partition(" ranks for model text")[0][:8] for sentence in factor_sentences(found)
-    ] == [
-        "of two's",
-        "of one's",
+    assert [sentence.partition(" by ")[0] for sentence in factor_sentences(effects)] == [
+        "two lifts model text",
+        "one lifts model text",
     ]
     alone = factor_effects(collection, runs[:1])
-    assert of(alone, "length").value == of(found, "length", ranker="one").value
-    assert of(alone, "length").detectable < of(found, "length", ranker="one").detectable
+    assert of(alone, "length").value == of(effects, "length", ranker="one").value
+    assert of(alone, "length").detectable < of(effects, "length", ranker="one").detectable
 
 
 def test_without_judgments_what_is_retrieved_is_compared() -> None:
     collection = designed(["length"], full(1))
     unjudged = replace(collection, qrels=collection.qrels.clear())
-    found = factor_effects(unjudged, [scored(collection, {("length",): 0.8}, depth=30)])
-    assert found.estimands == ("rank gap", "score gap", "head-to-head")
-    assert note_sentences(found.notes)[0].startswith(
+    effects = factor_effects(unjudged, [scored(collection, {("length",): 0.8}, depth=30)])
+    assert effects.estimands == ("rank gap", "score gap", "head-to-head")
+    assert note_sentences(effects.notes)[0].startswith(
         "Nothing is judged: all documents of which a version is retrieved are compared"
     )
-    absent = "planted: 27 % of these versions are not retrieved and stand below all that are: rank deeper (@k)."
-    assert note_sentences(found.notes)[1] == absent
+    absent = (
+        "planted: 27 % of these versions are not retrieved and stand below all that are: "
+        "rank "
+        "deeper (@k)."
+    )
+    assert note_sentences(effects.notes)[1] == absent
 
 
 def test_too_few_documents_are_not_tested() -> None:
     collection = designed(["length"], full(1), queries=4, origins=8)
-    found = factor_effects(collection, [scored(collection, {})])
-    assert np.isnan([row.p for row in found.rows]).all()
-    assert not any(row.is_shown for row in found.rows)
-    assert "planted: 4 queries and 8 documents are too few to test." in note_sentences(found.notes)
+    effects = factor_effects(collection, [scored(collection, {})])
+    assert np.isnan([row.p for row in effects.rows]).all()
+    assert not any(row.is_shown for row in effects.rows)
+    assert "planted: 4 queries and 8 documents are too few to test." in note_sentences(
+        effects.notes
+    )
 
 
 def test_what_decides_between_versions_is_told_where_no_ranks_are() -> None:
     collection = designed(["length", "words"], full(2))
-    found = factor_effects(collection, [scored(collection, {("length",): 1.0})])
+    effects = factor_effects(collection, [scored(collection, {("length",): 1.0})])
     rows = [
-        replace(row, p_corrected=1.0) if row.estimand == "rank gap" else row for row in found.rows
+        replace(row, p_corrected=1.0) if row.estimand == "rank gap" else row for row in effects.rows
     ]
-    (sentence,) = factor_sentences(replace(found, rows=tuple(rows)))
+    (sentence,) = factor_sentences(replace(effects, rows=tuple(rows)))
     assert re.search(
-        r"; head-to-head shows more: length=high \+\d+\.\d \[\+\d+\.\d, \+\d+\.\d\] %$", sentence
+        r"; head-to-head shows more: length=high \+\d+\.\d % \[\+\d+\.\d, \+\d+\.\d\]$", sentence
     )
-    assert "head-to-head" not in factor_headline(found)
+    assert "head-to-head" not in factor_headline(effects)

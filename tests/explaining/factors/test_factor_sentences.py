@@ -21,16 +21,24 @@ def test_sentences_are_named_after_treatments() -> None:
     planted = {("length",): -1.0, ("tone",): 0.8}
     effects = factor_effects(collection, [scored(collection, planted)])
     (sentence,) = factor_sentences(effects)
-    number = r"\d+\.\d \[\d+\.\d, \d+\.\d\]"
+    number = r"\d+\.\d ranks \[\d+\.\d, \d+\.\d\]"
     assert re.match(
-        rf"Halving a text costs it {number} ranks under planted and tone=slangy lifts a text by "
-        rf"{number} ranks; no effect of replacing words of a text by synonyms is shown \(detectable:",
+        rf"Halving a text costs it {number} under planted and tone=slangy lifts a text by "
+        rf"{number}; no effect of replacing words of a text by synonyms is shown \(detectable:",
         sentence,
     )
-    assert meaning_sentence(effects).startswith("These are causes: the same documents were ranked")
+    assert re.fullmatch(
+        rf"Halving a text costs it {number} under planted, the largest of 3 effects\.",
+        view(effects).headline,
+    )
+    assert meaning_sentence(effects) == (
+        "These are causes: the same documents were ranked with and without each change. Sides "
+        "whose texts differ in length and tone look favoured or put back, whoever wrote them."
+    )
     unshown = replace(effects, rows=tuple(replace(row, p_corrected=1.0) for row in effects.rows))
     assert re.fullmatch(
-        r"No change is shown to move a text; one that moves it by \d+\.\d ranks would be found four "
+        r"No change is shown to move a text; one that moves it by \d+\.\d ranks would be found "
+        r"four "
         r"times in five\.",
         meaning_sentence(unshown),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -36,8 +37,8 @@ def of_run(gaps: ExplainedGaps, run: str, outcome: str = "score") -> ExplainedGa
 
 
 def with_docs(docs: pl.DataFrame) -> Collection:
-    whole = shop_collection()
-    return Collection(docs.with_columns(text=pl.lit("")), whole.queries, whole.qrels, whole.spec)
+    shop = shop_collection()
+    return Collection(docs.with_columns(text=pl.lit("")), shop.queries, shop.qrels, shop.spec)
 
 
 def test_planted_part_is_found() -> None:
@@ -190,11 +191,38 @@ def test_file_is_read_back(tmp_path) -> None:
 
 def test_sentences_never_say_because() -> None:
     document = view(shop_gaps())
-    text = " ".join(line.text for line in document.sentences)
+    text = " ".join([*(line.text for line in document.sentences), *document.notes])
     assert "engine scores shop higher than forum" in text
     assert "goes with words" in text
     assert "generate versions, then explain --by-factor) show causes" in text
     assert "because of" not in text
+
+
+def test_a_gap_is_said_from_the_side_that_stands_higher() -> None:
+    gaps = explain_gaps(shop_collection(), shop_run(), by="kind", pairs=[("forum", "shop")])
+    (sentence,) = [line.text for line in view(gaps).sentences]
+    assert re.fullmatch(
+        r"engine scores shop higher than forum, by 0\.\d+ sd \[0\.\d+, 0\.\d+\]\. Of this gap "
+        r"\+0\.\d+ sd \[\+0\.\d+, \+0\.\d+\] goes with words; \+0\.\d+ sd \[.*\] remains at equal "
+        r"properties\.",
+        sentence,
+    )
+    assert re.fullmatch(
+        r"engine scores shop higher than forum, by .*; \+0\.\d+ sd of this goes with words\.",
+        view(gaps).headline,
+    )
+
+
+def test_properties_that_do_not_vary_are_said_to_be_unexamined() -> None:
+    docs = shop_documents().with_columns(price=pl.lit(5.0), age=pl.lit(1.0))
+    collection = with_docs(docs)
+    gaps = explain_gaps(collection, shop_run(), by="kind")
+    unexamined = "Within these lists price and age do not vary, and could not be examined."
+    document = view(gaps)
+    for text in (document.headline, document.sentences[0].text):
+        assert text.endswith(unexamined)
+    level = explain_gaps(collection, shop_run(tilt=0.0, seed=3), by="kind")
+    assert unexamined not in view(level).headline
 
 
 def test_figure_is_drawn_when_a_page_asks() -> None:
@@ -209,8 +237,13 @@ def test_refusals() -> None:
         explain_gaps(collection, run, ["weight"], by="kind")
     with refused("property 'url': expected a column of numbers"):
         explain_gaps(collection, run, ["url"], by="kind")
-    with refused("no properties: expected columns of numbers…"):
-        explain_gaps(with_docs(shop_documents().select("id", "kind")), run, by="kind")
+    without_numbers = shop_documents().select("id", "kind")
+    with refused("nothing to explain the gap by: pages.csv has no column of numbers…"):
+        explain_gaps(with_docs(without_numbers), run, by="kind")
+    with refused(
+        "nothing to explain the gap by: pages.csv has no column of numbers (lang holds none)…"
+    ):
+        explain_gaps(with_docs(without_numbers.with_columns(lang=pl.lit("en"))), run, by="kind")
     with refused("expected a cutoff of at least 1, got 0"):
         explain_gaps(collection, run, by="kind", cutoff=0)
     apart = Run.from_dict({"q0": {"d0": 2.0}, "q1": {"d1": 1.0}})

@@ -1,4 +1,6 @@
-"""The folder that a rewriting leaves: its files, its manifest and data card, and what may not be replaced."""
+"""The folder that a rewriting leaves: its files, its manifest and data card, and what may not be
+replaced.
+"""
 
 import gzip
 import hashlib
@@ -254,9 +256,9 @@ def test_card_of_a_collection_without_sources_says_who_named_the_side(card: Any)
     text = card(humans(source=[None] * 3), of="people")
     assert "Documents of source `people`" in text
     assert (
-        "The collection names no source: 3 documents are called `people` because whoever had them rewritten said so."
-        in text
-    )
+        "The collection names no source: 3 documents are called `people` because whoever had them "
+        "rewritten said so."
+    ) in text
     assert "human" not in text
     assert "names no source" not in card()
 
@@ -282,7 +284,11 @@ def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_p
     long = "abcd " * 100 + "end."
 
     def says(prompt: str, times: int) -> Any:
-        return Failure("too long", "full") if len(prompt.split()) > 60 else "dcba " * 30 + "end."
+        return (
+            Failure(kind="too long", message="full")
+            if len(prompt.split()) > 60
+            else "dcba " * 30 + "end."
+        )
 
     text = card(humans({"d1": long}), Scripted(says), truncate=True, attempts=1)
     assert cells(text, "made of a text that was cut") == ["1"]
@@ -292,9 +298,9 @@ def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_p
     text = card(prompt=file)
     assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
     assert (
-        f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and title,"
-        in text
-    )
+        f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and "
+        f"title,"
+    ) in text
     assert "nothing of the queries or judgments" in text
     assert "```text\nPlease rewrite the following text: {text}\n```" in card()
 

@@ -195,7 +195,7 @@ def test_a_flagged_answer_is_asked_for_again_by_the_limits_of_the_prompt_or_othe
 def test_what_is_not_answered_is_listed_and_asked_next_time(
     do: Do, reason: str, text: str, unanswered: int
 ) -> None:
-    failure = Failure("unavailable" if unanswered else "refused", text)
+    failure = Failure(kind="unavailable" if unanswered else "refused", message=text)
     rewritten = do(
         humans(),
         Scripted(lambda prompt, times: failure if "river" in prompt else good(prompt, times)),
@@ -214,7 +214,7 @@ def fits(words: int) -> Callable[[str, int], Any]:
     def says(prompt: str, times: int) -> Any:
         document = prompt.split(": ", 1)[1]
         if len(document.split()) > words:
-            return Failure("too long", "the context is full")
+            return Failure(kind="too long", message="the context is full")
         halves = document.rstrip(".").split(" ")
         return f"{' '.join(halves[len(halves) // 2 :])} and {' '.join(halves[: len(halves) // 2])}."
 

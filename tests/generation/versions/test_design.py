@@ -30,7 +30,9 @@ def column(layout: Design, effect: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def aliases(layout: Design, effect: Sequence[str]) -> list[tuple[str, ...]]:
-    """Main effects and interactions of two that the runs cannot tell from an effect, at least in part."""
+    """Main effects and interactions of two that the runs cannot tell from an effect, at least in
+    part.
+    """
     effects = [*((name,) for name in layout.factors), *combinations(layout.factors, 2)]
     return [
         alias
@@ -46,7 +48,10 @@ def rows(text: str) -> list[list[int]]:
 
 # Box, Hunter & Hunter (2005), in standard order: A changes fastest.
 HALF_4 = "---- +--+ -+-+ ++-- --++ +-+- -++- ++++"
-HALF_5 = "----+ +---- -+--- ++--+ --+-- +-+-+ -++-+ +++-- ---+- +--++ -+-++ ++-+- --+++ +-++- -+++- +++++"
+HALF_5 = (
+    "----+ +---- -+--- ++--+ --+-- +-+-+ -++-+ +++-- ---+- +--++ -+-++ ++-+- --+++ +-++- "
+    "-+++- +++++"
+)
 QUARTER_6 = (
     "------ +---+- -+--++ ++---+ --+-++ +-+--+ -++--- +++-+- "
     "---+-+ +--+++ -+-++- ++-+-- --+++- +-++-- -+++-+ ++++++"
@@ -169,7 +174,8 @@ def test_given_versions_are_a_design_if_all_cells_are_there() -> None:
         (
             tuple("abcde"),
             "8",
-            "5 factors in 8 runs is of resolution III: effects would be mixed with interactions of two factors; use 16 "
+            "5 factors in 8 runs is of resolution III: effects would be mixed with interactions of "
+            "two factors; use 16 "
             "runs or more",
         ),
     ],

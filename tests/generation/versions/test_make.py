@@ -1,4 +1,6 @@
-"""Designed collections: their documents, judgments and files, and whether planted changes pass or fail their checks."""
+"""Designed collections: their documents, judgments and files, and whether planted changes pass or
+fail their checks.
+"""
 
 import json
 from pathlib import Path
@@ -28,7 +30,9 @@ WORDS = [f"word{number}" for number in range(60)]
 
 
 def plain(documents: int = 24) -> Collection:
-    """Documents of two to five sentences of other words each, all relevant to one query or another."""
+    """Documents of two to five sentences of other words each, all relevant to one query or
+    another.
+    """
     rng = np.random.default_rng(0)
     texts = [
         " ".join(
@@ -308,7 +312,7 @@ def test_a_model_writes_the_high_level_and_rules_change_what_it_wrote() -> None:
 def test_what_has_no_good_answer_is_left_out_with_what_would_be_made_of_it(tmp_path: Path) -> None:
     def says(prompt: str, times: int) -> Any:
         if TEXTS["d2"] in prompt:
-            return Failure("unavailable", "down")
+            return Failure(kind="unavailable", message="down")
         return (
             "I'm sorry, but I cannot rewrite this."
             if TEXTS["d3"] in prompt
@@ -375,7 +379,10 @@ def test_own_functions_and_prompts_are_factors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
-    code = "def loud(text):\n    return text.upper() + '!'\nloud.moves = {'words': 0}\nloud.holds = ('facts',)\n"
+    code = (
+        "def loud(text):\n    return text.upper() + '!'\nloud.moves = {'words': 0}\n"
+        "loud.holds = ('facts',)\n"
+    )
     write(tmp_path / "my_edits.py", code + "def broken(text):\n    return 5\n")
     prompt = write(tmp_path / "warm.txt", "Warm up: {text}")
     (loud, warm) = read_factors(["my_edits:loud", str(prompt)])
@@ -386,7 +393,7 @@ def test_own_functions_and_prompts_are_factors(
         ("facts",),
     )
     assert loud.edit is not None
-    assert loud.edit("a", Origin("d1")) == "A!"
+    assert loud.edit("a", Origin(id="d1")) == "A!"
     assert (warm.name, warm.by, warm.prompt) == ("warm", "model", str(prompt))
     with refused("factor 'my_edits:broken': expected a text of document 'd1', got 5"):
         versions(humans(), read_factors(["my_edits:broken"]))
@@ -456,7 +463,10 @@ def test_versions_take_the_judgments_of_a_collection_by_origin(tmp_path: Path) -
     [
         (
             {"factors": []},
-            "versions.tsv: expected the columns origin, text and one a factor (--factors); missing:",
+            (
+                "versions.tsv: expected the columns origin, text and one a factor (--factors); "
+                "missing:"
+            ),
         ),
         (
             {"factors": ["size"]},
@@ -464,14 +474,18 @@ def test_versions_take_the_judgments_of_a_collection_by_origin(tmp_path: Path) -
         ),
         (
             {"factors": ["tone"]},
-            "versions.tsv: column 'tone' has the values calm, loud and odd, not low or high; name the low and the high "
+            "versions.tsv: column 'tone' has the values calm, loud and odd, not low or high; name "
+            "the low and the high "
             "one: --factor tone=LOW,HIGH",
         ),
         ({"levels": {"size": ("a", "b")}}, "--factor size: no such factor (--factors length)"),
         ({}, "versions.tsv: origin 'a' has two versions of one cell, 'a'"),
         (
             {"rows": [row[:4] for row in ROWS[:3]]},
-            "versions.tsv: expected queries, in columns query_id and query, or a collection; missing: query_id",
+            (
+                "versions.tsv: expected queries, in columns query_id and query, or a collection; "
+                "missing: query_id"
+            ),
         ),
         (
             {"rows": [*ROWS[:2], (*ROWS[2][:6], "high")]},
@@ -503,11 +517,19 @@ def test_tables_that_are_no_versions_are_refused(
     [
         (
             "",
-            "expected a factor (valid: source, facts, words, gender, length, query-words, fluency, style), got none",
+            (
+                "expected a factor (valid: source, facts, words, gender, length, query-words, "
+                "fluency, "
+                "style), got none"
+            ),
         ),
         (
             "lenght",
-            "unknown factor 'lenght'; did you mean 'length'? (valid: source, facts, words, gender, length,",
+            (
+                "unknown factor 'lenght'; did you mean 'length'? (valid: source, facts, words, "
+                "gender, "
+                "length,"
+            ),
         ),
         ("length,length", "factor 'length' is given twice"),
         ("style", "factor 'style' has no rule: leave out --by-rule and name a model, --llm"),
@@ -516,7 +538,10 @@ def test_tables_that_are_no_versions_are_refused(
         ("gone.txt", "factor 'gone.txt' is a prompt: leave out --by-rule"),
         (
             "source",
-            "factor 'source' by rule takes the collection's own rewrites, and it has no other source",
+            (
+                "factor 'source' by rule takes the collection's own rewrites, and it has no other "
+                "source"
+            ),
         ),
         ("source:gpt", "unknown source 'gpt' (valid: none)"),
     ],

@@ -1,4 +1,6 @@
-"""Questions with answers of two sides: how they are read, and the collection with splits that they become."""
+"""Questions with answers of two sides: how they are read, and the collection with splits that they
+become.
+"""
 
 import gzip
 import tracemalloc
@@ -313,7 +315,7 @@ def test_error_messages_are_counted_and_left_out_where_asked(
         ),
     ],
 )
-def test_refusals(rows: list[AnsweredQuestion], rules: dict, message: str) -> None:  # type: ignore[type-arg]
+def test_refusals(rows: list[AnsweredQuestion], rules: dict[str, Any], message: str) -> None:
     with refused(message):
         build(rows, QARules(**rules))
 
@@ -451,7 +453,9 @@ def test_hc3_is_split_as_published(shared_data: Path) -> None:
 
 
 def documents(relevant: dict[str, list[int]], count: int = 20) -> Collection:
-    """So many documents, called by their numbers, and which are relevant to each query; 7 and 8 have one text."""
+    """So many documents, called by their numbers, and which are relevant to each query; 7 and 8
+    have one text.
+    """
     docs = [{"id": str(n), "text": f"text {7 if n == 8 else n}"} for n in range(count)]
     return collection_of(
         docs,

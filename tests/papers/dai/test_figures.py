@@ -46,6 +46,8 @@ def test_map_of_all_sources_is_drawn_where_they_share_the_reference() -> None:
     assert "2 models" in figure.title
     rows = texts_drawn(replace(check, similarity=tuple(drawn))).rows()
     assert [(name, count) for name, _, count in rows] == [("human", 3), ("llm", 3), ("gpt", 3)]
-    moved = replace(drawn[1], map=replace(drawn[1].map, x=drawn[1].map.x + 1))  # type: ignore[union-attr]
+    chart_map = drawn[1].map
+    assert chart_map is not None
+    moved = replace(drawn[1], map=replace(chart_map, x=chart_map.x + 1))
     assert draw_map(replace(check, similarity=(drawn[0], moved))) == ()
     assert draw_map(replace(check, similarity=(drawn[0],))) == ()

@@ -17,7 +17,9 @@ from tests.toy import jsonl, write
 
 
 def tokens(title: str, *paragraphs: str, lists: Sequence[str] = ()) -> list[str]:
-    """A page as Natural Questions tokenizes it: heading, a table, paragraphs, and lists of links at its end."""
+    """A page as Natural Questions tokenizes it: heading, a table, paragraphs, and lists of links at
+    its end.
+    """
     page = [
         "<H1>",
         *title.split(),
@@ -45,9 +47,14 @@ def simplified(id: int, question: str, title: str, *paragraphs: str, **more: Any
         "annotations": [
             {"yes_no_answer": "NONE", "long_answer": {"start_token": -1, "end_token": -1}}
         ],
-        "document_url": f"https://en.wikipedia.org//w/index.php?title={title.replace(' ', '_')}&amp;oldid={id}",
+        "document_url": page_address(title, id),
         "example_id": id,
     }
+
+
+def page_address(title: str, id: int) -> str:
+    name = title.replace(" ", "_")
+    return f"https://en.wikipedia.org//w/index.php?title={name}&amp;oldid={id}"
 
 
 def full(id: int, question: str, title: str, *paragraphs: str, **more: Any) -> dict[str, Any]:
@@ -59,7 +66,7 @@ def full(id: int, question: str, title: str, *paragraphs: str, **more: Any) -> d
         "document_tokens": [
             {"start_byte": 0, "html_token": text.startswith("<"), "token": text} for text in page
         ],
-        "document_url": f"https://en.wikipedia.org//w/index.php?title={title.replace(' ', '_')}&amp;oldid={id}",
+        "document_url": page_address(title, id),
         "example_id": id,
         "question_text": question,
     }
@@ -197,9 +204,12 @@ def test_a_text_is_from_first_paragraph_to_last_list(
 
 def test_what_of_a_page_is_its_text_and_a_tag_with_blanks_is_one_token() -> None:
     expected = {
-        "<H1> T </H1> <Ul> <Li> a </Li> </Ul> <P> one </P> two": "one",  # a list before the first paragraph
+        # a list before the first paragraph
+        "<H1> T </H1> <Ul> <Li> a </Li> </Ul> <P> one </P> two": "one",
         "<H1> T </H1> <Dl> <Dd> one </Dd> </Dl>": "T one",  # no paragraph at all
-        '<H1> T </H1> <P> a < b and c > d , <x </P> <Td_colspan="2"> e </Td>': "a < b and c > d , <x e",
+        (
+            '<H1> T </H1> <P> a < b and c > d , <x </P> <Td_colspan="2"> e </Td>'
+        ): "a < b and c > d , <x e",
     }
     assert {
         content: read_page({"document_text": content}).text(20) for content in expected

@@ -1,4 +1,6 @@
-"""Lists of two groups: how many of what, from where, in which order, and what is said of what is missing."""
+"""Lists of two groups: how many of what, from where, in which order, and what is said of what is
+missing.
+"""
 
 import re
 from collections.abc import Sequence
@@ -200,7 +202,11 @@ ODD = {"a": ["male"], "b": ["female"], "c": ["male"], "d": ["female"]}
 BOTH = {"q1": ["a", "b"], "q2": ["c", "d"]}
 
 
-MORE = "no query has enough documents of known groups (the most has 2 relevant documents): ask for fewer --items, or"
+MORE = (
+    "no query has enough documents of known groups (the most has 2 relevant documents): ask "
+    "for "
+    "fewer --items, or"
+)
 
 
 @pytest.mark.parametrize(

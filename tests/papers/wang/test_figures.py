@@ -1,4 +1,6 @@
-"""Wang et al.'s Figures 3 and 4a: where a group stands in the lists, and exposures before and after."""
+"""Wang et al.'s Figures 3 and 4a: where a group stands in the lists, and exposures before and
+after.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Dense and sparse retrieval and vectors of a server: exact search, and scores that do not tell copies."""
+"""Dense and sparse retrieval and vectors of a server: exact search, and scores that do not tell
+copies.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -126,12 +128,14 @@ def test_the_models_own_similarity_is_the_default_and_models_of_another_kind_are
         assert run != Dense(str(folder), similarity=opposite).rank(collection)
     folder = tiny_model(tmp_path / "other", similarity="euclidean")
     with refused(
-        f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"
+        f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or "
+        "dot"
     ):
         Dense(str(folder)).rank(toy())
     assert len(Dense(str(folder), similarity="dot").rank(toy()).docs) == 18
     with refused(
-        f"{folder}: no sparse encoder: expected a SparseEncoder of sentence-transformers, or a masked language model "
+        f"{folder}: no sparse encoder: expected a SparseEncoder of sentence-transformers, or a "
+        "masked language model "
         "such as SPLADE"
     ):
         ranker(f"sparse:{folder}").rank(toy())
@@ -246,7 +250,9 @@ def test_a_text_that_shares_no_term_is_not_found(
     k: int, cosine: bool, expected: dict[int, float]
 ) -> None:
     queries = packed({5: 1.0, 2: 2.0}, {9: 1.0})
-    documents = InMemory(packed({2: 1.0, 5: 5.0, 7: 3.0}, {2: 2.0}, {7: 1.0, 3: 2.0}, {2: 2.0}, {}))
+    documents = InMemory(
+        vectors=packed({2: 1.0, 5: 5.0, 7: 3.0}, {2: 2.0}, {7: 1.0, 3: 2.0}, {2: 2.0}, {})
+    )
     first, second = sparse_module._search(queries, documents, k, cosine=cosine, label="x")
     assert dict(zip(first[0].tolist(), first[1].tolist(), strict=True)) == pytest.approx(
         expected, rel=1e-6

@@ -1,4 +1,6 @@
-"""Exact search finds what comparing every pair finds, to the last bit, in any memory and from any place."""
+"""Exact search finds what comparing every pair finds, to the last bit, in any memory and from any
+place.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +49,9 @@ def searched(
 
 
 def every_pair(queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False) -> Scores:
-    """Score all pairs in Python's exact fractions of floats, round once, and keep the best k with all ties."""
+    """Score all pairs in Python's exact fractions of floats, round once, and keep the best k with
+    all ties.
+    """
     best = []
     if cosine:
         queries, documents = _divided(queries), _divided(documents)
@@ -97,7 +101,9 @@ def test_as_comparing_every_pair_in_many_small_blocks(
 
 
 def small_blocks(patch: pytest.MonkeyPatch, *, docs: int = 32, room: int = 16) -> None:
-    """Make blocks so small that a few hundred documents are many of them, and candidates soon need their room."""
+    """Make blocks so small that a few hundred documents are many of them, and candidates soon need
+    their room.
+    """
     for name, value in {
         "_MOST": docs,
         "_FEWEST": 1,

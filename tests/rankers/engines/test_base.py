@@ -1,4 +1,6 @@
-"""Live engines, any of them through a function: their order is authoritative, and nothing that goes wrong is silent."""
+"""Live engines, any of them through a function: their order is authoritative, and nothing that goes
+wrong is silent.
+"""
 
 import functools
 import math
@@ -168,7 +170,10 @@ def test_as_many_failures_as_allowed_make_a_run_and_one_more_none(
 ) -> None:
     texts = [f"words {i}" for i in range(10, 11 + allowed)]
     engine = Fake(answer=failing(*texts), max_failures=share, concurrency=1, k=3)
-    failed = f"{allowed + 1} of {11 + allowed} queries failed, max_failures={share:g} allows {allowed} of 40: 'q1"
+    failed = (
+        f"{allowed + 1} of {11 + allowed} queries failed, max_failures={share:g} allows "
+        f"{allowed} of 40: 'q1"
+    )
     with pytest.raises(UserError, match=f"^fake: {failed}"):
         engine.rank(many(40))
     with data_warnings():
@@ -265,7 +270,10 @@ DISTANCES = [("d2-llm", 0.1), ("d1-human", 0.4), ("d3-llm", 0.7)]
 
 def test_distances_are_refused_until_the_order_is_named() -> None:
     engine = Fake(answer=lambda query, k: DISTANCES, k=3)
-    message = "fake: the scores rise along the given order in 3 of 3 lists; score_order=ascending (smaller is better, …"
+    message = (
+        "fake: the scores rise along the given order in 3 of 3 lists; score_order=ascending "
+        "(smaller is better, …"
+    )
     with refused(message):
         engine.rank(toy())
     ascending, by_rank = (
@@ -275,7 +283,8 @@ def test_distances_are_refused_until_the_order_is_named() -> None:
     assert ids(by_rank) == ids(ascending)
     assert (ascending.spec["score_order"], by_rank.spec["score_order"]) == ("ascending", "rank")
     with refused(
-        "fake: the scores fall along the given order in 3 of 3 lists, so that smaller is hardly better; …"
+        "fake: the scores fall along the given order in 3 of 3 lists, so that smaller is hardly "
+        "better; …"
     ):
         replace(engine, answer=lambda query, k: GOOD, score_order="ascending").rank(toy())
     with refused(
@@ -370,7 +379,9 @@ Module = Callable[[str], str]
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
-    """Write a module into the current folder; its name is another each time, because Python keeps modules."""
+    """Write a module into the current folder; its name is another each time, because Python keeps
+    modules.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
 
@@ -386,7 +397,8 @@ WORDS = """
 DOCUMENTS = {"d1-human": "red apples grow", "d2-llm": "river water", "d3-llm": "old red clock"}
 
 def search(query, k):
-    scored = [(len(set(query.split()) & set(text.split())), name) for name, text in DOCUMENTS.items()]
+    words = set(query.split())
+    scored = [(len(words & set(text.split())), name) for name, text in DOCUMENTS.items()]
     return [(name, score) for score, name in sorted(scored, reverse=True) if score][:k]
 """
 
@@ -428,7 +440,10 @@ def test_a_module_that_cannot_be_used_is_refused(module: Module, code: str, mess
 
 def test_the_command_line_ends_though_the_engine_hangs(tmp_path: Path) -> None:
     write_cocktail(tmp_path / "toy")
-    hang = "import threading\n\ndef search(query, k):\n    threading.Event().wait() if 'clock' in query else 1 / 0\n"
+    hang = (
+        "import threading\n\ndef search(query, k):\n"
+        "    threading.Event().wait() if 'clock' in query else 1 / 0\n"
+    )
     write(tmp_path / "mine.py", hang)
     code = "from ranktilt.cli.main import main; main()"
     command = [

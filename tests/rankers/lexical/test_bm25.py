@@ -1,4 +1,6 @@
-"""BM25 and TF-IDF as bm25s, the papers and a pencil have them; their index, the same in any memory and from disk."""
+"""BM25 and TF-IDF as bm25s, the papers and a pencil have them; their index, the same in any memory
+and from disk.
+"""
 
 import math
 from collections import Counter
@@ -256,7 +258,9 @@ def scores(ranker: Ranker, corpus: list[list[str]], *queries: list[str]) -> list
 
 
 def by_hand(corpus: list[list[str]], query: list[str], weight: Weight) -> dict[int, float]:
-    """Sum the weights of a query's words, one at a time, over the documents that hold any of them."""
+    """Sum the weights of a query's words, one at a time, over the documents that hold any
+    of them.
+    """
     mean = sum(map(len, corpus)) / len(corpus)
     sums = {}
     for row, words in enumerate(corpus):

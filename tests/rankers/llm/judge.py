@@ -1,4 +1,5 @@
-"""A language model whose mind is known: it ranks passages by a number in them, as wrongly as a test wants.
+"""A language model whose mind is known: it ranks passages by a number in them, as wrongly as a test
+wants.
 
 And passages that say what they are worth; logs as an LLM ranker leaves them, and the run that it
 published.
@@ -28,7 +29,8 @@ def worth(text: str) -> float:
 
 @dataclass
 class Judge:
-    """Answers a prompt with the ranking of its passages by `worth`, or with the best one where it is asked to choose.
+    """Answers a prompt with the ranking of its passages by `worth`, or with the best one where it
+    is asked to choose.
 
     `first` is what a passage gains by standing first; a share of the answers is prose.
     """
@@ -94,14 +96,20 @@ def ids(run: Run, query: int = 0) -> list[str]:
     return run.ids.gather(run.docs[run.offsets[query] : run.offsets[query + 1]]).to_list()
 
 
-_LINE = "amber birch cedar delta ember fjord grove heath inlet jetty knoll loess marsh north ocean prairie"
+_LINE = (
+    "amber birch cedar delta ember fjord grove heath inlet jetty knoll loess marsh north "
+    "ocean "
+    "prairie"
+)
 WORDS = _LINE.split()
 Answer = Callable[[str, Sequence[str]], str]
 """What a model says of a query and the passages it is shown."""
 
 
 def published(answer: str, count: int) -> list[int]:
-    """Read an answer letter by letter: digits stay, all else is a blank, and each number counts once."""
+    """Read an answer letter by letter: digits stay, all else is a blank, and each number counts
+    once.
+    """
     numbers = [
         int(word) - 1
         for word in "".join(sign if sign.isdigit() else " " for sign in answer).split()
@@ -115,9 +123,12 @@ def prompt(query: str, texts: Sequence[str]) -> str:
     """Ask as RankVicuna does."""
     passages = "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
     return (
-        f"USER: I will provide you with {len(texts)} passages, each indicated by a numerical identifier []. Rank the "
-        f"passages based on their relevance to the search query: {query}.\n\n{passages}\nSearch Query: {query}.\nRank "
-        f"the {len(texts)} passages above. The output format should be [] > [], e.g., [4] > [2]. ASSISTANT:"
+        f"USER: I will provide you with {len(texts)} passages, each indicated by a numerical "
+        "identifier []. Rank the "
+        f"passages based on their relevance to the search query: {query}.\n\n{passages}\n"
+        f"Search Query: {query}.\nRank "
+        f"the {len(texts)} passages above. The output format should be [] > [], e.g., [4] > [2]. "
+        "ASSISTANT:"
     )
 
 
@@ -149,5 +160,7 @@ def logged(
 
 
 def rank_llm_text(records: Sequence[Mapping[str, Any]]) -> str:
-    """Write records as rank_llm did: pretty-printed, one after the other, each with a comma behind it."""
+    """Write records as rank_llm did: pretty-printed, one after the other, each with a comma behind
+    it.
+    """
     return "".join(json.dumps(record, indent=4) + ", " for record in records)

@@ -1,4 +1,6 @@
-"""Rankers that ask a language model find what a perfect judge would, ask what they announce, and are audited."""
+"""Rankers that ask a language model find what a perfect judge would, ask what they announce, and
+are audited.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Run, audit, ranker
-from ranktilt.cli.options import read_rankers
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.rankers.llm.listwise import borda, windows
@@ -196,9 +198,9 @@ def test_several_rankings_and_reasoning_alone_are_counted_and_named(served) -> N
         notes = " ".join(note_sentences(audit(candidates[0], run, "nDCG@3", by=None).notes))
         assert f"6 answers: 6 {kind}; " in notes
         assert (
-            f"100% of the answers decide nothing about their passages ({reason}), which stand in random"
-            in notes
-        )
+            f"100% of the answers decide nothing about their passages ({reason}), which stand in "
+            "random"
+        ) in notes
         with pytest.raises(
             UserError,
             match=re.escape(f"100% of 6 answers could not be read ({reason}), max_failures"),
@@ -228,9 +230,12 @@ def test_a_preset_prints_as_what_it_stands_for_in_the_papers_words() -> None:
         .strip()
     )
     assert prompt == (
-        "You are the search system for the {attribute} WikiProject coordinators as users; their goal is to search for "
-        "relevant articles and produce a ranked list of articles needing work that editors can then consult when "
-        "looking for work to do. Search Query: {query}. Rank the passages based on their relevance to the search "
+        "You are the search system for the {attribute} WikiProject coordinators as users; their "
+        "goal is to search for "
+        "relevant articles and produce a ranked list of articles needing work that editors can "
+        "then consult when "
+        "looking for work to do. Search Query: {query}. Rank the passages based on their relevance "
+        "to the search "
         "query: {items}"
     )
 
@@ -249,7 +254,9 @@ def test_a_prompt_of_ones_own_is_filled_in(served, tmp_path: Path) -> None:
 
 
 class Believer(Server):
-    """Says yes to what is worth 100 or more, the surer the farther from that; prose where it is worth 13 or 14."""
+    """Says yes to what is worth 100 or more, the surer the farther from that; prose where it is
+    worth 13 or 14.
+    """
 
     says_how_sure = True
 
@@ -257,7 +264,9 @@ class Believer(Server):
         passage, question = body["messages"][0]["content"].split("\n", 1)
         assert question.startswith("Query: question")
         value = worth(passage)
-        text = "It is hard to say." if value in (13, 14) else "Yes" if value >= 100 else "No."
+        text = "Yes" if value >= 100 else "No."
+        if value in (13, 14):
+            text = "It is hard to say."
         self.answer = lambda messages, body: text
         completion = super()._completion(body, fault)
         chance = 1 - math.exp(-abs(value - 99.5) / 50)
@@ -360,7 +369,9 @@ COUNT = 9
 
 
 def moody(messages: list[dict[str, str]], body: dict[str, Any]) -> str:
-    """Answer by chance, a fourth of the prompts in prose, so that no two comparisons agree with a first stage."""
+    """Answer by chance, a fourth of the prompts in prose, so that no two comparisons agree with a
+    first stage.
+    """
     chance = random.Random(messages[-1]["content"])
     return Judge(value=lambda text: chance.random(), prose=0.25)(messages, body)
 
@@ -409,7 +420,9 @@ def test_every_ranker_that_asks_a_language_model_is_among_these() -> None:
 def test_what_later_passes_and_later_stages_may_ask_is_said(
     own_cache: Path, rank: Callable[..., Run]
 ) -> None:
-    """Four documents, two passes: 3 + 2 pairs in both orders; in order, the second pass repeats two of the first."""
+    """Four documents, two passes: 3 + 2 pairs in both orders; in order, the second pass repeats two
+    of the first.
+    """
     (_, rehearsal) = ranker("pairwise:openai:tiny(method=sliding,top=2)").rehearse(
         *worths(4, queries=1)
     )
@@ -437,7 +450,9 @@ def favouring(text: str) -> float:
 def test_the_audit_finds_what_the_judge_favours(
     served: Served, value: Callable[[str], float], side: str
 ) -> None:
-    """For each query one relevant text and eleven others, each with a twin of another source that is worth as much."""
+    """For each query one relevant text and eleven others, each with a twin of another source that
+    is worth as much.
+    """
     chance = random.Random(1)
     docs, judged = [], {}
     for query in range(QUERIES):

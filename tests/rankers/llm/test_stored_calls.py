@@ -118,7 +118,11 @@ FLEAS = "Fleas live for a hundred days [3] or more; their “eggs” hatch in th
 RIVERS = (
     "The river Elbe carries cold water from the mountains to the sea, past old towns and new ones."
 )
-CAFES = "Cafés at the river: in Москва nobody hurries, and the coffee is specific to the house you sit in."
+CAFES = (
+    "Cafés at the river: in Москва nobody hurries, and the coffee is specific to the house "
+    "you "
+    "sit in."
+)
 SAME = "Two documents hold this sentence, and nobody can tell them apart by what they say."
 OTHERS = (
     "Clocks show the hour by their bells, which is all that anybody needs to know about a clock."
@@ -225,7 +229,10 @@ def test_titles_turns_of_a_dialogue_and_texts_that_begin_with_another_are_told()
         f"USER: [{n}] {text} ASSISTANT: Received passage [{n}].</s>"
         for n, text in ((1, RIVERS), (2, FLEAS))
     )
-    text = f"I will provide you with 2 passages. Query: how long do fleas live. {turns} USER: e.g., [2] > [1]."
+    text = (
+        f"I will provide you with 2 passages. Query: how long do fleas live. {turns} USER: "
+        "e.g., [2] > [1]."
+    )
     assert SEVERAL.match(call(text)) == MatchedCall(0, ((1,), (0,)))
     longer = one_query("fleas", (RIVERS,), (f"{RIVERS} And back.",))
     assert longer.match(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == MatchedCall(

@@ -40,7 +40,7 @@ class Counter(PairScorer):
         return logits[:, 0].astype(np.float64) if len(logits) else np.empty(0)
 
     def special_token_count(self) -> int:
-        return Tokens(self.folder).special_tokens_of_pair
+        return Tokens(folder=self.folder).special_tokens_of_pair
 
     @property
     def module(self) -> Any:
@@ -130,7 +130,8 @@ def test_each_pair_of_texts_is_scored_once_and_candidates_need_a_text(
         tmp_path / "run.trec", {"q1": {"d1-llm": 3, "far": 2, "off": 1}, "q2": {"d1-llm": 1}}
     )
     with refused(
-        f"{file}: 2 candidates of 4 not in the collection, so there is no text to re-rank (first: document 'far' of "
+        f"{file}: 2 candidates of 4 not in the collection, so there is no text to re-rank (first: "
+        "document 'far' of "
         "query 'q1')",
         DataError,
     ):

@@ -1,4 +1,6 @@
-"""Cross-encoders, monoBERT and monoT5: the scores of the reference libraries, kept by content; no other models."""
+"""Cross-encoders, monoBERT and monoT5: the scores of the reference libraries, kept by content; no
+other models.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Cells of tables: what a file gives or is refused for, what is computed again, their names and numbers in print."""
+"""Cells of tables: what a file gives or is refused for, what is computed again, their names and
+numbers in print.
+"""
 
 import gzip
 import math
@@ -26,15 +28,18 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
-def test_columns_stand_in_any_order_model_is_system_and_a_compressed_file_is_read(
+def test_columns_come_in_any_order_and_compressed_file_is_read(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "cells.csv.gz"
-    rows = "\ufeffvalue,measure,model,dataset,table\n.480,nDCG@1,BM25,d,dai-3\nnan,nDCG@1,BM25,e,dai-3\n\n"
+    rows = (
+        "\ufeffvalue,measure,model,dataset,table\n.480,nDCG@1,BM25,d,dai-3\n"
+        "nan,nDCG@1,BM25,e,dai-3\n\n"
+    )
     file.write_bytes(gzip.compress(rows.encode()))
-    found = read_cells(str(file))
-    cell, undefined = found.cells
-    assert found.path == str(file)
+    paper_cells = read_cells(str(file))
+    cell, undefined = paper_cells.cells
+    assert paper_cells.path == str(file)
     assert (cell.table, cell.system, cell.measure, cell.value, cell.text) == (
         "dai-3",
         "BM25",
@@ -89,14 +94,14 @@ def test_one_sentence_names_file_line_and_what_came(
 def means(human: float, llm: float, delta: str = "", note: str = "") -> list[PaperCell]:
     """Two means in percent, and a Relative Δ as a file prints it."""
     front = {"table": "dai-3", "system": "BM25", "measure": "nDCG@1"}
-    found = [
+    cells = [
         PaperCell(**front, target="human", value=human),
         PaperCell(**front, target="llm", value=llm),
     ]
     return (
-        [*found, PaperCell(**front, target=DELTA, value=float(delta), text=delta, note=note)]
+        [*cells, PaperCell(**front, target=DELTA, value=float(delta), text=delta, note=note)]
         if delta
-        else found
+        else cells
     )
 
 
@@ -105,14 +110,14 @@ def shares(
 ) -> list[PaperCell]:
     """Two shares, and their ratio as a file prints it."""
     front = {"table": "wang-3", "system": "GPT-4", "condition": "relevant"}
-    found = [
+    cells = [
         PaperCell(**front, measure=m, value=v)
         for m, v in zip(SHARES, (unprotected, protected), strict=True)
     ]
     return (
-        [*found, PaperCell(**front, measure=RATIO, value=float(ratio), text=ratio, note=note)]
+        [*cells, PaperCell(**front, measure=RATIO, value=float(ratio), text=ratio, note=note)]
         if ratio
-        else found
+        else cells
     )
 
 
@@ -140,9 +145,9 @@ class TestRelativeDelta:
     def test_it_stands_behind_both_means_where_missing(
         self, human: float, llm: float, expected: list[str]
     ) -> None:
-        found = printed_cells(means(human, llm), DAI)
-        assert texts(found) == expected
-        assert (found[2].target, found[2].system) == (DELTA, "BM25")
+        printed = printed_cells(means(human, llm), DAI)
+        assert texts(printed) == expected
+        assert (printed[2].target, printed[2].system) == (DELTA, "BM25")
         assert texts(printed_cells(means(4.45, 3.55), DAI, rounding="none")) == [
             "4.4",
             "3.6",
@@ -162,32 +167,35 @@ class TestRelativeDelta:
             (
                 "25.7",
                 "from the slides",
-                "printed as 25.7, recomputed from its parts (the two means give 25.6; from the slides)",
+                (
+                    "printed as 25.7, recomputed from its parts (the two means give 25.6; from the "
+                    "slides)"
+                ),
             ),
         ],
     )
     def test_what_a_file_prints_stays_where_the_means_give_it(
         self, delta: str, note: str, expected: str
     ) -> None:
-        found = printed_cells(means(22.0, 17.0, delta, note), DAI)
-        assert texts(found) == ["22.0", "17.0", "25.6"]
-        assert found[2].note == expected
+        printed = printed_cells(means(22.0, 17.0, delta, note), DAI)
+        assert texts(printed) == ["22.0", "17.0", "25.6"]
+        assert printed[2].note == expected
 
-    def test_each_cell_has_its_own_parts_and_without_one_of_its_means_is_printed_as_it_is(
+    def test_cells_have_own_parts_and_lone_mean_is_printed_as_is(
         self,
     ) -> None:
         front = {"table": "dai-3", "system": "TF-IDF", "measure": "nDCG@1"}
         others = [PaperCell(**front, target=target, value=10.0) for target in ("human", "llm")]
-        found = printed_cells([*means(22.0, 17.0), *others], DAI)
-        assert {(c.system, c.text) for c in found if c.target == DELTA} == {
+        printed = printed_cells([*means(22.0, 17.0), *others], DAI)
+        assert {(c.system, c.text) for c in printed if c.target == DELTA} == {
             ("BM25", "25.6"),
             ("TF-IDF", "0.0"),
         }
         human, _, delta = means(22.0, 17.0, "25.7")
-        found = printed_cells([human, delta], DAI)
-        assert (texts(found), found[1].note) == (["22.0", "25.7"], "")
+        printed = printed_cells([human, delta], DAI)
+        assert (texts(printed), printed[1].note) == (["22.0", "25.7"], "")
 
-    def test_human_text_is_favoured_by_positive_values_wherever_it_stands_and_else_the_first_group(
+    def test_positive_values_favour_human_text_or_the_first_group(
         self,
     ) -> None:
         third = PaperCell(table="dai-3", system="BM25", measure="nDCG@1", target="other", value=1.0)
@@ -216,10 +224,13 @@ class TestRatio:
             (0.2033, 0.2939, "1.4430", "1.4456"),
             (0.3199, 0.2245, "0.7500", "0.7018"),  # misprints
         ):
-            found = printed_cells(shares(unprotected, protected, typed, "n" if typed else ""), WANG)
-            assert (found[2].text, found[2].measure) == (expected, RATIO)
+            printed = printed_cells(
+                shares(unprotected, protected, typed, "n" if typed else ""), WANG
+            )
+            assert (printed[2].text, printed[2].measure) == (expected, RATIO)
             wrong = f"printed as {typed}, recomputed from its parts (the shares give {expected}; n)"
-            assert found[2].note == ("" if not typed else "n" if typed == expected else wrong)
+            note = "n" if typed == expected else wrong
+            assert printed[2].note == (note if typed else "")
 
     @given(
         st.integers(500, 9000),
@@ -231,14 +242,14 @@ class TestRatio:
         self, u: int, p: int, more: float, less: float
     ) -> None:
         exact = (p + less) / (u + more)
-        found = printed_cells(shares(u / 10_000, p / 10_000, f"{exact:.4f}"), WANG)
-        assert (found[2].text, found[2].note) == (f"{exact:.4f}", "")
+        printed = printed_cells(shares(u / 10_000, p / 10_000, f"{exact:.4f}"), WANG)
+        assert (printed[2].text, printed[2].note) == (f"{exact:.4f}", "")
 
 
-def test_every_table_is_there_in_order_and_those_without_derived_cells_only_gain_texts() -> None:
+def test_tables_are_in_order_and_underived_ones_only_gain_texts() -> None:
     cells = [PaperCell(table="askari-2", system="BM25", measure="AP@1000", value=0.3774, note="n")]
-    (found,) = printed_cells(cells, layouts()["askari-2"])
-    assert (found.text, found.value, found.note) == (".377", 0.3774, "n")
+    (cell,) = printed_cells(cells, layouts()["askari-2"])
+    assert (cell.text, cell.value, cell.note) == (".377", 0.3774, "n")
     numbers = (("dai", 11), ("wang", 3), ("askari", 5))
     tables = [f"{paper}-{n}" for paper, last in numbers for n in range(1, last + 1)]
     figures = {name for name, layout in layouts().items() if layout.is_figure}
@@ -258,7 +269,7 @@ def test_numbers_and_labels_are_printed_as_in_the_paper() -> None:
         ("dai-1", "document words", 201.814, "201.81"),
     ):
         assert layouts()[name].printed(value, measure) == text, (name, value)
-    for name, key, entry, label in (
+    for name, key, key_value, label in (
         ("dai-3", "target", "llm", "LLM-Generated"),
         ("dai-3", "dataset", "scifact", "SciFact"),
         ("dai-5", "system", "BM25+MiniLM", "+MiniLM"),
@@ -270,12 +281,10 @@ def test_numbers_and_labels_are_printed_as_in_the_paper() -> None:
             "Test, ChatGPT responses",
         ),
     ):
-        assert layouts()[name].label(key, entry) == label
+        assert layouts()[name].label(key, key_value) == label
 
 
-def test_known_rankers_have_the_papers_names_and_others_keep_their_text_which_no_two_share() -> (
-    None
-):
+def test_known_rankers_have_paper_names_and_others_stay_distinct() -> None:
     names = {
         "bm25@100": "BM25",
         "bm25:dai@100>>monot5:base": "BM25+monoT5",
@@ -287,11 +296,11 @@ def test_known_rankers_have_the_papers_names_and_others_keep_their_text_which_no
         "dense:berm": "dense:berm",  # no checkpoint of it is published
     }
     assert {run: system_names([run])[run] for run in names} == names
-    found = system_names(["bm25", "bm25@5", "tfidf"])
-    assert found == {"bm25": "bm25", "bm25@5": "bm25@5", "tfidf": "TF-IDF"}
+    names_by_system = system_names(["bm25", "bm25@5", "tfidf"])
+    assert names_by_system == {"bm25": "bm25", "bm25@5": "bm25@5", "tfidf": "TF-IDF"}
 
 
-def test_measures_have_the_papers_names_and_a_source_is_split_into_model_and_temperature() -> None:
+def test_measures_have_paper_names_and_source_splits_into_model_temperature() -> None:
     names = {
         "nDCG@10": "NDCG@10",
         "AP(rel=2)@5": "MAP(rel=2)@5",

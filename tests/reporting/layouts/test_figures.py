@@ -1,4 +1,6 @@
-"""Figures of papers and notebooks: which results have which, their files and tables, and what is read in them."""
+"""Figures of papers and notebooks: which results have which, their files and tables, and what is
+read in them.
+"""
 
 import csv
 import io
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt import MissingExtra, UserError
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.papers.dai.temperature import temperature_figures
 from ranktilt.reporting.layouts.figures import for_paper, paper_figures
@@ -35,7 +37,7 @@ def four() -> Explanation:
 
 
 @pytest.fixture(scope="module")
-def two() -> Explanation:
+def explanation_of_two() -> Explanation:
     return explained("human", "llama-t0.2")
 
 
@@ -43,11 +45,11 @@ def texts(svg: bytes) -> list[str]:
     return re.findall(r"<text[^>]*>(.*?)</text>", svg.decode())
 
 
-def rows(found: Explanation, layout: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(paper_tables([found], layout, "csv"))))
+def rows(explanation: Explanation, layout: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(paper_tables([explanation], layout, "csv"))))
 
 
-def test_an_audit_has_those_of_its_page_and_two_of_a_kind_are_told_apart() -> None:
+def test_audit_has_figures_of_its_page_and_duplicates_are_numbered() -> None:
     drawn = paper_figures([opened()])
     assert list(drawn) == [
         "relative-delta-human-against-llm.svg",
@@ -62,7 +64,7 @@ def test_an_audit_has_those_of_its_page_and_two_of_a_kind_are_told_apart() -> No
     assert {name.split("-")[0] for name in names} == {"1", "2"}
 
 
-def test_letters_have_the_size_of_print_and_colours_are_those_of_the_page() -> None:
+def test_letters_have_print_size_and_colours_are_the_pages() -> None:
     (svg,) = (drawn.decode() for drawn in paper_figures([toy_source_audits()]).values())
     assert {float(size) for size in re.findall(r'font-size="([\d.]+)px"', svg)} <= {7.0, 8.0}
     assert "#b8578f" in svg  # --d of the light theme
@@ -72,8 +74,8 @@ def test_letters_have_the_size_of_print_and_colours_are_those_of_the_page() -> N
 @pytest.mark.parametrize(("format", "front"), FORMATS)
 def test_each_format(format: str, front: bytes, tmp_path: Path) -> None:
     assert all(
-        one.startswith(front)
-        for one in paper_figures([toy_source_audits()], format=format).values()
+        svg.startswith(front)
+        for svg in paper_figures([toy_source_audits()], format=format).values()
     )
     file = result("pairwise").plot().save(tmp_path / f"looks.{format.upper()}")
     assert file.read_bytes().startswith(front)
@@ -107,11 +109,11 @@ class TestTemperatureFigure:
 
     def test_it_needs_the_measures_and_two_temperatures(self) -> None:
         assert list(temperature_figures(toy_source_audits())) == []
-        one = temperatures(("nDCG@1",), sources=["llm-tmp0.2"])
-        assert list(temperature_figures(one)) == []
+        single_source = temperatures(("nDCG@1",), sources=["llm-tmp0.2"])
+        assert list(temperature_figures(single_source)) == []
         message = "dai-fig6 shows rewrites at several temperatures (an audit of several sources)"
         with refused(f"{message}; the results given hold none: …"):
-            paper_figures([one], layout="dai-fig6")
+            paper_figures([single_source], layout="dai-fig6")
 
     def test_the_table_has_the_same_numbers(self) -> None:
         text = paper_tables([temperatures(("nDCG@1", "RR"))], "dai-fig6", "csv")
@@ -136,16 +138,16 @@ def test_what_cannot_be_drawn_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
 class TestNotebook:
     def test_a_figure_shows_itself_in_vega_and_in_words(self) -> None:
-        found = result("audit, controls").plot("tilt")
-        shown = found._repr_mimebundle_()
-        assert shown["application/vnd.vegalite.v5+json"]["width"] == 520
-        assert "var(--" not in str(shown)
-        assert shown["text/plain"] == repr(found)
-        assert "Right of 0: human; left: llm." in repr(found)
+        figure = result("audit, controls").plot("tilt")
+        bundle = figure._repr_mimebundle_()
+        assert bundle["application/vnd.vegalite.v5+json"]["width"] == 520
+        assert "var(--" not in str(bundle)
+        assert bundle["text/plain"] == repr(figure)
+        assert "Right of 0: human; left: llm." in repr(figure)
 
-    def test_the_first_comes_without_a_name_and_others_are_listed_and_guessed(self) -> None:
+    def test_first_figure_needs_no_name_and_others_are_guessed(self) -> None:
         assert repr(result("sources").plot()) == repr(result("sources").plot("tilt-1"))
-        for name, asked, message in (
+        for name, figure, message in (
             (
                 "sources",
                 "tilts",
@@ -159,7 +161,7 @@ class TestNotebook:
             ("gate", "", "nothing to draw: Gate has no figures"),
         ):
             with pytest.raises(UserError, match=message):
-                result(name).plot(asked)
+                result(name).plot(figure)
         with pytest.raises(UserError, match="unknown format of a figure 'gif'"):
             result("pairwise").plot().save("looks.gif")
         assert (
@@ -173,23 +175,23 @@ class TestBench:
     """Figures 10 and 11 of Dai et al."""
 
     def test_cells_are_those_of_the_bench_a_row_a_strength(self) -> None:
-        found: Bench = result("bench")
-        assert tables_of(found) == ["dai-fig10", "dai-fig11"]
-        ten = {(cell.condition, cell.measure): cell for cell in cells_of(found, "dai-fig10")}
+        bench: Bench = result("bench")
+        assert tables_of(bench) == ["dai-fig10", "dai-fig11"]
+        ten = {(cell.condition, cell.measure): cell for cell in cells_of(bench, "dai-fig10")}
         assert {cell.generator for cell in ten.values()} == {"llm"}
         eleven = {
-            (cell.condition, cell.measure): cell.value for cell in cells_of(found, "dai-fig11")
+            (cell.condition, cell.measure): cell.value for cell in cells_of(bench, "dai-fig11")
         }
         assert len(ten) == len(eleven) == 4 * 3
-        for one in found.candidates:
-            for measure in found.measures:
-                place = (f"{one.strength:g}", measure)
-                assert ten[place].value == found.tilt(one.name, PAIR, measure).value
-                assert eleven[place] == 100 * found.mean(one.name, "human", measure).value
-        text = paper_tables([found], "paper", "markdown")
+        for candidate in bench.candidates:
+            for measure in bench.measures:
+                position = (f"{candidate.strength:g}", measure)
+                assert ten[position].value == bench.tilt(candidate.name, PAIR, measure).value
+                assert eleven[position] == 100 * bench.mean(candidate.name, "human", measure).value
+        text = paper_tables([bench], "paper", "markdown")
         assert "| 0.001 | −100.0 | −33.3 | −22.6 |" in text
         assert "| 0.1 | 60.0 | 80.0 | 85.2 |" in text
-        assert "$\\alpha$ & NDCG@1" in paper_tables([found], "dai-fig10", "latex")
+        assert "$\\alpha$ & NDCG@1" in paper_tables([bench], "dai-fig10", "latex")
 
     def test_each_measure_has_a_figure_and_each_source_a_line(self) -> None:
         sources = ("one", "two")
@@ -199,10 +201,10 @@ class TestBench:
             planted(2, (0, 0, 0), sources=sources),
             planted(1, (0, 60, 0), sources=sources, method="swap", name="swap"),
         ]
-        found = bench_of(collection(sources), trials, ["nDCG@1"])
-        text = paper_tables([found], "dai-fig10", "markdown")
+        bench = bench_of(collection(sources), trials, ["nDCG@1"])
+        text = paper_tables([bench], "dai-fig10", "markdown")
         assert len(re.findall(r"^\| 0 \| −200\.0 ", text, re.MULTILINE)) == 4
-        drawn = paper_figures([found], layout="dai-fig10")
+        drawn = paper_figures([bench], layout="dai-fig10")
         assert list(drawn) == [
             "dai-figure-10.svg",
             "dai-figure-10-2.svg",
@@ -212,9 +214,12 @@ class TestBench:
         )
 
     def test_without_runs_of_human_documents_alone_there_is_no_figure_11(self) -> None:
-        said = "dai-fig11 shows candidates of rising strength, ranked on human documents alone too (a bench)"
+        message = (
+            "dai-fig11 shows candidates of rising strength, ranked on human documents alone "
+            "too (a bench)"
+        )
         command = "ranktilt train retriever DIR --debias 0 --debias paper -o FOLDER"
-        with refused(f"{said}; the results given hold none: {command} makes one"):
+        with refused(f"{message}; the results given hold none: {command} makes one"):
             paper_figures([swept(alone=False)], layout="dai-fig11")
         assert (
             next(iter(paper_figures([result("bench")], layout="dai-fig11"))) == "dai-figure-11.svg"
@@ -224,7 +229,7 @@ class TestBench:
 class TestExplanation:
     """Figures 7 to 9 of Dai et al."""
 
-    def test_each_temperature_is_a_row_a_curve_and_a_box_in_order(self, four: Explanation) -> None:
+    def test_each_temperature_has_row_curve_and_box_in_order(self, four: Explanation) -> None:
         order = ["llama-t0.2", "llama-t0.7", "llama-t1.0"]
         assert list(four.sources) == order
         for part in four.results[:2]:
@@ -232,10 +237,10 @@ class TestExplanation:
             assert list(part.figures[0].series) == ["human", *order]
         curves = four.results[2].figures[0].series
         assert list(curves) == order
-        found = rows(four, "dai-fig8")
-        places = [(source, str(n)) for source in order for n in range(1, 12)]
-        assert [(row["target"], row["condition"]) for row in found] == places
-        assert [row["value"] for row in found[:11]] == [
+        printed_rows = rows(four, "dai-fig8")
+        positions = [(source, str(n)) for source in order for n in range(1, 12)]
+        assert [(row["target"], row["condition"]) for row in printed_rows] == positions
+        assert [row["value"] for row in printed_rows[:11]] == [
             f"{value:.3f}" for value in curves["llama-t0.2"]
         ]
         assert list(dict.fromkeys(row["target"] for row in rows(four, "dai-fig9"))) == [
@@ -243,8 +248,10 @@ class TestExplanation:
             *order,
         ]
 
-    def test_print_shows_some_places_of_a_curve_and_csv_all(self, two: Explanation) -> None:
-        lines = paper_tables([two], "dai-fig7", "markdown").splitlines()
+    def test_print_shows_some_places_of_a_curve_and_csv_all(
+        self, explanation_of_two: Explanation
+    ) -> None:
+        lines = paper_tables([explanation_of_two], "dai-fig7", "markdown").splitlines()
         assert [line.split(" | ")[0] for line in lines[6:12]] == [
             "| 1",
             "| 2",
@@ -253,25 +260,36 @@ class TestExplanation:
             "| 11",
             "",
         ]
-        assert [row["condition"] for row in rows(two, "dai-fig7")] == [str(n) for n in range(1, 12)]
-        human = two.results[1].rows[0]
+        assert [row["condition"] for row in rows(explanation_of_two, "dai-fig7")] == [
+            str(n) for n in range(1, 12)
+        ]
+        human = explanation_of_two.results[1].rows[0]
         names = ("mean", "25 %", "median", "75 %")
         expected = [
             ("documents", f"{human['values']}"),
             *((name, f"{human[name]:.2f}") for name in names),
         ]
-        assert [(row["measure"], row["value"]) for row in rows(two, "dai-fig9")[:5]] == expected
-        assert [row["table"] for row in rows(two, "paper")] == ["dai-fig7"] * 11 + ["dai-fig9"] * 10
+        assert [
+            (row["measure"], row["value"]) for row in rows(explanation_of_two, "dai-fig9")[:5]
+        ] == expected
+        assert [row["table"] for row in rows(explanation_of_two, "paper")] == ["dai-fig7"] * 11 + [
+            "dai-fig9"
+        ] * 10
 
-    def test_a_layout_draws_its_figure_alone(self, two: Explanation, four: Explanation) -> None:
-        for found, name in ((two, "dai-figure-7.svg"), (four, "dai-figure-8.svg")):
-            assert list(paper_figures([found]))[-2:] == ["dai-figure-9.svg", name]
+    def test_a_layout_draws_its_figure_alone(
+        self, explanation_of_two: Explanation, four: Explanation
+    ) -> None:
+        for explanation, name in (
+            (explanation_of_two, "dai-figure-7.svg"),
+            (four, "dai-figure-8.svg"),
+        ):
+            assert list(paper_figures([explanation]))[-2:] == ["dai-figure-9.svg", name]
         assert list(paper_figures([toy_source_audits(), four], layout="dai-fig7")) == [
             "dai-figure-7.svg"
         ]
         for name in ("dai-fig8", "dai-fig9"):
             ((file, drawn),) = paper_figures([four], layout=name).items()
             assert file == f"{name.replace('fig', 'figure-')}.svg"
-            places = [texts(drawn).index(source) for source in four.sources]
-            assert places == sorted(places)
+            indexes = [texts(drawn).index(source) for source in four.sources]
+            assert indexes == sorted(indexes)
             assert ("human" in texts(drawn)) == (name == "dai-fig9")

@@ -1,4 +1,6 @@
-"""Panels of tables as LaTeX, Markdown and CSV: their structure, their numbers, and names that would break them."""
+"""Panels of tables as LaTeX, Markdown and CSV: their structure, their numbers, and names that would
+break them.
+"""
 
 import re
 import unicodedata
@@ -50,7 +52,9 @@ SIDES = (("human", 12.5), ("llm", 20.0))
 def cells(
     system: str = "BM25", dataset: str = "a", note: str = "", table: str = "dai-3"
 ) -> list[PaperCell]:
-    """One ranker on two collections; Relative Δ of 12.5 and 20 is 100·(12.5 − 20)/16.25 = −46.15."""
+    """One ranker on two collections; Relative Δ of 12.5 and 20 is 100·(12.5 − 20)/16.25 =
+    −46.15.
+    """
     return [
         PaperCell(
             table=table,
@@ -67,26 +71,26 @@ def cells(
 
 
 def text(
-    found: Sequence[PaperCell], format: str = "latex", path: str = "", layout: str = "dai-3"
+    cells: Sequence[PaperCell], format: str = "latex", path: str = "", layout: str = "dai-3"
 ) -> str:
-    return paper_tables([CellFile(tuple(found), path)], layout, format)
+    return paper_tables([CellFile(tuple(cells), path)], layout, format)
 
 
-def tex(found: Sequence[PaperCell], path: str = "", layout: str = "dai-3") -> TexTable:
-    (table,) = read_tex(text(found, "latex", path, layout))
+def tex(cells: Sequence[PaperCell], path: str = "", layout: str = "dai-3") -> TexTable:
+    (table,) = read_tex(text(cells, "latex", path, layout))
     return table
 
 
 def markdown_rows(markdown: str) -> list[list[list[str]]]:
-    found: list[list[list[str]]] = []
+    tables: list[list[list[str]]] = []
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
         if token.type == "table_open":
-            found.append([])
+            tables.append([])
         elif token.type == "tr_open":
-            found[-1].append([])
-        elif token.type == "inline" and found and token.level >= 4:
-            found[-1][-1].append("".join(child.content for child in token.children or ()))
-    return found
+            tables[-1].append([])
+        elif token.type == "inline" and tables and token.level >= 4:
+            tables[-1][-1].append("".join(child.content for child in token.children or ()))
+    return tables
 
 
 def two_panels(**conditions: Sequence[str]) -> list[PaperCell]:
@@ -107,10 +111,14 @@ def two_panels(**conditions: Sequence[str]) -> list[PaperCell]:
 class TestStructure:
     def test_a_whole_table_as_latex(self) -> None:
         assert text(cells(), path="a  b.csv").splitlines() == [
-            r"% Layout: Table 3 of Dai et al., arXiv 2310.20501 (numbered as before KDD 2024). Needs "
+            r"% Layout: Table 3 of Dai et al., arXiv 2310.20501 (numbered as before KDD 2024). "
+            r"Needs "
             r"\usepackage{booktabs} and \usepackage[table]{xcolor}.",
             "% Cells of a b.csv",
-            "% The paper's table also has NDCG@3, NDCG@5, MAP@1, MAP@3, MAP@5, not in these results.",
+            (
+                "% The paper's table also has NDCG@3, NDCG@5, MAP@1, MAP@3, MAP@5, not in these "
+                "results."
+            ),
             r"\begin{table}[t]",
             r"\centering",
             rf"\caption{{{TITLE.replace('Δ', '$' + chr(92) + 'Delta$')}.}}",
@@ -124,13 +132,17 @@ class TestStructure:
             r"BM25 & Human-Written & 12.5 & 12.5 \\",
             r" & LLM-Generated & 20.0 & 20.0 \\",
             # 46.2 % of .6 of the way from white to D55E00: 255 − .277·(42, 161, 255)
-            r" & Relative $\Delta$ & \cellcolor[HTML]{F3D2B8}$-$46.2 & \cellcolor[HTML]{F3D2B8}$-$46.2 \\",
+            (
+                r" & Relative $\Delta$ & \cellcolor[HTML]{F3D2B8}$-$46.2 & "
+                r"\cellcolor[HTML]{F3D2B8}$-$46.2 \\"
+            ),
             r"\bottomrule",
             r"\end{tabular}",
             r"\par\smallskip",
             r"\begin{minipage}{\linewidth}",
             r"\footnotesize",
-            r"Shaded: Relative $\Delta$, blue above 0 and orange below, the darker the further from it (darkest from "
+            r"Shaded: Relative $\Delta$, blue above 0 and orange below, the darker the further "
+            r"from it (darkest from "
             r"100 on).\par",
             r"\end{minipage}",
             r"\end{table}",
@@ -152,7 +164,10 @@ class TestStructure:
             "|  | Relative Δ | −46.2 | −46.2 |",
             "",
             r"- BM25, Human-Written, a, NDCG@1: 50 % \*guessed\*.",
-            "- The paper's table also has NDCG@3, NDCG@5, MAP@1, MAP@3, MAP@5, not in these results.",
+            (
+                "- The paper's table also has NDCG@3, NDCG@5, MAP@1, MAP@3, MAP@5, not in these "
+                "results."
+            ),
             "- Cells of a.csv",
         ]
 
@@ -179,17 +194,17 @@ class TestStructure:
             == size
         )
 
-    def test_rankers_are_parted_by_a_rule_and_panels_with_one_header_share_it(self) -> None:
+    def test_rule_parts_rankers_and_equal_headers_are_shared(self) -> None:
         assert text([c for s in "abc" for c in cells(s)]).count(r"\midrule") == 3
         warm = [PaperCell(**{**vars(c), "temperature": t}) for t in ("0.2", "1.0") for c in cells()]
         table = tex(warm)
         assert table.panels == ["temperature 0.2", "temperature 1.0"]
         assert (len(table.header), len(table.rows)) == (2, 6)
 
-    def test_panels_with_headers_of_their_own_are_as_wide_as_the_widest(self) -> None:
+    def test_panels_of_own_headers_are_as_wide_as_widest(self) -> None:
         assert tex(two_panels(a=("neutral", "male")), layout="wang-1").panels == []
-        found = two_panels(a=("neutral", "male"), b=("neutral",))
-        lines = text(found, layout="wang-1").splitlines()
+        panels = two_panels(a=("neutral", "male"), b=("neutral",))
+        lines = text(panels, layout="wang-1").splitlines()
         assert lines[lines.index(r"\toprule") + 1 : lines.index(r"\bottomrule")] == [
             r"\multicolumn{3}{l}{\textit{a}} \\",
             r"\midrule",
@@ -207,7 +222,7 @@ class TestStructure:
             r"\midrule",
             r"s & 0.5000 & \\",
         ]
-        markdown = text(found, "markdown", layout="wang-1")
+        markdown = text(panels, "markdown", layout="wang-1")
         assert [table[0] for table in markdown_rows(markdown)] == [
             ["Model", "Neutral, P@20", "Male, P@20"],
             ["Model", "Neutral, P@20"],
@@ -228,11 +243,11 @@ class TestStructure:
     ) -> None:
         """30 and 10 give +100, 12 and 8 +40, the others 0 and nothing."""
         values = {"human": human, "llm": llm}
-        found = [
+        cells = [
             PaperCell(table="dai-3", system="s", target=t, measure="nDCG@1", value=v)
             for t, v in values.items()
         ]
-        table = tex(found)
+        table = tex(cells)
         assert table.colours == colours
         assert bool(table.legend) == bool(colours)
 
@@ -248,9 +263,15 @@ class TestStructure:
             r"\toprule",
             r"Human-Written & LLM-Generated \\",
             r"\midrule",
-            r"\multicolumn{2}{p{0.96\linewidth}}{\textit{Query: \textbackslash{}{[}a\_b\textbackslash{}{]}}} \\",
+            (
+                r"\multicolumn{2}{p{0.96\linewidth}}{\textit{Query: "
+                r"\textbackslash{}{[}a\_b\textbackslash{}{]}}} \\"
+            ),
             r"\midrule",
-            r"\textbackslash{}write18\{rm\} \& 5 \% of \{all\} & {[}x{]} \textbackslash{}\textbackslash{} \$y\$ \\",
+            (
+                r"\textbackslash{}write18\{rm\} \& 5 \% of \{all\} & {[}x{]} "
+                r"\textbackslash{}\textbackslash{} \$y\$ \\"
+            ),
         ]
 
 
@@ -306,13 +327,13 @@ class TestHostile:
         inline = [t for t in tokens if t.type == "inline"]
         assert len(inline) == 4
         assert {child.type for child in inline[2].children or ()} <= {"text", "text_special"}
-        shown = "".join(child.content for child in inline[2].children or ())
-        assert shown == clean(name)
-        assert not any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in shown)
+        visible_text = "".join(child.content for child in inline[2].children or ())
+        assert visible_text == clean(name)
+        assert not any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in visible_text)
 
 
 class TestCsv:
-    def test_cells_stand_in_the_order_of_the_print_as_printed_and_an_undefined_one_is_nan(
+    def test_cells_are_in_print_order_and_undefined_is_nan(
         self,
     ) -> None:
         assert text(cells(), "csv").splitlines() == [
@@ -324,5 +345,10 @@ class TestCsv:
             "dai-3,a,BM25,relative_delta,nDCG@1,-46.2,",
             "dai-3,b,BM25,relative_delta,nDCG@1,-46.2,",
         ]
-        found = [PaperCell(table="askari-2", system="s", measure="AP@1000", value=float("nan"))]
-        assert text(found, "csv", layout="askari-2").splitlines()[1] == "askari-2,,s,AP@1000,nan,"
+        undefined_cells = [
+            PaperCell(table="askari-2", system="s", measure="AP@1000", value=float("nan"))
+        ]
+        assert (
+            text(undefined_cells, "csv", layout="askari-2").splitlines()[1]
+            == "askari-2,,s,AP@1000,nan,"
+        )

@@ -48,7 +48,9 @@ def published(shared_data: Path) -> dict[str, CellFile]:
 
 
 def expected(published: dict[str, CellFile], name: str) -> list[str]:
-    """Printed texts of one table in the order of its file; misprints are what they should have been."""
+    """Printed texts of one table in the order of its file; misprints are what they should have
+    been.
+    """
     cells = [cell for cell in published[name.partition("-")[0]].cells if cell.table == name]
     return [MISPRINTS[c.text] if c.note.startswith("misprint") else c.text for c in cells]
 
@@ -64,11 +66,11 @@ def tex(published: dict[str, CellFile], name: str) -> TexTable:
 
 def test_every_published_table_is_there(published: dict[str, CellFile]) -> None:
     blocks = panels(list(published.values()), "paper")
-    found = {
+    cell_counts = {
         b.name: sum(len(r.cells) - len(layouts()[b.name].rows) for t in b.tables for r in t.rows)
         for b in blocks
     }
-    assert found == COUNTS
+    assert cell_counts == COUNTS
 
 
 @every_table
@@ -83,8 +85,8 @@ def test_latex_markdown_and_csv_hold_the_printed_cells(
         for table in markdown_rows(paper_tables([of(published, name)], name, "markdown"))
         for row in table
     ]
-    found = [row[labels:] for row in rows if row[:labels] != titles]
-    assert [text.replace("−", "-") for row in found for text in row] == cells
+    data_rows = [row[labels:] for row in rows if row[:labels] != titles]
+    assert [text.replace("−", "-") for row in data_rows for text in row] == cells
     # A file holds printed means, so that there is nothing to round.
     text = paper_tables([of(published, name)], name, "csv")
     assert text == paper_tables([of(published, name)], name, "csv", rounding="none")

@@ -1,4 +1,6 @@
-"""The papers' tables of any results: which there are, where each cell stands, which pairs of texts are chosen."""
+"""The papers' tables of any results: which there are, where each cell stands, which pairs of texts
+are chosen.
+"""
 
 import csv
 import io
@@ -25,13 +27,13 @@ from tests.explaining.checks import toy_check
 from tests.refusals import refused
 from tests.reporting.audits import (
     RERANKED,
-    named,
     ordered,
     small,
     sourced,
     toy_source_audits,
     twins,
     uneven,
+    with_run_names,
 )
 from tests.reporting.readers import read_tex
 from tests.toy import collection_of, run_of
@@ -84,8 +86,8 @@ def mixed(**fixed: str) -> list[PaperCell]:
 def measured(name: str, **values: Sequence[str]) -> list[PaperCell]:
     return [
         PaperCell(table=name, system=s, measure=m, value=0.5)
-        for s, found in values.items()
-        for m in found
+        for s, measures in values.items()
+        for m in measures
     ]
 
 
@@ -107,7 +109,7 @@ class TestArrangement:
         assert block.caption == f"{DAI.title}. LLM text by llama, temperature 0.2."
         assert block.notes == ()
 
-    def test_measures_stand_in_the_papers_order_and_a_level_with_one_value_in_the_caption(
+    def test_measures_are_in_paper_order_and_single_levels_in_caption(
         self,
     ) -> None:
         block = laid(measured("askari-2", s=("P@5", "RR@10", "AP@1000")), "askari-2")
@@ -126,7 +128,7 @@ class TestArrangement:
         assert (block.tables[0].spans, titles(block.tables[0])[2:]) == ((), ["NDCG@1", "MAP@1"])
         assert block.caption == f"{DAI.title}. sci, LLM text by llama, temperature 0.2."
 
-    def test_what_stands_nowhere_and_varies_makes_panels_and_what_is_in_no_result_a_dash(
+    def test_varying_fields_make_panels_and_missing_ones_a_dash(
         self,
     ) -> None:
         block = laid([*mixed(temperature="0.2"), *mixed(temperature="1.0")])
@@ -143,7 +145,10 @@ class TestArrangement:
         assert laid(both, "askari-2").notes == ("–: not in these results or undefined.",)
 
     def test_two_results_with_one_cell_are_refused_by_its_name(self) -> None:
-        where = "dataset nq, llm llama, temperature 0.2, collection mixed, model ANCE, target corpus human, metric AP@1"
+        where = (
+            "dataset nq, llm llama, temperature 0.2, collection mixed, model ANCE, target "
+            "corpus human, metric AP@1"
+        )
         with pytest.raises(
             UserError,
             match=rf"^dai-3: two results hold the same cell \({where}\); leave one of them o",
@@ -153,8 +158,8 @@ class TestArrangement:
 
 class TestWhich:
     def test_every_table_that_the_results_hold_in_the_papers_order(self) -> None:
-        found = sourced("llama", runs=RERANKED)
-        assert names(toy_source_audits(), uneven(), found, toy_check()) == [
+        source_audit = sourced("llama", runs=RERANKED)
+        assert names(toy_source_audits(), uneven(), source_audit, toy_check()) == [
             "dai-1",
             "dai-2",
             "dai-3",
@@ -163,7 +168,7 @@ class TestWhich:
             "wang-1",
         ]
 
-    def test_a_collection_without_a_relevant_pair_has_all_tables_but_the_one_of_texts(self) -> None:
+    def test_collection_without_relevant_pair_lacks_only_text_table(self) -> None:
         # Each query's human and LLM text are two works: there are no twins to set side by side.
         apart = twins(10).docs.with_columns(origin="id")
         collection = Collection(apart, twins(10).queries, twins(10).qrels)
@@ -177,22 +182,24 @@ class TestWhich:
 
     def test_texts_come_with_a_collection(self) -> None:
         collection = twins(40, ("human", "llama"))
-        found = sourced("llama")
-        assert names(LoadedAudit(found)) == ["dai-3"]
-        assert names(LoadedAudit(found, collection)) == ["dai-3", "dai-10"]
-        assert names(LoadedAudit(found, collection), LoadedAudit(of(found, "b"), collection)) == [
+        source_audit = sourced("llama")
+        assert names(LoadedAudit(source_audit)) == ["dai-3"]
+        assert names(LoadedAudit(source_audit, collection)) == ["dai-3", "dai-10"]
+        assert names(
+            LoadedAudit(source_audit, collection), LoadedAudit(of(source_audit, "b"), collection)
+        ) == [
             "dai-3",
             "dai-10",
             "dai-11",
         ]
 
-    def test_several_audits_and_published_cells_stand_side_by_side_and_further_rankers_below(
+    def test_audits_and_published_cells_share_tables_and_rankers_follow(
         self,
     ) -> None:
         (block,) = panels([of(small(), "/x/one"), of(small(), "/y/two")], "dai-3")
         assert block.tables[0].spans[1:] == (("one", 3), ("two", 3))
         (block,) = panels(
-            [of(small(), "/x/one"), of(named(small(), ("c", "d")), "/x/one")], "dai-3"
+            [of(small(), "/x/one"), of(with_run_names(small(), ("c", "d")), "/x/one")], "dai-3"
         )
         assert [row[0] for row in rows(block.tables[0]) if row[0]] == [
             "first",
@@ -211,12 +218,12 @@ class TestWhich:
         (block,) = panels([CellFile((cell,)), of(small(), "/x/one")], "dai-3")
         assert [table.caption for table in block.tables] == ["", "LLM text by llm"]
 
-    def test_models_go_to_their_tables_and_two_results_of_one_collection_count_its_queries_once(
+    def test_models_have_their_tables_and_shared_queries_count_once(
         self,
     ) -> None:
-        found = {block.name: block for block in panels([sourced("gpt-4", "llama")], "paper")}
-        assert found["dai-4"].caption.endswith("LLM text by gpt-4.")
-        assert [table.caption for table in found["dai-3"].tables] == [
+        blocks = {block.name: block for block in panels([sourced("gpt-4", "llama")], "paper")}
+        assert blocks["dai-4"].caption.endswith("LLM text by gpt-4.")
+        assert [table.caption for table in blocks["dai-3"].tables] == [
             "LLM text by llama",
             "gpt-4 against llama",
         ]
@@ -228,12 +235,14 @@ class TestWhich:
 
 
 class TestNumbers:
-    def test_relative_delta_comes_from_the_printed_means_or_from_the_means_themselves(self) -> None:
-        found = list(
+    def test_relative_delta_comes_from_printed_means_or_exact_ones(self) -> None:
+        printed_rows = list(
             csv.DictReader(io.StringIO(paper_tables([toy_source_audits()], "dai-9", "csv")))
         )
         bm25 = [
-            row["value"] for row in found if (row["system"], row["temperature"]) == ("BM25", "0.2")
+            row["value"]
+            for row in printed_rows
+            if (row["system"], row["temperature"]) == ("BM25", "0.2")
         ]
         # 31.86 and 28.14 are printed as 31.9 and 28.1: 100·3.8/30 = 12.67; the audit says 12.4
         assert bm25 == ["31.9", "28.1", "12.7"]
@@ -241,18 +250,22 @@ class TestNumbers:
             [toy_source_audits()], "dai-9", "csv", rounding="none"
         )
 
-    def test_groups_that_are_not_twins_and_a_relative_delta_of_rounded_means_are_said_to_be(
+    def test_groups_without_twins_and_rounded_deltas_are_said(
         self,
     ) -> None:
-        note = "Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not be 0."
+        note = (
+            "Groups that are not twins: Relative Δ is level at what shuffled labels give, "
+            "which "
+            "need not be 0."
+        )
         assert panels([uneven()], "dai-3")[0].notes[-1] == note
         assert note not in panels([small()], "dai-3")[0].notes
-        said = "Relative Δ comes from the means as printed here"
-        assert [note for note in panels([small()], "dai-3")[0].notes if note.startswith(said)]
+        note_text = "Relative Δ comes from the means as printed here"
+        assert [note for note in panels([small()], "dai-3")[0].notes if note.startswith(note_text)]
         rounded = replace(small(), spec={**small().spec, "rounding": "paper"})
         others = [*panels([rounded], "dai-3"), *panels([small()], "askari-2")]
         others += panels([small()], "dai-3", rounding="none")
-        assert not [note for block in others for note in block.notes if note.startswith(said)]
+        assert not [note for block in others for note in block.notes if note.startswith(note_text)]
 
     def test_csv_is_read_back_into_the_same_table(self, tmp_path: Path) -> None:
         text = paper_tables([toy_check(), toy_source_audits(), small()], "paper", "csv")
@@ -261,11 +274,13 @@ class TestNumbers:
 
 
 class TestFormats:
-    def test_commands_and_files_of_cells_are_named_and_texts_are_a_table_of_their_own_in_csv(
+    def test_commands_and_files_are_named_and_csv_has_text_table(
         self,
     ) -> None:
-        found = replace(small(), spec={**small().spec, "command": "ranktilt audit X --json a.json"})
-        (table,) = read_tex(paper_tables([found], "dai-3", "latex"))
+        audit_of_three = replace(
+            small(), spec={**small().spec, "command": "ranktilt audit X --json a.json"}
+        )
+        (table,) = read_tex(paper_tables([audit_of_three], "dai-3", "latex"))
         assert "Made by: ranktilt audit X --json a.json" in table.comments
         cells = CellFile(tuple(measured("wang-2", s=("P@20",))), "folder/cells.csv")
         assert "- Cells of folder/cells.csv\n" in paper_tables([cells], "paper", "markdown")
@@ -299,7 +314,8 @@ class TestFormats:
             "dai-10",
             {},
             "dai-10 shows the texts "
-            "of a collection (an audit by source, with its collection); the collection X has changed since.",
+            "of a collection (an audit by source, with its collection); the collection X has "
+            "changed since.",
         ),
         (
             [],
@@ -329,7 +345,7 @@ def test_what_makes_no_table(
         paper_tables(results, layout, **{"format": "latex", **options})
 
 
-def test_rankers_that_have_a_table_of_their_own_are_named_where_there_are_any() -> None:
+def test_rankers_with_their_own_table_are_named() -> None:
     audit = sourced("llama-2-7b-chat-tmp0.2", runs=RERANKED)
     (first,), (again,) = (panels([audit], name) for name in ("dai-3", "dai-5"))
     assert (
@@ -344,7 +360,9 @@ TWO = ("human", "llm")
 
 
 def bed() -> tuple[Collection, Audit, Run]:
-    """Ten queries with a twin each: q3 has human text first, q7 LLM text, the others' twins are tied."""
+    """Ten queries with a twin each: q3 has human text first, q7 LLM text, the others' twins are
+    tied.
+    """
     collection = twins(10)
     collection = Collection(
         collection.docs, collection.queries.with_columns(text=pl.col("id")), collection.qrels
@@ -372,41 +390,44 @@ def graded(first: int, second: int) -> tuple[Collection, Audit, Run]:
     return collection, audit(collection, run, ["nDCG@1"], resamples=100), run
 
 
-def chosen(collection: Collection, found: Audit, *runs: Run, queries: Sequence[str] = ()) -> Panels:
-    return chosen_texts([LoadedAudit(found, collection, runs)], "dai-10", queries=queries)
+def chosen(collection: Collection, audit: Audit, *runs: Run, queries: Sequence[str] = ()) -> Panels:
+    return chosen_texts([LoadedAudit(audit, collection, runs)], "dai-10", queries=queries)
 
 
 def captions(block: Panels) -> list[str]:
     return [panel.caption for panel in block.tables]
 
 
-def test_queries_that_contribute_most_are_chosen_or_those_named_and_the_rule_is_stated() -> None:
+def test_queries_that_contribute_most_or_named_ones_are_chosen() -> None:
     # Means are .5 each; q3 gives 200·1/(10·1) = 20 points, q7 takes them.
-    collection, found, run = bed()
-    block = chosen(collection, found)
+    collection, audited, run = bed()
+    block = chosen(collection, audited)
     assert captions(block) == ["Query: q3", "Query: q7"]
-    assert found.tilts[0].value == pytest.approx(0.0)
-    front = f"Chosen: of 10 queries the {PAIRS} that contribute most to Relative Δ of nDCG@1, 1 ranker added up; "
+    assert audited.tilts[0].value == pytest.approx(0.0)
+    front = (
+        f"Chosen: of 10 queries the {PAIRS} that contribute most to Relative Δ of nDCG@1, 1 "
+        "ranker added up; "
+    )
     assert block.notes == (
         f"{front}of each the relevant pair of the highest grade.",
         "Parts of Relative Δ in points, 1 ranker added up (+ favours human): q3 +20.0, q7 −20.0.",
     )
-    block = chosen(collection, found, queries=["q5", "q0", "q5"])
+    block = chosen(collection, audited, queries=["q5", "q0", "q5"])
     assert captions(block) == ["Query: q5", "Query: q0"]
     assert not any(note.startswith("Chosen") for note in block.notes)
     # A ranker without a Relative Δ brings nothing.
-    found = audit(
+    audited = audit(
         collection, [run, run_of(collection, {}, ranker="none")], ["nDCG@1"], resamples=100
     )
     assert (
-        chosen(collection, found)
+        chosen(collection, audited)
         .notes[1]
         .endswith("2 rankers added up (+ favours human): q3 +20.0, q7 −20.0.")
     )
 
 
 def test_a_query_without_a_relevant_pair_is_refused() -> None:
-    collection, found, _ = bed()
+    collection, audited, _ = bed()
     for judged, queries, message in (
         (pl.lit(True), ["q33"], "unknown query 'q33'; did you mean 'q3'"),
         (
@@ -416,17 +437,21 @@ def test_a_query_without_a_relevant_pair_is_refused() -> None:
         ),
         (pl.col("doc_id") == "4-llm", [], "dai-10: no query has a relevant pair of human and llm"),
     ):
-        given = Collection(collection.docs, collection.queries, collection.qrels.filter(judged))
+        judged_part = Collection(
+            collection.docs, collection.queries, collection.qrels.filter(judged)
+        )
         with pytest.raises(UserError, match=message):
-            chosen(given, found, queries=queries)
+            chosen(judged_part, audited, queries=queries)
 
 
-def test_of_a_query_the_pair_of_the_highest_grade_counts_whose_texts_stand_below_it() -> None:
+def test_pair_of_highest_grade_counts_and_texts_stand_below() -> None:
     for grades, pair in (((1, 2), "b"), ((2, 1), "a"), ((1, 1), "a")):
-        collection, found, _ = graded(*grades)
-        (panel,) = chosen(collection, found).tables
+        collection, graded_audit, _ = graded(*grades)
+        (panel,) = chosen(collection, graded_audit).tables
         assert [cell.text for cell in panel.rows[0]] == [f"human text {pair}", f"llm text {pair}"]
-    block = chosen(collection, replace(found, spec={**found.spec, "command": "ranktilt audit X"}))
+    block = chosen(
+        collection, replace(graded_audit, spec={**graded_audit.spec, "command": "ranktilt audit X"})
+    )
     assert captions(block) == ["Query: the question"]
     assert [column.title for column in block.tables[0].columns] == [
         "Human-Written",
@@ -440,7 +465,9 @@ MODELS = ("gpt_1.0", "llama")
 
 
 def versions(without: str = "") -> Collection:
-    """Two queries of one relevant document each, in three versions; one version of q1's may be missing."""
+    """Two queries of one relevant document each, in three versions; one version of q1's may be
+    missing.
+    """
     docs = [
         {"id": f"{d}-{s}", "text": f"{s} text {d}", "source": s, "origin": f"{d}-human"}
         for d in "ab"
@@ -463,11 +490,16 @@ def with_versions(collection: Collection) -> LoadedAudit:
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["one audit", "an audit each"])
-def test_every_source_has_a_column_from_one_audit_or_from_one_each(apart: bool) -> None:
-    whole = Collection(
+def test_every_source_has_a_column_of_one_or_several_audits(apart: bool) -> None:
+    with_all_sources = Collection(
         *(getattr(versions(), name) for name in ("docs", "queries", "qrels")), {"path": "bed"}
     )
-    opened = [with_versions(one) for one in (take_apart(whole).collections if apart else [whole])]
+    opened = [
+        with_versions(source_part)
+        for source_part in (
+            take_apart(with_all_sources).collections if apart else [with_all_sources]
+        )
+    ]
     (together,) = of_collections(opened)
     assert len(of_collections([with_versions(versions()), *opened])) == 2
     block = chosen_texts(together, "dai-10", queries=["q1"])
@@ -483,29 +515,27 @@ def test_every_source_has_a_column_from_one_audit_or_from_one_each(apart: bool) 
     assert "1 ranker and 2 sources added up" in block.notes[0]
 
 
-def test_a_missing_version_is_a_dash_and_texts_come_with_an_audit_by_source_and_its_collection() -> (
-    None
-):
+def test_missing_version_is_a_dash_and_texts_need_the_collection() -> None:
     opened = with_versions(versions(without="b-llama"))
     assert [panel.caption for panel in chosen_texts([opened], "dai-10").tables] == ["Query: first"]
     (panel,) = chosen_texts([opened], "dai-10", queries=["q1"]).tables
     assert [cell.text for cell in panel.rows[0]] == ["human text b", "gpt_1.0 text b", "–"]
-    collection, found, _ = bed()
-    others = [LoadedAudit(uneven(), twins(40, ("human",))), LoadedAudit(found)]
-    assert of_collections([*others, LoadedAudit(found, collection)]) == [
-        [LoadedAudit(found, collection)]
+    collection, bed_audit, _ = bed()
+    others = [LoadedAudit(uneven(), twins(40, ("human",))), LoadedAudit(bed_audit)]
+    assert of_collections([*others, LoadedAudit(bed_audit, collection)]) == [
+        [LoadedAudit(bed_audit, collection)]
     ]
     collection = twins(3, ("gpt", "llama"))
-    found = audit(
+    bed_audit = audit(
         collection, ordered(collection, [("gpt", "llama")] * 3, "bm25"), ["nDCG@1"], resamples=100
     )
-    assert [column.title for column in chosen(collection, found).tables[0].columns] == [
+    assert [column.title for column in chosen(collection, bed_audit).tables[0].columns] == [
         "gpt",
         "llama",
     ]
 
 
-def test_relative_delta_has_the_papers_sign_whichever_side_an_audit_puts_first() -> None:
+def test_relative_delta_has_paper_sign_whichever_side_is_first() -> None:
     audits = [
         rt.audit(
             rt.bundled(),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
 import polars as pl
 
+from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.data.group_names import OTHERS, REST
 from ranktilt.data.label_file import LabelFile
 from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError
+from ranktilt.measures.base import estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import DEFAULT_MARGIN, unit_of
 from ranktilt.spec import OBJECT_NAMES, Stage, parse_stages
@@ -21,6 +25,15 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 
 Audit = Any
 """A `ranktilt.auditing.result.Audit`, which lists next steps and so imports this module."""
+_USUAL_STATISTICS: dict[str, Any] = {
+    "correction": "holm",
+    "missing": "zero",
+    "rounding": "none",
+    "test": "interval",
+    "resamples": RESAMPLES,
+    "seed": 0,
+}
+"""Keys of [statistics] in ranktilt.toml with what they are unless they are set."""
 _EXPLAINED = 30
 """Pairs of twins in the same rankings from which texts can explain a tilt."""
 _SMALL_LIFT = 0.2
@@ -33,32 +46,51 @@ def audit_words(audit: Audit) -> list[str]:
     if not inputs:
         return []
     words = [*inputs, *_sources(audit), *_pairs(audit), *_question(audit), *_computation(audit)]
-    return ["ranktilt", "audit", *words]
+    return ["ranktilt", "audit", *words, *_question_words(audit)]
 
 
-def question_words(audit: Audit) -> list[str]:
+def _question_words(audit: Audit) -> list[str]:
     """Return the words that ask an audit's questions again, with its draws.
 
     Relative Δ stands on a card only where the whole card was asked for; other rows were asked one
     by one. Without judgments a card is what is asked anyway.
     """
     has_card = any(isinstance(effect.estimand, RelativeDelta) for effect in audit.card)
-    questions = [repr(measure) for measure in audit.measures]
-    if not has_card and audit.measures:
-        questions += dict.fromkeys(effect.measure for effect in audit.card)
-    words = _option_words("-m", questions)
+    words = _option_words("-m", _typed_questions(audit, has_card=has_card))
     words += ["--card"] if has_card else []
-    for key, usual in (("resamples", RESAMPLES), ("seed", 0)):
-        if audit.spec[key] != usual:
-            words += ["--set", f"statistics.{key}={audit.spec[key]}"]
-    return words
+    return [*words, *_statistics_words(audit, "resamples", "seed")]
+
+
+def _typed_questions(audit: Audit, *, has_card: bool) -> list[str]:
+    """Return the questions that ``-m`` named; none where they are those of every audit."""
+    rows = list(dict.fromkeys(effect.measure for effect in audit.card))
+    standard = [repr(row) for row in card_estimands(DEPTH, judged=bool(audit.measures))]
+    if not audit.measures:
+        # The standard card is what is asked without judgments, and begins with who fills the page.
+        has_card = standard[0] in rows or repr(audit.primary) not in standard
+    excluded = {*map(repr, audit.measures), repr(audit.primary), *(standard if has_card else ())}
+    others = [row for row in rows if row not in excluded]
+    measures = _typed_measures(audit)
+    if others and not measures:
+        # Naming one question leaves out the usual measures.
+        measures = [repr(measure) for measure in audit.measures]
+    if not (measures or audit.measures or has_card):
+        measures = [repr(audit.primary)]
+    return [*measures, *others]
+
+
+def _typed_measures(audit: Audit) -> list[str]:
+    """Return the measures of relevance that ``-m`` named; none for the usual ones."""
+    measures = [repr(measure) for measure in audit.measures]
+    usual = [repr(estimand(measure)) for measure in DEFAULT_MEASURES]
+    # The primary question joins the others where these lack it.
+    return [] if measures in (usual, [*usual, repr(audit.primary)]) else measures
 
 
 def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
     """Return the command that levels one run; none where level cannot be asked of these groups."""
     is_percent = audit.primary in audit.measures or not math.isnan(audit.primary.point)
-    is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
-    if not is_percent or not audit.primary.sided or is_united:
+    if not is_percent or not audit.primary.sided or _is_united(pair):
         return []  # it is judged in percent, between two single groups
     if any("," in name for name in pair):
         return []  # which --pair could not tell apart
@@ -70,6 +102,8 @@ def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
     sides = ["--pair", ",".join(pair)] if several else []
     inputs = input_words(audit, [run], with_names=False)
     words = ["ranktilt", "mitigate", *inputs, *sides, *_question(audit)]
+    words += [*_option_words("-m", _typed_measures(audit)), *_tie_words(audit)]
+    words += _statistics_words(audit, "correction", "test", "resamples", "seed")
     if repr(audit.primary) == "HeadToHead" and "--primary" not in words:
         # The usual question of an audit of twins without judgments, and not of mitigate.
         words += ["--primary", "HeadToHead"]
@@ -98,16 +132,21 @@ def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) ->
     return words if reference == "human" else [*words, "--reference", reference]
 
 
+def _is_united(pair: tuple[str, str]) -> bool:
+    """Return whether a side of a pair is several groups, or all others."""
+    return any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
+
+
 def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
     """Return the command that explains a gap between groups without twins by their texts."""
     folder, collection = folder_of(audit), audit.spec["collection"]
-    is_united = any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
-    if folder is None or collection.get("labels") or is_united or are_twins(audit, pair):
+    is_plain = not (collection.get("labels") or _is_united(pair) or are_twins(audit, pair))
+    if folder is None or not is_plain:
         return []
     # Sources without twins are checked first.
     if audit.spec["by"] == "source" or audit.primary.kind == "property":
         return []
-    ranked = _ranked(audit, runs, with_names=False)
+    ranked = ranker_words(audit, runs, with_names=False)
     if not ranked:
         return []
     groups = ["--by", str(audit.spec["by"]), "--reference", pair[0]]
@@ -126,7 +165,7 @@ def input_words(audit: Audit, runs: list[str], *, with_names: bool = True) -> li
     """Return the words that name the same inputs; none where one of them has no name."""
     collection = audit.spec["collection"]
     folder, labels = folder_of(audit), collection.get("labels")
-    ranked = _ranked(audit, runs, with_names=with_names)
+    ranked = ranker_words(audit, runs, with_names=with_names)
     if not (folder or labels) or not ranked:
         return []
     words = [*([folder] if folder else []), *ranked]
@@ -147,29 +186,36 @@ def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
     return [spec for name, spec in every if name in runs]
 
 
-def _ranked(audit: Audit, runs: list[str], *, with_names: bool) -> list[str]:
+def ranker_words(audit: Audit, runs: list[str], *, with_names: bool = False) -> list[str]:
     """Return the words that name the same runs; none where one was made in memory."""
-    words, read = list[str](), dict[str, str]()
+    words, reading = list[str](), dict[str, str]()
     for spec in _run_specs(audit, runs):
         stages = _stages(str(spec.get("ranker", "")))
         if not stages:
             return []
-        first = stages[0]
         name = f"{spec['alias']}=" if with_names and "alias" in spec else ""
-        if len(stages) == 1 and first.name == "replay" and first.argument is not None:
-            words += ["--run", f"{name}{first.argument}"]
-            read |= {
-                name: first.options[name]
-                for name in ("score_order", "queries")
-                if name in first.options
-            }
+        if _is_saved_run(stages):
+            saved = stages[0]
+            words += ["--run", f"{name}{saved.argument}"]
+            reading |= _reading_options(saved)
         elif folder_of(audit) is None:
             return []  # labels alone have no texts to rank
         else:
             words += ["-r", f"{name}{spec['ranker']}"]
-    for name, value in read.items():
-        words += [f"--{name.replace('_', '-')}", value]
+    for option, value in reading.items():
+        words += [f"--{option.replace('_', '-')}", value]
     return words
+
+
+def _reading_options(saved: Stage) -> dict[str, str]:
+    """Return how a saved run is read, which a command says once for all runs."""
+    options = saved.options
+    return {name: options[name] for name in ("score_order", "queries") if name in options}
+
+
+def _is_saved_run(stages: Sequence[Stage]) -> bool:
+    """Return whether a ranker is a file of rankings, and no more."""
+    return len(stages) == 1 and stages[0].name == "replay" and stages[0].argument is not None
 
 
 def _option_words(option: str, values: Iterable[str]) -> list[str]:
@@ -206,7 +252,8 @@ def _pairs(audit: Audit) -> list[str]:
 def _question(audit: Audit) -> list[str]:
     """Return the words for an unusual primary question, and for an unusual margin."""
     if audit.measures:
-        usual = "nDCG@10"
+        typed = _typed_measures(audit) or DEFAULT_MEASURES
+        usual = repr(usual_primary([estimand(measure) for measure in typed]))
     elif audit.primary.kind == "property":
         usual = "PropertyLift@10"
     else:
@@ -217,12 +264,25 @@ def _question(audit: Audit) -> list[str]:
 
 def _computation(audit: Audit) -> list[str]:
     """Return the words that say how values are computed, where that is not as usual."""
-    spec = audit.spec
-    words = ["--preset", str(spec["preset"])] if spec.get("preset") else []
-    if words or spec["ties"] != "expected":
-        words += ["--ties", str(spec["ties"])]
-    if spec["correction"] != "holm":
-        words += ["--set", f"statistics.correction={spec['correction']}"]
+    preset = audit.spec.get("preset")
+    if preset:
+        # It says how missing queries count, how means are rounded, and what tests.
+        ties = ["--ties", str(audit.spec["ties"])]
+        return ["--preset", str(preset), *ties, *_statistics_words(audit, "correction")]
+    words = _tie_words(audit)
+    return words + _statistics_words(audit, "correction", "missing", "rounding", "test")
+
+
+def _tie_words(audit: Audit) -> list[str]:
+    return [] if audit.spec["ties"] == "expected" else ["--ties", str(audit.spec["ties"])]
+
+
+def _statistics_words(audit: Audit, *keys: str) -> list[str]:
+    """Return the words that set keys of [statistics] which are not as usual."""
+    words = []
+    for key in keys:
+        if audit.spec[key] != _USUAL_STATISTICS[key]:
+            words += ["--set", f"statistics.{key}={audit.spec[key]}"]
     return words
 
 
@@ -263,7 +323,7 @@ def explain_words(audit: Audit, runs: list[str]) -> list[str]:
     for words in (
         explain_twins_words(audit, runs, pair),
         explain_groups_words(audit, runs, pair),
-        _explain_labels_words(audit, runs, pair),
+        explain_labels_words(audit, runs, pair),
     ):
         if words:
             return [*words, "--attribution"]
@@ -271,15 +331,19 @@ def explain_words(audit: Audit, runs: list[str]) -> list[str]:
     return [] if folder is None else ["ranktilt", "explain", folder, *split_words(audit)]
 
 
-def _explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
-    """Return the words of the command that explains saved runs by the columns of their labels."""
+def explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
+    """Return the command that explains runs by the columns of their labels, and by texts if any."""
     collection = audit.spec["collection"]
-    ranked = _ranked(audit, runs, with_names=False)
+    ranked = ranker_words(audit, runs, with_names=False)
     if not collection.get("labels") or not ranked:
         return []
     labels = _label_words(audit)
     by = [] if audit.spec["by"] == "source" else ["--by", str(audit.spec["by"])]
-    return ["ranktilt", "explain", *ranked, *labels, *by, "--reference", pair[0]]
+    folder = folder_of(audit)
+    texts = [] if folder is None else [folder]
+    split = [] if folder is None else split_words(audit)
+    words = ["ranktilt", "explain", *texts, *ranked, *labels, *split, *by]
+    return words if _is_united(pair) else [*words, "--reference", pair[0]]
 
 
 def _label_words(audit: Audit) -> list[str]:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.statistics.letters import compact_letters, letter_sets
 
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 FEWEST_GROUPS = 3
 """Groups from which pairs are summed up: two have one verdict."""
 
@@ -25,6 +28,13 @@ class GroupStanding:
     lead: float
     """Mean of its answers to the primary question against each other group, less what is neutral;
     above 0 it is favoured. NaN where none is defined."""
+    low: float
+    high: float
+    """Means of the ends of these answers' intervals.
+
+    They hold the lead at least as often as each interval holds its answer: errors that go together
+    do not shrink in a mean, and others do.
+    """
     over: int
     """Groups over which it is favoured, after correction."""
     under: int
@@ -92,16 +102,17 @@ def _answers(audit: Audit, run: str) -> Iterator[Effect]:
 def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
     count, answers = len(groups), list(_answers(audit, run))
     index_of = {group: index for index, group in enumerate(groups)}
-    leads = np.full((count, count), np.nan)
+    leads, lows, highs = (np.full((count, count), np.nan) for _ in range(3))
     is_over = np.zeros((count, count), dtype=bool)
     for effect in answers:
         a, b = index_of[effect.a], index_of[effect.b]
         leads[a, b] = effect.value - effect.neutral
         leads[b, a] = -leads[a, b]
+        lows[a, b], highs[a, b] = effect.low - effect.neutral, effect.high - effect.neutral
+        lows[b, a], highs[b, a] = -highs[a, b], -lows[a, b]
         is_over[a, b], is_over[b, a] = effect.favours == "a", effect.favours == "b"
     defined = ~np.isnan(leads)
-    mean_lead = np.where(defined, leads, 0).sum(axis=1) / np.maximum(defined.sum(axis=1), 1)
-    mean_lead = np.where(defined.any(axis=1), mean_lead, np.nan)
+    mean_lead, mean_low, mean_high = (_means(values, defined) for values in (leads, lows, highs))
     order = np.argsort(-np.nan_to_num(mean_lead, nan=-np.inf), kind="stable")
     is_over = is_over[np.ix_(order, order)]
     differs = is_over | is_over.T
@@ -112,6 +123,8 @@ def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
             run=run,
             group=name,
             lead=float(mean_lead[order[rank]]),
+            low=float(mean_low[order[rank]]),
+            high=float(mean_high[order[rank]]),
             over=int(is_over[rank].sum()),
             under=int(is_over[:, rank].sum()),
             letters=letters[rank],
@@ -121,6 +134,12 @@ def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
     sets = [_members(names, members) for members in letter_sets(differs)]
     level = sum(effect.verdict(audit.margin) == "level" for effect in answers)
     return GroupDisplay(run=run, standings=tuple(standings), sets=tuple(sets), level=level)
+
+
+def _means(values: Floats, defined: Bools) -> Floats:
+    """Return the mean of each row over its defined answers; NaN where none is defined."""
+    means: Floats = np.where(defined, values, 0).sum(axis=1) / np.maximum(defined.sum(axis=1), 1)
+    return np.where(defined.any(axis=1), means, np.nan)
 
 
 def _members(names: list[str], members: tuple[int, ...]) -> tuple[str, ...]:

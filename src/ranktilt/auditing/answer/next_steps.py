@@ -13,12 +13,14 @@ from ranktilt.auditing.answer.command_words import (
     are_twins,
     audit_words,
     explain_groups_words,
+    explain_labels_words,
     explain_twins_words,
     folder_of,
     limit_text,
     mitigate_words,
     split_words,
 )
+from ranktilt.data.notes.texts import CheckFailed
 
 SHOWN = 10.0
 """Points of tilt that queries should be able to show."""
@@ -79,6 +81,8 @@ def _unfair(audit: Audit) -> bool:
     has_label_file = bool(audit.spec["collection"].get("labels"))
     if audit.spec["by"] != "source" or not audit.confounds or has_label_file:
         return False
+    if any(isinstance(note, CheckFailed) for note in audit.notes):
+        return True
     effects = (*audit.tilts, *audit.card)
     if any(not effect.twins for effect in effects if effect.estimand.sided):
         return True
@@ -104,6 +108,8 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         yield _step("twins", audit_words(audit), "--card")
     elif properties := explain_groups_words(audit, [run], pair):
         yield _step("explain", properties, "--attribution")
+    elif folder_of(audit) and (labelled := explain_labels_words(audit, [run], pair)):
+        yield _step("explain", labelled, "--attribution")
     if verdict.slight:
         yield _gate(audit)
         return

@@ -130,6 +130,10 @@ def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
     """Return an effect as files list it: numbers as printed, with their unit and verdict."""
     estimand, verdict = effect.estimand, effect.verdict(margin)
     side = effect.side(verdict)
+    value, low, high, neutral = (
+        estimand.scale * number
+        for number in (effect.value, effect.low, effect.high, effect.neutral)
+    )
     unit = estimand.suffix.strip()
     if estimand.neutral == 1:
         unit = unit or "ratio"
@@ -138,10 +142,10 @@ def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
         "question": effect.measure,
         "a": effect.a,
         "b": effect.b,
-        "value": estimand.scale * effect.value,
-        "low": estimand.scale * effect.low,
-        "high": estimand.scale * effect.high,
-        "neutral": estimand.scale * effect.neutral,
+        "value": value,
+        "low": low,
+        "high": high,
+        "neutral": neutral,
         "unit": unit,
         "p": effect.p_corrected,
         "queries": effect.queries,

@@ -1,1 +1,6 @@
-"""Two rankings over the same queries, old beside new: of two audits, or of one."""
+"""Two rankings of each query side by side: whether the new ranker tilts more than the old one.
+
+Start with `compare.compare`: `match` puts two audits side by side, and `compare_audits` compares
+them; `match_choices` and `compare_choices` do so with what two models chose. `result` is what comes
+out.
+"""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +24,8 @@ _LABELS = 1 << 20
 _SEED = 7
 
 
-class ShuffledRun(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShuffledRun:
     """A run whose labels are shuffled, for one pair of groups."""
 
     judged_run: JudgedRun
@@ -52,17 +52,9 @@ def _deltas(
     progress: tuple[float, float],
 ) -> list[Floats]:
     deltas_of = [np.empty((len(measures), shuffles.count)) for _ in tasks]
-    numbers = sorted(set(chain.from_iterable(pair for _, pair in tasks)))
+    numbers = sorted(set(chain.from_iterable(task.groups for task in tasks)))
     groups = {number: _Group.from_judgments(shuffles.judgments, number) for number in numbers}
-    shared = {(a, b): groups[a].shared(groups[b]) for _, (a, b) in tasks}
-    # Groups of one run are summed once for all its pairs.
-    runs: dict[int, _RankedGroups] = {}
-    for (judged_run, pair), deltas in zip(tasks, deltas_of, strict=True):
-        ranked = runs.setdefault(id(judged_run), _RankedGroups(blocks={}, pairs=[]))
-        for number in pair:
-            if number not in ranked.blocks:
-                ranked.blocks[number] = groups[number].ranked(judged_run, measures)
-        ranked.pairs.append((pair, deltas))
+    runs = _ranked_groups(tasks, groups, measures, deltas_of)
     for rows, labels in shuffles.blocks("random band", *progress):
         drawn = np.ascontiguousarray(labels.T)
         is_member: dict[int, Floats] = {}
@@ -70,27 +62,69 @@ def _deltas(
         for number, group in groups.items():
             is_member[number] = (drawn[group.judgment] == number).astype(np.float64)
             ideal[number] = group.pool.best(measures, is_member[number])
-        for ranked in runs.values():
-            values = {
-                number: _values(blocks.totals(is_member[number]), ideal[number])
-                for number, blocks in ranked.blocks.items()
-            }
-            for (a, b), deltas in ranked.pairs:
-                rows_a, rows_b = shared[a, b]
-                deltas[:, rows] = _delta(values[a][:, rows_a], values[b][:, rows_b])
+        for ranked in runs:
+            ranked.fill(rows, is_member, ideal)
     return deltas_of
 
 
-class _RankedGroups(NamedTuple):
+def _ranked_groups(
+    tasks: Sequence[ShuffledRun],
+    groups: Mapping[int, _Group],
+    measures: Sequence[Measure],
+    deltas_of: Sequence[Floats],
+) -> list[_RankedGroups]:
+    """Put the tasks of each run together: its groups are summed once for all its pairs."""
+    shared = {task.groups: groups[task.groups[0]].shared(groups[task.groups[1]]) for task in tasks}
+    runs: dict[int, _RankedGroups] = {}
+    for task, deltas in zip(tasks, deltas_of, strict=True):
+        judged_run = task.judged_run
+        ranked = runs.setdefault(id(judged_run), _RankedGroups(blocks={}, pairs=[]))
+        for number in task.groups:
+            if number not in ranked.blocks:
+                ranked.blocks[number] = groups[number].ranked(judged_run, measures)
+        ranked.pairs.append(
+            _RankedPair(groups=task.groups, shared=shared[task.groups], deltas=deltas)
+        )
+    return list(runs.values())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _RankedPair:
+    """Two groups of one run, whose Relative Δ is filled in."""
+
+    groups: tuple[int, int]
+    shared: tuple[Ints, Ints]
+    """Positions of the queries of both, among the queries of either."""
+    deltas: Floats
+    """Relative Δ by measure and shuffle."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _RankedGroups:
     """The groups and pairs of groups of one run."""
 
     blocks: dict[int, RelevantBlocks]
     """Retrieved relevant documents, by number of the group."""
-    pairs: list[tuple[tuple[int, int], Floats]]
-    """Numbers of both groups, and the array for their Relative Δ."""
+    pairs: list[_RankedPair]
+
+    def fill(
+        self,
+        rows: slice,
+        is_member: Mapping[int, Floats],
+        ideal: Mapping[int, Sequence[Floats]],
+    ) -> None:
+        """Compute Relative Δ of every pair under the shuffles of these rows."""
+        values = {
+            number: _values(blocks.totals(is_member[number]), ideal[number])
+            for number, blocks in self.blocks.items()
+        }
+        for pair in self.pairs:
+            a, b = pair.groups
+            rows_a, rows_b = pair.shared
+            pair.deltas[:, rows] = _delta(values[a][:, rows_a], values[b][:, rows_b])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Group:
     """The relevant documents that can be of one group: all of the queries with any of the group."""
 

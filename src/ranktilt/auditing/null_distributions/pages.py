@@ -123,23 +123,29 @@ def _bands(
     relevant = [page.shares(relevant=True) for page in pages]
     others = [page.shares(relevant=False) for page in pages]
     for rows, labels in shuffles.blocks(_BAND, done, share):
-        for total, shares in zip(totals, relevant, strict=True):
-            _count(total[:, rows], labels[:, shares.document], shares.share)
-    code, row_sets = groups.code.astype(np.int8), strata(groups, shuffles.judgments)
-    shares_of = []
-    for stratum in row_sets:
-        shares_of.append([shares.within(stratum) for shares in others])
-    rng = np.random.default_rng([shuffles.seed, 1])
-    for start, stop in blocks(shuffles.count, len(code), _CELLS):
-        for stratum, shares_of_stratum in zip(row_sets, shares_of, strict=True):
-            labels_of_stratum = np.broadcast_to(code[stratum], (stop - start, len(stratum)))
-            drawn = rng.permuted(labels_of_stratum, axis=1)
-            for total, shares in zip(totals, shares_of_stratum, strict=True):
-                _count(total[:, start:stop], drawn[:, shares.document], shares.share)
+        _count_all([total[:, rows] for total in totals], labels, relevant)
+    for stop in _count_shuffled(totals, others, groups, shuffles):
         step = shuffles.count * (done + share + share * stop / shuffles.count)
         report(_BAND, round(step), shuffles.count)
     for total, page in zip(totals, pages, strict=True):
         yield total / max(int(page.known.sum()), 1)
+
+
+def _count_shuffled(
+    totals: Sequence[Floats], shares: Sequence[DocumentShares], groups: Groups, shuffles: Shuffles
+) -> Iterator[int]:
+    """Count documents under shuffles of the collection's labels, and yield how many are drawn."""
+    code, row_sets = groups.code.astype(np.int8), strata(groups, shuffles.judgments)
+    shares_of = []
+    for stratum in row_sets:
+        shares_of.append([shares_of_run.within(stratum) for shares_of_run in shares])
+    rng = np.random.default_rng([shuffles.seed, 1])
+    for start, stop in blocks(shuffles.count, len(code), _CELLS):
+        drawn_totals = [total[:, start:stop] for total in totals]
+        for stratum, shares_of_stratum in zip(row_sets, shares_of, strict=True):
+            labels = np.broadcast_to(code[stratum], (stop - start, len(stratum)))
+            _count_all(drawn_totals, rng.permuted(labels, axis=1), shares_of_stratum)
+        yield stop
 
 
 def strata(groups: Groups, judgments: Judgments) -> tuple[Ints, Ints]:
@@ -148,6 +154,14 @@ def strata(groups: Groups, judgments: Judgments) -> tuple[Ints, Ints]:
     ever[judgments.row[judgments.row < len(ever)]] = True
     labelled = groups.code >= 0
     return np.flatnonzero(ever & labelled), np.flatnonzero(~ever & labelled)
+
+
+def _count_all(
+    totals: Sequence[Floats], labels: npt.NDArray[np.int8], shares: Sequence[DocumentShares]
+) -> None:
+    """Add to the groups of each run what documents hold under the same labels."""
+    for total, shares_of_run in zip(totals, shares, strict=True):
+        _count(total, labels[:, shares_of_run.document], shares_of_run.share)
 
 
 def _count(total: Floats, labels: npt.NDArray[np.int8], shares: Floats) -> None:

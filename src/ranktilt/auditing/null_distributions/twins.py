@@ -117,10 +117,13 @@ def turned_labels(
     rng = np.random.default_rng([seed, _LABEL_SEED])
     labelled = np.flatnonzero(code >= 0)
     labels, row = code.copy(), judged_run.row[labelled]
+    labels_before = code[labelled]
+    difference = both - 2 * labels_before
     while True:
-        exchanging = np.zeros(len(groups.code), dtype=bool)
-        exchanging[twins.rows[rng.random(len(twins.rows)) < 0.5]] = True
-        labels[labelled] = np.where(exchanging[row], both - code[labelled], code[labelled])
+        exchanging = np.zeros(len(groups.code), dtype=np.int64)
+        exchanging[twins.rows[rng.random(len(twins.rows)) < 0.5]] = 1
+        # A product takes no branches, as a choice of either label would.
+        labels[labelled] = labels_before + difference * exchanging[row]
         yield labels
 
 

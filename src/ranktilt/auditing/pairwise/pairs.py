@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ Kind = Literal["relevant", "irrelevant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TwoGroups:
     """The protected group and the others, and what the judgments say of each document."""
 
@@ -41,7 +42,7 @@ class TwoGroups:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class DrawnPairs:
     """Pairs to ask about."""
 
@@ -132,24 +133,20 @@ def draw_pairs(
     by_query = relevant_pairs(collection).group_by("query", maintain_order=True)
     relevant = {str(query): rows["row"].to_numpy() for (query,), rows in by_query}
     pools = None if candidates is None else _pools(candidates, collection)
-    rows, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     judged = collection.queries_with_judgments.select("id", "text")
     if queries is not None:
         judged = judged.filter(pl.col("id").is_in(list(queries)))
     queries = [query for query, text in judged.rows() if text and (pools is None or query in pools)]
-    for query in queries:
-        pool = None if pools is None else pools[query]
-        documents_of_kinds = _of_kinds(sides.code, relevant.get(query), pool)
-        for kind, documents in zip(KINDS, documents_of_kinds, strict=True):
-            protected = documents[sides.code[documents] == 1]
-            unprotected = documents[sides.code[documents] == 0]
-            pair_count = len(protected) * len(unprotected)
-            rng = random.Random(f"{seed} {kind} {query}")
-            short[kind] += 0 < pair_count < pairs
-            lacking[kind] += pair_count == 0
-            for number in rng.sample(range(pair_count), min(pairs, pair_count)):
-                first, second = divmod(number, len(unprotected))
-                rows.append((query, kind, int(protected[first]), int(unprotected[second])))
+    rows, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
+    for query, kind in itertools.product(queries, KINDS):
+        documents = _documents(
+            kind, sides.code, relevant.get(query), None if pools is None else pools[query]
+        )
+        rng = random.Random(f"{seed} {kind} {query}")
+        drawn = _draw(documents, sides.code, pairs, rng)
+        short[kind] += 0 < len(drawn) < pairs
+        lacking[kind] += not drawn
+        rows += [(query, kind, protected, unprotected) for protected, unprotected in drawn]
     if not rows:
         raise UserError(
             f"no pairs to ask about: no query has both {sides.protected} and {sides.unprotected} "
@@ -188,12 +185,26 @@ def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
     }
 
 
-def _of_kinds(code: Ints, relevant: Ints | None, pool: Ints | None) -> tuple[Ints, Ints]:
-    """Return the rows with a side that are relevant, and the other rows with a side."""
+def _documents(kind: Kind, code: Ints, relevant: Ints | None, pool: Ints | None) -> Ints:
+    """Return the rows of a query's documents of one kind that have a side, in rising order."""
     candidates = np.arange(len(code)) if pool is None else pool
     sided: Ints = candidates[code[candidates] >= 0]
     relevant_rows: Ints = np.empty(0, dtype=np.int64) if relevant is None else relevant
-    return np.intersect1d(sided, relevant_rows).astype(np.int64), np.setdiff1d(sided, relevant_rows)
+    if kind == "relevant":
+        return np.intersect1d(sided, relevant_rows).astype(np.int64)
+    return np.setdiff1d(sided, relevant_rows)
+
+
+def _draw(documents: Ints, code: Ints, pairs: int, rng: random.Random) -> list[tuple[int, int]]:
+    """Draw pairs of a protected and an unprotected document, as many as there are at most."""
+    protected = documents[code[documents] == 1]
+    unprotected = documents[code[documents] == 0]
+    pair_count = len(protected) * len(unprotected)
+    drawn = []
+    for number in rng.sample(range(pair_count), min(pairs, pair_count)):
+        first, second = divmod(number, len(unprotected))
+        drawn.append((int(protected[first]), int(unprotected[second])))
+    return drawn
 
 
 def _notes(

@@ -24,7 +24,7 @@ MOST_POSITION_BIAS = 0.2
 COUNTS = ("both-agree", "each")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Share:
     """A share, 0 to 1, with its 95 % interval; NaN where nothing was counted."""
 
@@ -40,7 +40,7 @@ class Share:
                 float(np.float64(share) / np.float64(1 - share))
                 for share in (self.low, self.value, self.high)
             )
-        return Share(value, low, high)
+        return Share(value=value, low=low, high=high)
 
     @property
     def uneven(self) -> bool:
@@ -48,7 +48,7 @@ class Share:
         return self.low > EVEN or self.high < EVEN
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PairOutcome:
     """What was chosen of the pairs of one kind."""
 
@@ -102,7 +102,7 @@ class PairVerdict(Verdict):
     """What was chosen of them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QueryChoices:
     """Choices from one query's pairs of one kind; queries of one text count as the first."""
 
@@ -135,7 +135,7 @@ class PairTable:
     unprotected: npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PairwiseAudit(
     Result,
     format="ranktilt-pairwise",
@@ -167,14 +167,16 @@ class PairwiseAudit(
 
     def effect(self, outcome: PairOutcome) -> Effect:
         """Return the preference on a kind of pairs as an effect, whose neutral value is 0."""
+        preference = outcome.preference
+        low, high = preference.low - EVEN, preference.high - EVEN
         return Effect(
             run=self.model,
             estimand=PreferenceOfPairs(pairs=outcome.kind),
             a=self.protected,
             b=self.unprotected,
-            value=outcome.preference.value - EVEN,
-            low=outcome.preference.low - EVEN,
-            high=outcome.preference.high - EVEN,
+            value=preference.value - EVEN,
+            low=low,
+            high=high,
             error=outcome.error,
             p=outcome.p,
             p_corrected=outcome.p_corrected,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from ranktilt.data.notes.base import Count, Note
+
+Decision = Literal["yes", "no", "undecided"]
+"""Whether a condition holds; ``undecided`` where its limit lies in its interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +128,13 @@ class GapAttributed(Note):
     with_gap: tuple[str, ...]
     against_gap: tuple[str, ...]
     """Properties that are shown to go with the gap, and against it."""
+    unvarying: tuple[str, ...] = ()
+    """Properties that could not be examined, because all twins differ by the same."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the interval excludes 0."""
+        return not self.low <= 0 <= self.high
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,3 +211,22 @@ class GapUnits(Note):
 
     reference: str
     properties: tuple[PropertyUnit, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheoremChecked(Note):
+    """Which conditions of theorem 4.1 of Dai et al. hold for one source, and its conclusion."""
+
+    source: str
+    failed: tuple[str, ...]
+    """Conditions that are not met."""
+    undecided: tuple[str, ...]
+    """Conditions whose limit lies in their interval."""
+    conclusion: Decision
+    value: float
+    """Left side of the conclusion, in nats per token."""
+    low: float
+    high: float
+    """95 % interval of the value."""
+    pairs: int
+    """Pairs of twins that it was checked on."""

@@ -97,6 +97,28 @@ class FewQueriesTested(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
+class VoidingFault:
+    """A fault of texts, pairs or judgments beyond its limit."""
+
+    name: str
+    source: str
+    """Source that is compared with the reference."""
+    value: str
+    """Share or ratio with its unit."""
+    limit: str
+    """Values that would not void the comparison, in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckFailed(Note):
+    """A collection whose check ends with Void, so that a tilt may come of its faults."""
+
+    severity: Severity = "warning"
+    folder: str
+    faults: tuple[VoidingFault, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class InteractionsLeftOut(Note):
     """A design that cannot tell interactions from main effects."""
 

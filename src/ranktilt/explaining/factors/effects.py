@@ -292,14 +292,15 @@ def factor_effects(
         variations[run.name] = standing.variation
         notes += _notes(standing, fits)
     report("effects of factors", len(runs), len(runs))
+    spec = {
+        "collection": dict(collection.spec),
+        "design": dict(described),
+        "runs": [dict(run.spec) for run in runs],
+        "adopters": list(adopters),
+        "ranktilt": __version__,
+    }
     return FactorEffects(
-        spec={
-            "collection": dict(collection.spec),
-            "design": dict(described),
-            "rankers": [repr(ranker) for ranker in rankers],
-            "adopters": list(adopters),
-            "ranktilt": __version__,
-        },
+        spec=spec,
         factors=design.factors,
         rows=tuple(_corrected(rows)),
         sources=tuple(sources),
@@ -357,7 +358,13 @@ def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, Esti
 
 def _fit(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTerm]) -> WithinFit:
     columns = design.columns(outcome.row, terms)
-    return regress_within(outcome.values, columns, outcome.group, outcome.query, outcome.origin)
+    return regress_within(
+        outcome.values,
+        columns,
+        group=outcome.group,
+        query=outcome.query,
+        origin=outcome.origin,
+    )
 
 
 def _rows(

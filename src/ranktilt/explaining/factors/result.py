@@ -22,7 +22,7 @@ AS_IS: Final = "others as is"
 Question = Literal["together", "alone", "others held", "others as is"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EstimandUnit:
     """How the effects on one estimand are printed."""
 
@@ -37,17 +37,27 @@ PRIMARY, HEAD_TO_HEAD = "rank gap", "head-to-head"
 UNITS = {
     unit.name: unit
     for unit in (
-        EstimandUnit(PRIMARY, "ranks", 1, "by how many ranks a version moves up"),
         EstimandUnit(
-            "score gap", "sd", 3, "its score, in standard deviations of the query's scores"
+            name=PRIMARY, unit="ranks", digits=1, about="by how many ranks a version moves up"
         ),
         EstimandUnit(
-            HEAD_TO_HEAD,
-            "%",
-            1,
-            "pairs of versions of one document that it wins less those that it loses",
+            name="score gap",
+            unit="sd",
+            digits=3,
+            about="its score, in standard deviations of the query's scores",
         ),
-        EstimandUnit("nDCG", "points", 2, "what the version adds to its query's nDCG, of 100"),
+        EstimandUnit(
+            name=HEAD_TO_HEAD,
+            unit="%",
+            digits=1,
+            about="pairs of versions of one document that it wins less those that it loses",
+        ),
+        EstimandUnit(
+            name="nDCG",
+            unit="points",
+            digits=2,
+            about="what the version adds to its query's nDCG, of 100",
+        ),
     )
 }
 _NOTHING = 1e-9
@@ -184,6 +194,11 @@ class FactorEffects(
     def rankers(self) -> tuple[str, ...]:
         """Names, in the order in which they were given."""
         return tuple(dict.fromkeys(row.ranker for row in self.rows))
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The rankers, as audits call them."""
+        return self.rankers
 
     @property
     def estimands(self) -> tuple[str, ...]:

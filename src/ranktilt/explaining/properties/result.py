@@ -147,6 +147,11 @@ class ExplainedGap:
         return self.has_enough and self.p_corrected < ALPHA
 
     @property
+    def clearness(self) -> float:
+        """How many standard errors the gap is from 0; 0 without an error."""
+        return abs(self.value / self.error) if self.error > 0 else 0.0
+
+    @property
     def shown_parts(self) -> tuple[GapPart, ...]:
         """The parts whose sign is known, the largest first; none where there is too little data."""
         if not self.has_enough:

@@ -13,9 +13,9 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.data.collection import DOC_COLUMNS, POOL, Collection
 from ranktilt.data.label_file import LENGTH
 from ranktilt.data.text.label_values import as_numbers, known_labels
-from ranktilt.errors import UserError, refuse_twice, unknown
+from ranktilt.errors import UserError, join_words, refuse_twice, unknown
 from ranktilt.explaining.base import TextProbe
-from ranktilt.explaining.explain import probe, probe_classes
+from ranktilt.explaining.probe_table import probe, probe_classes
 from ranktilt.explaining.properties.result import GapProperty, LeftOutProperty
 from ranktilt.explaining.text_probes import (
     QueryWordsProbe,
@@ -72,6 +72,21 @@ class PropertyTable:
     measured: tuple[MeasuredProperty, ...]
     left_out: tuple[LeftOutProperty, ...]
     has_texts: bool
+
+
+class NoPropertiesError(UserError):
+    """Documents that have neither a column of numbers nor a text."""
+
+    def __init__(self, collection: Collection, left_out: Sequence[LeftOutProperty]) -> None:
+        holder = collection.spec.get("labels", "the collection")
+        columns = "no column of numbers besides the labels"
+        if left_out:
+            names = join_words([single.name for single in left_out])
+            columns = f"no column of numbers ({names} {'hold' if left_out[1:] else 'holds'} none)"
+        super().__init__(
+            f"nothing to explain the gap by: {holder} has {columns}; add a column of what could go "
+            "with it, such as words, age, price or clicks of each document, and explain again"
+        )
 
 
 def has_texts(collection: Collection) -> bool:
@@ -136,10 +151,7 @@ def _all_properties(collection: Collection, groups: Groups) -> PropertyTable:
         if not {feature.name, feature.label} & taken:
             measured.append(MeasuredProperty.from_probe(feature, collection, groups))
     if not measured:
-        raise UserError(
-            "no properties: expected columns of numbers beside the labels, such as words, age or "
-            "price, or a collection DIR with texts"
-        )
+        raise NoPropertiesError(collection, left_out)
     return PropertyTable(measured=tuple(measured), left_out=tuple(left_out), has_texts=with_texts)
 
 

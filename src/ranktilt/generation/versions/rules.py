@@ -86,7 +86,7 @@ _FEMININE: Mapping[str, str] = {
 """Masculine words and what stands for them; a plural in -s is made of both."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Origin:
     """What a rule may know of a document, apart from its text."""
 

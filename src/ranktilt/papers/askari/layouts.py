@@ -10,7 +10,7 @@ import polars as pl
 
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
-from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.reporting.layouts.layout import Layout
 from ranktilt.reporting.layouts.selection import Selection
 from ranktilt.training.study_result import BASELINE, Evaluation, Kind, TrainingStudy
@@ -253,12 +253,13 @@ def _shared_words(measure: str, value: pl.Expr) -> Selection:
     )
 
 
+_PAIRS_COMPARED = _shared_words("pairs", pl.col("pairs"))
 _SHARED_WORDS = [_shared_words(name, 100 * pl.col(field)) for name, field in _QUARTILES.items()]
 OVERLAP = Layout(
     name="askari-overlap",
     source=f"the text of {SOURCE}",
     title="Words of a query that stand in an answer to it, in percent",
-    cells=(_shared_words("pairs", pl.col("pairs")), *_SHARED_WORDS),
+    cells=(_PAIRS_COMPARED, *_SHARED_WORDS),
     rows=("target",),
     columns=("measure",),
     measures=("pairs", *_QUARTILES),

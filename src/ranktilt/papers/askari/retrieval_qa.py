@@ -300,19 +300,19 @@ def _counts(
     without_human = [question for question in questions if not question.human]
     without_llm = [question for question in questions if not question.llm]
     distinct_questions = {question.key for question in questions}
+    asked_again = len(questions) - len(distinct_questions)
     documents = {name: int((docs["source"] == name).sum()) for name in sources}
+    judgments = {split: frame.height for split, frame in qrels.items()}
+    empty_by_source = {human: empty_answers.get("human", 0), llm: empty_answers.get("llm", 0)}
     return {
         "queries": len(questions),
         "questions": _domain_sizes(questions, splits),
         "documents": documents,
-        "judgments": {split: frame.height for split, frame in qrels.items()},
-        "empty_answers": {
-            human: empty_answers.get("human", 0),
-            llm: empty_answers.get("llm", 0),
-        },
+        "judgments": judgments,
+        "empty_answers": empty_by_source,
         "no_answer_of": {human: len(without_human), llm: len(without_llm)},
         "no_answer_at_all": answered.unanswered,
-        "asked_again": len(questions) - len(distinct_questions),
+        "asked_again": asked_again,
         "in_several_splits": _texts_in_several_splits(docs, qrels),
     }
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.explaining.base import ProbeFigure
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.mitigation.bench_result import Bench, Candidate
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.similarity import Map
 from ranktilt.measures.ranking import Floats
 from ranktilt.reporting.document import Figure

@@ -9,8 +9,8 @@ import polars as pl
 
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.explaining.check import CheckResult
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.check_result import CheckResult
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.papers.dai.curves import bench_means, bench_tilts, spectra
 from ranktilt.papers.dai.figures import draw_cosines, draw_map, texts_drawn
@@ -329,14 +329,13 @@ FIGURE_7 = Layout(
     command="ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE",
     curve=True,
 )
+_DOCUMENTS_MEASURED = _perplexity("documents", "values")
+_PERPLEXITIES = [_perplexity(measure, measure) for measure in _OF_DISTRIBUTION]
 FIGURE_9 = Layout(
     name="dai-fig9",
     source=SOURCE,
     title="Log perplexity of the documents of each source",
-    cells=(
-        _perplexity("documents", "values"),
-        *(_perplexity(measure, measure) for measure in _OF_DISTRIBUTION),
-    ),
+    cells=(_DOCUMENTS_MEASURED, *_PERPLEXITIES),
     rows=("target",),
     columns=("measure",),
     measures=("documents", *_OF_DISTRIBUTION),
@@ -389,14 +388,13 @@ FIGURE_13 = Layout(
     shows="a picture of the vectors of several sources (a check with an encoder)",
     command="ranktilt check DIR --similarity dense:minilm --json FILE",
 )
+_PAIRS_COMPARED = _cosine("pairs", "count")
+_COSINES = [_cosine(measure, _QUARTILES.get(measure, measure)) for measure in _OF_DISTRIBUTION]
 FIGURE_14 = replace(
     FIGURE_9,
     name="dai-fig14",
     title="Cosine similarity of the rewrites of each source with the texts that they were made of",
-    cells=(
-        _cosine("pairs", "count"),
-        *(_cosine(measure, _QUARTILES.get(measure, measure)) for measure in _OF_DISTRIBUTION),
-    ),
+    cells=(_PAIRS_COMPARED, *_COSINES),
     measures=("pairs", *_OF_DISTRIBUTION),
     digits_of={"pairs": 0},
     labels={"mean": "Mean", "median": "Median", "human": "human", "pairs": "Pairs"},

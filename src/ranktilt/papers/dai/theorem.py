@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.notes.base import Remark
-from ranktilt.errors import UserError, counted
+from ranktilt.data.notes.probes import Decision, TheoremChecked
+from ranktilt.errors import UserError
 from ranktilt.explaining.base import Probe, ProbeResult, reference_of, twin_rows, twin_sources
 from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.measures.ranking import Floats, Ints
@@ -37,7 +37,7 @@ class Condition:
     value: float
     low: float
     high: float
-    holds: str
+    holds: Decision
     """``yes``, ``no``, or ``undecided`` where the limit lies in the interval."""
     note: str = ""
 
@@ -249,7 +249,7 @@ def _at_most_zero(name: str, formula: str, values: Floats, draws: Ints) -> Condi
     return replace(condition, holds=_is_at_least_zero(-condition.high, -condition.low))
 
 
-def _is_at_least_zero(low: float, high: float) -> str:
+def _is_at_least_zero(low: float, high: float) -> Decision:
     if low >= 0:
         return "yes"
     return "no" if high < 0 else "undecided"
@@ -281,7 +281,7 @@ def check_theorem(
     sources = twin_sources(collection, first)
     if not sources:
         raise UserError(f"the theorem needs twins, and no source has twins of {first}")
-    rows, sentences = list[dict[str, Any]](), list[str]()
+    rows, findings = list[dict[str, Any]](), list[TheoremChecked]()
     models = _Models(llm=llm, plm=plm, reader=reader)
     for source in sources:
         pairs = np.stack(twin_rows(collection, first, source), axis=1)
@@ -295,7 +295,7 @@ def check_theorem(
         checked = conditions(readings.twins, seed=seed)
         for condition in checked:
             rows.append({"source": source, **asdict(condition), "origins cut": readings.truncated})
-        sentences.append(_sentence(source, checked, len(readings.twins)))
+        findings.append(_theorem_checked(source, checked, len(readings.twins)))
     roles = zip(("LLM", "B", "H"), names, strict=False)  # H may be absent
     model_names = " · ".join(f"{role}: {name}" for role, name in roles)
     return ProbeResult(
@@ -306,7 +306,7 @@ def check_theorem(
         effects=(),
         figures=(),
         reference=first,
-        findings=tuple(Remark(text=sentence) for sentence in sentences),
+        findings=tuple(findings),
     )
 
 
@@ -345,18 +345,15 @@ class _Models:
         return all(model.reads_whole(human, rewrite) for model in models if model)
 
 
-def _sentence(source: str, checked: Sequence[Condition], twins: int) -> str:
+def _theorem_checked(source: str, checked: Sequence[Condition], twins: int) -> TheoremChecked:
     *premises, conclusion = checked
-    failed = [premise.condition for premise in premises if premise.holds == "no"]
-    undecided = [premise.condition for premise in premises if premise.holds == "undecided"]
-    parts = []
-    if failed:
-        parts.append(f"not met: {', '.join(failed)}")
-    if undecided:
-        parts.append(f"undecided: {', '.join(undecided)}")
-    state = "; ".join(parts) or "all conditions that were checked hold"
-    verb = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}[conclusion.holds]
-    interval = f"[{conclusion.low:+.3f}, {conclusion.high:+.3f}]"
-    numbers = f"{conclusion.value:+.3f} {interval}".replace("-", "−")
-    pairs = counted(twins, "pair of twins", "pairs of twins")
-    return f"{source}: {state}; the conclusion {verb}: {numbers} nats per token over {pairs}."
+    return TheoremChecked(
+        source=source,
+        failed=tuple(premise.condition for premise in premises if premise.holds == "no"),
+        undecided=tuple(premise.condition for premise in premises if premise.holds == "undecided"),
+        conclusion=conclusion.holds,
+        value=conclusion.value,
+        low=conclusion.low,
+        high=conclusion.high,
+        pairs=twins,
+    )

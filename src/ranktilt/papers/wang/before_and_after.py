@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ranktilt.auditing.comparison.compare import Comparison
+from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.papers.wang.conditions import by_condition
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import Point, lines

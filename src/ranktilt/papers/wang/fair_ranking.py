@@ -298,11 +298,12 @@ def _shares(drawing: _Drawing, rules: ListRules) -> dict[str, Any]:
     low, median, high = int(protected.min()), float(np.median(protected)), int(protected.max())
     relevant_share = float(sizes[:, :2].sum(axis=1).mean() / rules.items)
     block_means = sizes.mean(axis=0).round(2).tolist()
+    protected_share = float(protected.mean() / rules.items)
     return {
         "items": rules.items,
         "blocks": dict(zip(BLOCKS, block_means, strict=True)),
         "protected": [low, median, high],
-        "protected_share": float(protected.mean() / rules.items),
+        "protected_share": protected_share,
         "queries_with_a_group_below_2": int((smaller_group < 2).sum()),
         "precision_by_chance": relevant_share * min(1, rules.items / _DEPTH),
     }

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from ranktilt.auditing.comparison.compare import Comparison
+from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit

@@ -43,12 +43,13 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
     counts = by_condition(counts, windows=False)
     with_condition = pl.format("{}, {}", "system", "condition")
     is_neutral = pl.col("condition") == "neutral"
-    first, last = pl.col("part") * width + 1, (pl.col("part") + 1) * width
+    before = pl.col("part") * width
+    first, middle, last = before + 1, before + (width + 1) / 2, before + width
     items_of_run = pl.col("items").sum().over("run")
     return counts.select(
         system=pl.when(is_neutral).then(pl.col("system")).otherwise(with_condition),
         ranks=pl.format("{}–{}", first, last),
-        middle=pl.col("part") * width + (width + 1) / 2,
+        middle=middle,
         share=100 * pl.col("items") / items_of_run,
         group=pl.lit(protected),
     )

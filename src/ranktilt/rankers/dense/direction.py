@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Direction(
     Result, format="ranktilt-direction", version=1, noun="a direction", command="ranktilt mitigate"
 ):

@@ -105,7 +105,7 @@ def _search_parts(
 ) -> Iterator[list[Matches]]:
     for start, vectors in parts:
         exact = _ExactSearch(
-            documents=InMemory(vectors), k=min(k, len(vectors)), cosine=cosine, label=""
+            documents=InMemory(vectors=vectors), k=min(k, len(vectors)), cosine=cosine, label=""
         )
         width = min(2 * k + _ROOM, len(vectors))
         yield [(rows + start, scores) for rows, scores in exact.matches(queries, width)]
@@ -129,7 +129,7 @@ def _best(parts: Sequence[Matches], k: int) -> Matches:
     return rows[keep], scores[keep]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InMemory:
     """Vectors in memory, with the interface of vectors in files."""
 
@@ -179,7 +179,7 @@ def unit(vectors: Vectors) -> Vectors:
     return (vectors / np.where(norm > 0, norm, 1)).astype(np.float32, copy=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TextCopies:
     """Documents that share a text share its vector and so, to the last bit, its score."""
 

@@ -106,7 +106,7 @@ class StoredIndex:
     """Names of the terms, in the order of the table."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IndexFolder:
     """The folder of the index of some texts, named by a hash of all that the index depends on."""
 
@@ -128,7 +128,7 @@ class IndexFolder:
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
             for part_digest in pool.map(_digest, parts):
                 digest.update(part_digest)
-        return cls(cache_folder() / "lexical" / digest.hexdigest())
+        return cls(path=cache_folder() / "lexical" / digest.hexdigest())
 
     def read(self) -> StoredIndex | None:
         """Map the index into memory; None where there is none.

@@ -195,7 +195,7 @@ class LLMRanker(Ranker):
         for query, start, end in zip(
             candidates.texts, ends - candidates.lengths, ends, strict=True
         ):
-            tasks.append(Task(query, list(map(one_line, passages[start:end]))))
+            tasks.append(Task(query=query, passages=list(map(one_line, passages[start:end]))))
         chances = [random.Random(f"{self.seed} {name}") for name in candidates.names]
         scores, spec = self.score(tasks, chances, asker=asker)
         if self.passage_tokens:
@@ -266,7 +266,7 @@ class LLMRanker(Ranker):
                     asker.answers = [self.pretended(question.listing) for question in questions]
                 replies = asker(
                     model,
-                    [Request(Prompt(prompt)) for prompt in prompts],
+                    [Request(Prompt(text=prompt)) for prompt in prompts],
                     journal,
                     sampling=sampling,
                     label=f"{self!r}: asking",
@@ -416,7 +416,7 @@ class LLMRanker(Ranker):
                 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
     """A query, and its candidates' texts as a prompt shows them."""
 

@@ -132,7 +132,7 @@ class CrossEncoder(ReRanker):
     ) -> PairScorer:
         config = require(folder, ranker=self.name)
         head = read_head(folder, config, self.name)
-        pair_limit = Tokens(folder).limit or NO_LIMIT
+        pair_limit = Tokens(folder=folder).limit or NO_LIMIT
         return Classifier(
             folder=folder,
             ranker=self.name,

@@ -52,7 +52,7 @@ class TrueFalseScorer(PairScorer):
         return sigmoid(wide[:, 0] - wide[:, 1])
 
     def special_token_count(self) -> int:
-        counts = Tokens(self.folder).counts(["", *PARTS], "counting tokens")
+        counts = Tokens(folder=self.folder).counts(["", *PARTS], "counting tokens")
         return int((counts[1:] - counts[0]).sum() + counts[0])
 
     @cached_property
@@ -157,7 +157,7 @@ class MonoT5(ReRanker):
             raise UserError(
                 f"{folder / 'config.json'}: no decoder_start_token_id, with which the answer starts"
             )
-        pair_limit = Tokens(folder).limit or LIMIT
+        pair_limit = Tokens(folder=folder).limit or LIMIT
         return TrueFalseScorer(
             folder=folder,
             ranker=self.name,

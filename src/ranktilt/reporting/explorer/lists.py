@@ -71,9 +71,11 @@ def ranked_lists(
     top_docs = [entries.filter(pl.col("position") < depth)["doc"] for entries in retrieved]
     docs = [*(series.to_numpy() for series in top_docs), judgments.row]
     twins = twins_of(collection, groups, np.unique(np.concatenate(docs)))
+    entries = [_shown_entries(entries, relevant, twins, depth) for entries in retrieved]
+    lengths = [np.diff(judged_run.ranking.offsets)[order] for judged_run in judged_runs]
     return ExplorerLists(
-        entries=tuple(_shown_entries(entries, relevant, twins, depth) for entries in retrieved),
-        lengths=tuple(np.diff(judged_run.ranking.offsets)[order] for judged_run in judged_runs),
+        entries=tuple(entries),
+        lengths=tuple(lengths),
         ids=pl.concat([judgments.ids, unknown]),
         twins=twins,
         relevant=np.bincount(judged_queries, minlength=len(order)),
@@ -114,14 +116,17 @@ def _retrieved(judged_run: JudgedRun, unknown: pl.Series, query_ranks: Ints) -> 
     """Return every entry of one run."""
     ranking, doc = judged_run.ranking, judged_run.row.copy()
     doc[doc < 0] = len(judged_run.judgments.ids) + codes(_unknown(judged_run), unknown)
+    position = np.arange(len(doc)) - ranking.offsets[ranking.query]
+    # Tied entries share the ranks from the first to the last of them.
     first = np.repeat(ranking.before, ranking.sizes) + 1
+    last = first + np.repeat(ranking.sizes, ranking.sizes) - 1
     return pl.DataFrame(
         {
             "query": query_ranks[ranking.query],
             "doc": doc,
-            "position": np.arange(len(doc)) - ranking.offsets[ranking.query],
+            "position": position,
             "first": first,
-            "last": first + np.repeat(ranking.sizes, ranking.sizes) - 1,
+            "last": last,
             "score": judged_run.run.scores[judged_run.position],
         }
     )

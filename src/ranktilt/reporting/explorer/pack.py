@@ -147,19 +147,32 @@ class Material:
         return int((self.docs["text"].head(documents).str.len_chars() > LONGEST["text"]).sum())
 
     def _queries(self, count: int) -> dict[str, Any]:
-        chosen = self.order[:count]
         return {
             "version": VERSION,
-            "by": str(self.audit.spec.get("by") or ""),
-            "groups": self.groups.names,
-            "pairs": self.numbers.pairs,
-            "measures": [repr(measure) for measure in self.audit.measures],
-            "primary": self.audit.primary_index if self.audit.measures else 0,
-            "runs": self.runs,
+            **self._names(),
             "shown": count,
             "of": len(self.audit.queries),
             "depth": self.depth,
             "queries": self._query_records(count),
+            **self._query_numbers(count),
+        }
+
+    def _names(self) -> dict[str, Any]:
+        """Return the names of what is measured, for which runs and which groups."""
+        audit = self.audit
+        return {
+            "by": str(audit.spec.get("by") or ""),
+            "groups": self.groups.names,
+            "pairs": self.numbers.pairs,
+            "measures": [repr(measure) for measure in audit.measures],
+            "primary": audit.primary_index if audit.measures else 0,
+            "runs": self.runs,
+        }
+
+    def _query_numbers(self, count: int) -> dict[str, Any]:
+        """Return the values, tilts and head-to-heads of the first queries."""
+        chosen = self.order[:count]
+        return {
             "values": rounded(self.numbers.values[..., chosen]),
             "tilt": rounded(self.numbers.tilt[..., chosen]),
             "heads": _nested_heads(self.numbers.heads[:, :, chosen]),
@@ -204,12 +217,14 @@ class Material:
 
     def _run_lists(self, entries: pl.DataFrame, lengths: Sequence[int]) -> list[dict[str, Any]]:
         grade = entries["grade"]
+        are_whole = (grade == grade.floor()).all()
+        numbers = pl.Series(self.number[entries["doc"].to_numpy()])
         columns = entries.select(
-            doc=pl.lit(pl.Series(self.number[entries["doc"].to_numpy()])),
+            doc=pl.lit(numbers),
             first="first",
             last="last",
             score=pl.col("score").round_sig_figs(DIGITS),
-            grade=pl.col("grade").cast(pl.Int64) if (grade == grade.floor()).all() else "grade",
+            grade=pl.col("grade").cast(pl.Int64) if are_whole else "grade",
             top=pl.col("top").cast(pl.Int64),
         )
         rows = columns.rows()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
@@ -325,28 +325,43 @@ def forest(
     labels = [row.label for row in forest_rows]
     up = row_axis(labels, [row.label for row in forest_rows if row.mark is None])
     look = tones((mark.tone for mark in marks), names)
-    plain_rows, toned_rows = {"y": up}, {"y": up, "color": look["color"]}
-    rows, undetected, random = [], [], []
-    for label, mark in zip([row.label for row in drawn], marks, strict=True):
-        if np.isfinite(mark.value):
-            rows.append(_mark_row(label, mark, names))
-        if known_size(mark.detectable) and not mark.is_detected:
-            low, high = mark.neutral - mark.detectable, mark.neutral + mark.detectable
-            undetected.append({"row": label, "low": number(low), "high": number(high)})
-        if mark.band != (0, 0):
-            random.append({"row": label, "low": mark.band[0], "high": mark.band[1]})
-    grey: Drawing = {"color": LINE, "opacity": 0.7, "clip": True}
-    dark: Drawing = {"color": DIM, "opacity": 0.45, "clip": True}
+    toned_rows = {"y": up, "color": look["color"]}
+    rows = [
+        _mark_row(row.label, row.mark, names)
+        for row in drawn
+        if row.mark is not None and np.isfinite(row.mark.value)
+    ]
+    has_bands = any(mark.band != (0, 0) for mark in marks)
+    level = [] if has_bands else strip(margin, across)
     layers = [
-        *([] if random else strip(margin, across)),
-        bars(undetected, across, X, size=15, encoding=plain_rows, **grey),
-        bars(random, across, X, size=8, encoding=plain_rows, **dark),
+        *level,
+        *_forest_background(drawn, across, up),
         zero(across),
         bars(rows, across, X, encoding=toned_rows),
         bars(rows, across, X, ("from", "to"), size=6, encoding=toned_rows),
         dots(rows, 90, x=across, y=up, **look),
     ]
     return chart(_LINE_HEIGHT * len(labels) + 20, layers)
+
+
+def _forest_background(
+    drawn: Sequence[_ForestRow], across: Drawing, up: Drawing
+) -> Iterator[Drawing]:
+    """Draw what could not have been detected, and where random lists lie, below the intervals."""
+    undetected, random = [], []
+    for row in drawn:
+        mark = row.mark
+        if mark is None:
+            continue
+        if known_size(mark.detectable) and not mark.is_detected:
+            low, high = mark.neutral - mark.detectable, mark.neutral + mark.detectable
+            undetected.append({"row": row.label, "low": number(low), "high": number(high)})
+        if mark.band != (0, 0):
+            random.append({"row": row.label, "low": mark.band[0], "high": mark.band[1]})
+    grey: Drawing = {"color": LINE, "opacity": 0.7, "clip": True}
+    dark: Drawing = {"color": DIM, "opacity": 0.45, "clip": True}
+    yield bars(undetected, across, X, size=15, encoding={"y": up}, **grey)
+    yield bars(random, across, X, size=8, encoding={"y": up}, **dark)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,13 +387,16 @@ def _forest_rows(groups: Mapping[str, Sequence[Mark]]) -> list[_ForestRow]:
 
 
 def _mark_row(label: str, mark: Mark, names: Mapping[Tone, str] | None) -> dict[str, Any]:
+    inner = {
+        "from": number(mark.value - mark.inner),
+        "to": number(mark.value + mark.inner),
+    }
     return {
         "row": label,
         X: number(mark.value),
         "low": number(mark.low),
         "high": number(mark.high),
-        "from": number(mark.value - mark.inner),
-        "to": number(mark.value + mark.inner),
+        **inner,
         "tip": mark.tip,
         "tone": plain(names[mark.tone]) if names else mark.tone,
     }
@@ -437,17 +455,23 @@ def scatter(
 
 
 def _scatter_row(point: ScatterPoint, names: Mapping[Tone, str]) -> dict[str, Any]:
-    return {
+    mark = point.mark
+    sideways = {
         X: number(point.x),
         "left": number(point.low),
         "right": number(point.high),
-        Y: number(point.mark.value),
-        "low": number(point.mark.low),
-        "high": number(point.mark.high),
-        "tone": plain(names[point.mark.tone]),
-        "tip": point.mark.tip,
-        "text": middle_out(plain(point.mark.label), _LONGEST),
     }
+    upwards = {
+        Y: number(mark.value),
+        "low": number(mark.low),
+        "high": number(mark.high),
+    }
+    texts = {
+        "tone": plain(names[mark.tone]),
+        "tip": mark.tip,
+        "text": middle_out(plain(mark.label), _LONGEST),
+    }
+    return {**sideways, **upwards, **texts}
 
 
 def _point_label(*, middle: float) -> Drawing:

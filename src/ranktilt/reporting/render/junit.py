@@ -7,7 +7,7 @@ from collections import Counter
 from xml.etree import ElementTree
 
 from ranktilt._version import __version__
-from ranktilt.auditing.answer.gate import Gate
+from ranktilt.auditing.gate.result import Gate
 from ranktilt.reporting.sentences.gate import gate_questions, limit_reason, row_reason
 
 # What XML 1.0 has no way to write: control characters, lone surrogates and the two non-characters.

@@ -40,7 +40,8 @@ def render(document: Document, *, notes: bool = True) -> str:
         parts.append(sentences)
     for section in document.shown_sections("text"):
         if section.titled:
-            parts += [[f"### {escaped(section.title)}"], [escaped(" ".join(section.lead))]]
+            title, lead = section.text_heading
+            parts += [[f"### {escaped(title)}"], [escaped(lead)]]
         for block in section.blocks_for("text"):
             parts += _block(block, notes=notes)
     steps = [f"- Next: {escaped(step.text)}: {code(step.command)}" for step in document.next_steps]

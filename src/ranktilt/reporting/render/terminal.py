@@ -89,7 +89,7 @@ def _print_sections(document: Document, console: Console, *, notes: bool, plain:
         if section.titled:
             if number or document.answer_first:
                 console.print()
-            title = Text(f"{section.title}: {' '.join(section.lead)}", style="bold")
+            title = Text(": ".join(section.text_heading), style="bold")
             console.print(title, soft_wrap=plain)
         for block in section.blocks_for("text"):
             _print_block(block, console, notes=notes, plain=plain)

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.instrument import CHANCE, InstrumentRow
 from ranktilt.data.faults import LENGTH, FaultRow
 from ranktilt.errors import counted
-from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.check_result import CheckResult
+from ranktilt.reporting.document import NextCommand
+from ranktilt.reporting.sentences.next_steps import command_rows
+
+_RANKER, _PAGE = "bm25", "audit.html"
+"""What next steps name; you put your own in their place."""
 
 
 def check_sentence(check: CheckResult) -> str:
     """Say whether the comparison is fair, and why not."""
     reasons = [_fault(check, row) for row in check.of("void")]
     reasons += [
-        f"audits of {row.ranker} that name a side too often "
-        f"({row.sides_named} of {row.tosses} tosses "
-        "of a coin)"
+        f"audits of {row.ranker} name a side too often (in {row.sides_named} of {row.tosses} "
+        "tests where a coin decided who wrote what)"
         for row in check.instrument
         if not row.is_calibrated
     ]
     if reasons:
-        return f"Void because of {'; '.join(reasons)}."
+        return f"Not a fair comparison{_sides(check)}: {'; '.join(reasons)}."
     comparison = _comparison(check)
     warnings = check.of("warning")
     if not warnings:
-        return f"{comparison}."
+        return f"{comparison}: no fault makes it unfair." if check.is_compared else f"{comparison}."
     names = ", ".join(_fault_name(check, row) for row in warnings)
     return f"{comparison}; {counted(len(warnings), 'warning', 'warnings')}: {names}."
 
@@ -36,8 +41,14 @@ def _comparison(check: CheckResult) -> str:
         return "Nothing is compared: no document names its source"
     if not check.is_compared:
         return f"Nothing is compared: only source {check.sources[0]!r} is left"
-    sources = " and ".join(check.sources)
-    return f"A fair comparison of {sources} with {check.reference}: nothing found that voids it"
+    return f"A fair comparison{_sides(check)}"
+
+
+def _sides(check: CheckResult) -> str:
+    """Name the compared sources; nothing where none are."""
+    if not check.is_compared:
+        return ""
+    return f" of {' and '.join(check.sources)} with {check.reference}"
 
 
 def _fault(check: CheckResult, row: FaultRow) -> str:
@@ -45,7 +56,7 @@ def _fault(check: CheckResult, row: FaultRow) -> str:
     amount = f"{row.count:,} of {row.total:,}, {row.shown_value}"
     if row.name == LENGTH:
         amount = f"median {row.shown_value}"
-    return f"{_fault_name(check, row)} ({amount}; limit {row.limit})"
+    return f"{_fault_name(check, row)} ({amount}; allowed: {row.limit})"
 
 
 def _fault_name(check: CheckResult, row: FaultRow) -> str:
@@ -90,9 +101,35 @@ def check_meaning(check: CheckResult) -> str:
     return "You can audit with this collection: it compares like with like."
 
 
+def check_next_commands(check: CheckResult) -> tuple[NextCommand, ...]:
+    """Return what to do after a check of a collection that has a path."""
+    path, command = check.spec.get("path"), str(check.spec.get("command") or "")
+    if not path or not check.is_compared:
+        return ()
+    split = check.spec.get("split")
+    where = [str(path), *([] if split in (None, "test") else ["--split", str(split)])]
+    if check.is_void:
+        text = "When the collection is mended, check it again"
+        return (NextCommand(text=text, command=command),) if command else ()
+    audit = ["ranktilt", "audit", *where, "-r", _RANKER]
+    steps = []
+    if check.of("warning"):
+        text = "Audit a ranker, and see whether what else differs explains its tilt"
+        controlled = [*audit, "--controls", "-o", _PAGE]
+        steps.append(NextCommand(text=text, command=shlex.join(controlled)))
+    else:
+        steps.append(NextCommand(text="Audit a ranker", command=shlex.join([*audit, "-o", _PAGE])))
+    if not check.instrument:
+        tested = ["ranktilt", "check", *where, "-r", _RANKER, "--instrument"]
+        text = "Test how often an audit names a side by chance"
+        steps.append(NextCommand(text=text, command=shlex.join(tested)))
+    return tuple(steps)
+
+
 def derived(check: CheckResult) -> dict[str, Any]:
     """Return what a check's file says in words."""
-    return {"sentence": check_sentence(check)}
+    steps = command_rows(check_next_commands(check))
+    return {"sentence": check_sentence(check), "next_steps": steps}
 
 
 def derived_equivalence(row: Equivalence) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind, margins
-from ranktilt.auditing.comparison.compare import ChangeKind, ChangeVerdict, Comparison
+from ranktilt.auditing.comparison.result import ChangeKind, ChangeVerdict, Comparison
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.errors import counted
 from ranktilt.measures.base import Measure
@@ -27,15 +26,19 @@ def leading(comparison: Comparison) -> Finding:
 
 
 def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
-    """Return the verdicts, those with the largest difference in standard errors first."""
-    return ranked(
-        Finding(
-            kind=_FINDING_KINDS[verdict.kind],
-            sentence=change_verdict_sentence(verdict),
-            size=margins(verdict.changes[0], 0.0) if verdict.is_shown else 0.0,
-            run=verdict.run,
-        )
-        for verdict in comparison.verdicts()
+    """Return the verdicts: tilts that moved, and then the largest difference in standard errors."""
+    verdicts = comparison.verdicts()
+    tilts = [verdict for verdict in verdicts if verdict.side is not None]
+    rest = [verdict for verdict in verdicts if verdict.side is None]
+    return (*ranked(map(_finding, tilts)), *ranked(map(_finding, rest)))
+
+
+def _finding(verdict: ChangeVerdict) -> Finding:
+    return Finding(
+        kind=_FINDING_KINDS[verdict.kind],
+        sentence=change_verdict_sentence(verdict),
+        size=margins(verdict.changes[0], 0.0) if verdict.is_shown else 0.0,
+        run=verdict.run,
     )
 
 
@@ -139,64 +142,3 @@ def _power(change: Change) -> str:
     these = "this query" if change.queries == 1 else f"these {queries}"
     size = change.amount(change.detectable, sign=False)
     return f"{these} could detect one of {size}{change.unit} or more"
-
-
-def comparison_meaning(comparison: Comparison) -> str:
-    """Say what a comparison means: whether the new run may replace the old one."""
-    verdicts = comparison.verdicts()
-    tilts = [verdict.changes[0] for verdict in verdicts if verdict.side is not None]
-    if not verdicts or all(verdict.kind == "identical" for verdict in verdicts):
-        return "Nothing changed: what you know of the old run holds for the new one."
-    if tilts:
-        leading_tilt = min(tilts, key=change_order)
-        return f"{_tilt_meaning(leading_tilt)}{_effectiveness_meaning(comparison)}"
-    if any(verdict.is_shown for verdict in verdicts):
-        return (
-            "What is favoured is not shown to have changed; what else changed is said below."
-            f"{_effectiveness_meaning(comparison)}"
-        )
-    return (
-        "No change is shown. That is not the same as none: these queries could have missed one as "
-        "large as is said below."
-    )
-
-
-def _tilt_meaning(change: Change) -> str:
-    side = change.a if change.value > 0 else change.b
-    old = "its old run" if change.run == change.old_run else change.old_run
-    answer = change.estimand.answer
-    front = (
-        f"{change.run} gives {side} more than {old} does ({answer(change.new)} after "
-        f"{answer(change.old)}), by more than chance explains"
-    )
-    if (change.new - change.neutral_new) * (change.old - change.neutral_old) < 0:
-        front += ", and lies on the other side of level"
-    if change.growth_low > 0:
-        return f"{front}, and lies further from level: look at it before you switch."
-    if change.growth_high < 0:
-        return f"{front}, and lies nearer to level: switching lessens the tilt."
-    return f"{front}; that it lies further from level is not shown."
-
-
-def _effectiveness_meaning(comparison: Comparison) -> str:
-    for change in comparison.effectiveness:
-        if change.measure == comparison.spec["primary"] and change.is_shown:
-            return f" It is {'more' if change.value > 0 else 'less'} effective."
-    return ""
-
-
-def derived(comparison: Comparison) -> dict[str, Any]:
-    """Return what a comparison's file says in words."""
-    verdicts = [
-        {
-            "run": verdict.run,
-            "old_run": verdict.old_run,
-            "kind": verdict.kind,
-            "side": verdict.side,
-            "sentence": change_verdict_sentence(verdict),
-            "primary": verdict.primary,
-            "margin": None,
-        }
-        for verdict in comparison.verdicts()
-    ]
-    return {"verdicts": verdicts}

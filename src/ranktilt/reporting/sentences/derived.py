@@ -13,7 +13,7 @@ _DERIVED = {
     "Bench": "mitigate:derived",
     "CheckResult": "check:derived",
     "CitationAudit": "citing:derived",
-    "Comparison": "comparison:derived",
+    "Comparison": "comparison_meaning:derived",
     "Controlled": "controls:derived",
     "Equivalence": "check:derived_equivalence",
     "FactorEffects": "factors:derived",

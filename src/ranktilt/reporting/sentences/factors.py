@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ranktilt.errors import join_words
@@ -11,6 +12,7 @@ from ranktilt.explaining.factors.result import (
     HEAD_TO_HEAD,
     PRIMARY,
     SOURCE,
+    UNITS,
     FactorEffect,
     FactorEffects,
     SourceEffect,
@@ -23,6 +25,7 @@ from ranktilt.reporting.sentences.variation import variation_words
 
 _SMALL = 0.05
 """Ranks that are printed as none."""
+_MOST_NAMED = 3
 
 
 def factor_findings(effects: FactorEffects) -> tuple[Finding, ...]:
@@ -36,17 +39,34 @@ def factor_sentences(effects: FactorEffects) -> tuple[str, ...]:
 
 
 def factor_headline(effects: FactorEffects) -> str:
-    """Say what moves the ranker with the largest effect."""
-    return next(iter(factor_sentences(effects)), "nothing was compared")
+    """Say what the largest effect does to a text, under the ranker that has it."""
+    findings = factor_findings(effects)
+    if not findings:
+        return "nothing was compared"
+    first = findings[0]
+    if first.kind != "favours":
+        return first.sentence
+    together = effects.together(first.run)
+    mains = _main_effects(effects, first.run)
+    if together is not None and _is_shown(together):
+        largest = [row for row in mains if row.is_shown and row.effect in together.factors][:1]
+        parts = [f"{_number(row)} of that go with {row.effect}" for row in largest]
+        return "; ".join([_model_text(together), *parts])
+    movers = [row for row in mains if row.is_shown]
+    sentence = _moving_clause(_moves(effects, movers[:1]), first.run)
+    count = len(_main_effects(effects))
+    return f"{sentence}, the largest of {count} effects" if count > 1 else sentence
 
 
 def meaning_sentence(effects: FactorEffects) -> str:
     """Say what the effects mean to who reads nothing else; empty where nothing was compared."""
-    rows = [row for row in effects.of(PRIMARY) if not row.interaction]
-    if any(row.is_shown for row in rows):
+    rows = _main_effects(effects)
+    names = list(dict.fromkeys(row.effect for row in rows if row.is_shown))
+    if names:
+        differing = join_words(names[:_MOST_NAMED])
         return (
-            "These are causes: the same documents were ranked with and without each change. What "
-            "moves ranks here can look like a preference for who wrote a text."
+            "These are causes: the same documents were ranked with and without each change. Sides "
+            f"whose texts differ in {differing} look favoured or put back, whoever wrote them."
         )
     detectable = max((row.detectable for row in rows if row.detectable > 0), default=0.0)
     if detectable < _SMALL:
@@ -58,15 +78,25 @@ def meaning_sentence(effects: FactorEffects) -> str:
 
 
 def leading(effects: FactorEffects) -> Finding:
-    """Return the finding that leads."""
-    return first_of(factor_findings(effects), nothing="nothing was compared.")
+    """Return the finding that leads, in fewer words."""
+    first = first_of(factor_findings(effects))
+    return replace(first, sentence=f"{factor_headline(effects).removesuffix('.')}.")
+
+
+def _main_effects(effects: FactorEffects, ranker: str | None = None) -> list[FactorEffect]:
+    """Return the effects of single factors on ranks, the largest first."""
+    return by_size(row for row in effects.of(PRIMARY, ranker) if not row.interaction)
+
+
+def _is_shown(together: SourceEffect) -> bool:
+    return together.low > 0 or together.high < 0
 
 
 def _finding(effects: FactorEffects, ranker: str) -> Finding:
     rows = effects.of(PRIMARY, ranker)
     together = effects.together(ranker)
     sizes = [abs(row.value) for row in rows if row.is_shown]
-    if together is not None and (together.low > 0 or together.high < 0):
+    if together is not None and _is_shown(together):
         sizes.append(abs(together.value))
     sentence = _sentence(effects, ranker)
     if sizes:
@@ -84,7 +114,7 @@ def _finding(effects: FactorEffects, ranker: str) -> Finding:
 
 def _sentence(effects: FactorEffects, ranker: str) -> str:
     rows = effects.of(PRIMARY, ranker)
-    mains = by_size(row for row in rows if not row.interaction)
+    mains = _main_effects(effects, ranker)
     together = effects.together(ranker)
     sentence = _movers(effects, mains, ranker)
     if together is not None:
@@ -112,14 +142,16 @@ def _beyond_ranks(effects: FactorEffects, ranker: str, mains: Sequence[FactorEff
         if row.is_shown and not row.interaction and row.effect not in known
     ]
     parts = [
-        f"{words} {_number(row)} %"
+        f"{words} {_number(row)}"
         for words, row in zip(_treatments(effects, rows), rows, strict=True)
     ]
     return f"head-to-head shows more: {', '.join(parts)}" if parts else ""
 
 
 def _number(row: FactorEffect | SourceEffect) -> str:
-    return f"{signed(row.value)} [{signed(row.low)}, {signed(row.high)}]"
+    """Print an effect with the unit of its estimand: ``+3.4 ranks [+2.7, +4.1]``."""
+    unit = UNITS[row.estimand].unit
+    return f"{signed(row.value)} {unit} [{signed(row.low)}, {signed(row.high)}]"
 
 
 def _source_sentence(
@@ -127,7 +159,7 @@ def _source_sentence(
 ) -> str:
     """Split the gap of model text.
 
-    ``of x's +8.1 ranks for model text, +6.0 [4.1, 7.9] go with length (shorter), …``
+    ``x lifts model text by 8.1 ranks [7.0, 9.2]: +6.0 ranks [+4.1, +7.9] go with length (shorter)``
     """
     levels = {factor.name: factor.high for factor in effects.factors}
     within = [row for row in mains if row.effect in together.factors and row.effect != SOURCE]
@@ -145,10 +177,18 @@ def _source_sentence(
     split = ", ".join(shares)
     if together.low <= 0 <= together.high:
         return (
-            f"{together.ranker} shows no effect of model text ({_number(together)} ranks): "
-            f"{split}{end}"
+            f"{together.ranker} shows no effect of model text ({_number(together)}): {split}{end}"
         )
-    return f"of {together.ranker}'s {signed(together.value)} ranks for model text, {split}{end}"
+    return f"{_model_text(together)}: {split}{end}"
+
+
+def _model_text(together: SourceEffect) -> str:
+    """Say what a text by a model gains or loses: ``x lifts model text by 8.1 ranks [4.1, 7.9]``."""
+    if together.value < 0:
+        size = _size(-together.value, -together.high, -together.low)
+        return f"{together.ranker} puts model text back by {size}"
+    size = _size(together.value, together.low, together.high)
+    return f"{together.ranker} lifts model text by {size}"
 
 
 def _movers(effects: FactorEffects, mains: Sequence[FactorEffect], ranker: str = "") -> str:
@@ -182,7 +222,7 @@ def _moving_clause(moves: Sequence[str], ranker: str) -> str:
 
 
 def _moves(effects: FactorEffects, rows: Sequence[FactorEffect]) -> list[str]:
-    """Say what each treatment does: ``halving a text costs it 16.7 [15.0, 18.4] ranks``."""
+    """Say what each treatment does: ``halving a text costs it 16.7 ranks [15.0, 18.4]``."""
     factors = {factor.name: factor for factor in effects.factors}
     clauses = []
     for row in rows:
@@ -192,16 +232,16 @@ def _moves(effects: FactorEffects, rows: Sequence[FactorEffect]) -> list[str]:
             verb = f"costs {text} {_size(-row.value, -row.high, -row.low)}"
         else:
             verb = f"lifts {text} by {_size(row.value, row.low, row.high)}"
-        clauses.append(f"{treatment(factor)} {verb} ranks")
+        clauses.append(f"{treatment(factor)} {verb}")
     return clauses
 
 
 def _size(value: float, low: float, high: float) -> str:
-    """Print the size of a move, whose direction the verb says."""
+    """Print the size of a move in ranks, whose direction the verb says."""
     value_text, low_text, high_text = (
         rounded(number).replace("-", "−") for number in (value, low, high)
     )
-    return f"{value_text} [{low_text}, {high_text}]"
+    return f"{value_text} ranks [{low_text}, {high_text}]"
 
 
 def _not_shown(effects: FactorEffects, rows: Sequence[FactorEffect]) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import Any
 
-from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.errors import counted
+from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
+from ranktilt.errors import counted, join_words
 from ranktilt.judging.result import FEWEST_QUERIES
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import half_width, margin_words
 from ranktilt.measures.printing import digits_apart, rounded, signed
+from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.numbers import probability
+from ranktilt.reporting.provenance import MOST_NAMED
 from ranktilt.reporting.sentences.effects import (
     bounds,
     cannot_vary,
@@ -22,6 +25,7 @@ from ranktilt.reporting.sentences.effects import (
     undefined,
 )
 from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.next_steps import command_rows
 
 OUTCOME_KINDS: dict[Outcome, FindingKind] = {
     "tilted": "favours",
@@ -268,7 +272,11 @@ def tilt_numbers(tilt: Effect, *limits: float) -> str:
 def gate_meaning(gate: Gate) -> str:
     """Say what a gate means: whether it may go out."""
     if gate.outcome == "tilted":
-        return "Do not ship it as it is: at least one comparison lies beyond what you allow."
+        runs = list(dict.fromkeys(row.run for row in gate.rows if row.outcome == "tilted"))
+        names = join_words(runs) if len(runs) <= MOST_NAMED else f"these {len(runs)} runs"
+        if len(runs) == 1:
+            return f"Do not ship {names} as it is: it lies beyond what you allow."
+        return f"Do not ship {names} as they are: they lie beyond what you allow."
     if gate.outcome == "inconclusive":
         passed = "; you let that pass" if gate.exit_code == 0 else ""
         return (
@@ -276,6 +284,17 @@ def gate_meaning(gate: Gate) -> str:
             "them, or allow more."
         )
     return "It may go out: every comparison is shown to stay within what you allow."
+
+
+def gate_next_commands(gate: Gate) -> tuple[NextCommand, ...]:
+    """Return what to do after a gate on an audit that was read from a file."""
+    file, command = str(gate.spec.get("file") or ""), str(gate.spec.get("command") or "")
+    if not file:
+        return ()
+    if gate.outcome not in ("tilted", "inconclusive"):
+        return (NextCommand(text="Ask it again with each change", command=command),) * bool(command)
+    words = shlex.join(["ranktilt", "report", file, "-o", "audit.html"])
+    return (NextCommand(text="See what it rests on, query by query", command=words),)
 
 
 def derived(gate: Gate) -> dict[str, Any]:
@@ -296,7 +315,7 @@ def derived(gate: Gate) -> dict[str, Any]:
     return {
         "headline": gate_headline(gate),
         "verdicts": verdicts,
-        "next_steps": (),
+        "next_steps": command_rows(gate_next_commands(gate)),
         "effects": (),
     }
 

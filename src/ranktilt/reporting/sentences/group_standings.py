@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ranktilt.auditing.answer.group_standings import GroupDisplay, GroupStanding
-from ranktilt.errors import join_words
+from ranktilt.errors import counted, join_words
 
 _MOST_NAMED = 6
 _MOST_SETS = 4
@@ -31,15 +31,15 @@ def _apart_clauses(display: GroupDisplay) -> Iterator[str]:
     below = [standing.group for standing in display.apart if not standing.over]
     between = [standing for standing in display.apart if standing.over and standing.under]
     if above:
-        yield f"{join_words(above)} stands apart from all others, favoured over each"
+        yield f"{join_words(above)} is favoured over all others"
     for standing in between:
-        yield f"{standing.group} stands apart from all others, {_counts(standing)}"
+        yield f"{standing.group} is favoured over {_counts(standing)}"
     if below:
-        yield f"{join_words(below)} stands apart from all others, each favoured over it"
+        yield f"all others are favoured over {join_words(below)}"
 
 
 def _counts(standing: GroupStanding) -> str:
-    return f"favoured over {standing.over} and less than {standing.under}"
+    return f"{counted(standing.over, 'other', 'others')}, {standing.under:,} over it"
 
 
 def _set_clauses(display: GroupDisplay) -> Iterator[str]:

@@ -7,18 +7,18 @@ it, in words that need no glossary. Other kinds of results have theirs beside th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import FEW_QUERIES
-from ranktilt.auditing.replay_log import ReplayedLog
+from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
-from ranktilt.data.notes.probes import GapAttributed
 from ranktilt.errors import counted, join_words
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
+from ranktilt.reporting.sentences.attribution import attributed_gaps, attribution_meaning
 from ranktilt.reporting.sentences.findings import Finding
 
 UNDECIDED = (
@@ -129,9 +129,9 @@ def _so_what(favoured: Sequence[Verdict]) -> str:
 
 def explanation_meaning(explanation: Explanation) -> str:
     """Say what differences between texts mean, or what goes with rankers' gaps."""
-    attributed = list(_attributed_gaps(explanation))
-    if attributed:
-        return attribution_meaning(attributed)
+    gaps = attributed_gaps(explanation)
+    if gaps:
+        return attribution_meaning(gaps)
     effects = list(chain.from_iterable(result.effects for result in explanation.results))
     properties = list(dict.fromkeys(effect.quantity for effect in effects if effect.is_shown))
     if properties:
@@ -144,27 +144,6 @@ def explanation_meaning(explanation: Explanation) -> str:
     if effects:
         return "The sides' texts are alike in what was measured: a tilt would need another reason."
     return "This describes the texts; whom a ranker favours, only an audit shows."
-
-
-def _attributed_gaps(explanation: Explanation) -> Iterator[GapAttributed]:
-    for result in explanation.results:
-        for finding in chain.from_iterable(table.findings for table in result.tables):
-            if isinstance(finding, GapAttributed):
-                yield finding
-
-
-def attribution_meaning(gaps: Sequence[GapAttributed]) -> str:
-    """Say which properties of texts go with the gaps, and that this is no cause."""
-    shown_gaps = [gap for gap in gaps if not gap.low <= 0 <= gap.high]
-    properties = list(dict.fromkeys(chain.from_iterable(gap.with_gap for gap in shown_gaps)))
-    if not shown_gaps:
-        return "No gap between the sides is shown, so there is nothing to explain."
-    if not properties:
-        return "A gap is shown, and no property of the texts that was measured goes with it."
-    return (
-        f"Look at {join_words(properties)} first: what a ranker favours goes with that. It need "
-        "not be the cause; versions of documents by design (generate versions) show causes."
-    )
 
 
 def replayed_meaning(replayed: ReplayedLog) -> str:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ranktilt.auditing.answer.gate import check_tilt
 from ranktilt.auditing.answer.verdict import FindingKind, Verdict, margins
 from ranktilt.auditing.effects import ALPHA, Change, Effect
+from ranktilt.auditing.gate.limit_checks import check_tilt
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.margin import margin_words
@@ -27,6 +27,8 @@ from ranktilt.reporting.numbers import decimal, fixed, probability, signed
 from ranktilt.reporting.sentences.effects import bounds, effect_words, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
 from ranktilt.reporting.sentences.gate import limit_reason, tilt_numbers
+from ranktilt.reporting.sentences.mitigate_next import bench_next_commands
+from ranktilt.reporting.sentences.next_steps import command_rows
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
@@ -438,4 +440,5 @@ def derived(bench: Bench) -> dict[str, Any]:
         "headline": bench_headline(choice),
         "sentences": [detail] if detail else [],
         "verdicts": [verdict_row(verdict) for verdict in choice.verdicts],
+        "next_steps": command_rows(bench_next_commands(bench)),
     }

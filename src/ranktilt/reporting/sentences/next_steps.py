@@ -35,6 +35,11 @@ def next_commands(steps: Iterable[NextStep]) -> tuple[NextCommand, ...]:
     return tuple(NextCommand(text=step_words(step), command=step.command) for step in steps)
 
 
+def command_rows(commands: Iterable[NextCommand]) -> list[dict[str, str]]:
+    """Return next commands as files list them."""
+    return [{"text": step.text, "command": step.command} for step in commands]
+
+
 def step_row(step: NextStep) -> dict[str, Any]:
     """Return a next step as files list it."""
     return {"text": step_words(step), "command": step.command}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from ranktilt.errors import counted, join_words
 from ranktilt.explaining.properties.result import (
@@ -21,8 +23,8 @@ from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 UNITS: Mapping[Outcome, str] = {"score": "sd", "rank": "ranks", "first ranks": "points"}
 DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1}
 COLLINEAR = 10
-_MOST_NAMED = 3
 """Variance inflation from which on parts of two properties cannot be distinguished."""
+_MOST_NAMED = 3
 _REASONS: Mapping[Reason, str] = {
     "no number": "no numbers",
     "mostly unknown": "more than half of the documents have no value",
@@ -33,19 +35,51 @@ _REASONS: Mapping[Reason, str] = {
 
 def gap_findings(gaps: ExplainedGaps) -> tuple[Finding, ...]:
     """Return what goes with each gap, the largest gap first."""
-    return ranked(_finding(gap) for gap in gaps.primary)
+    return ranked(_finding(gaps, gap, gap_sentence(gap)) for gap in gaps.primary)
 
 
 def leading(gaps: ExplainedGaps) -> Finding:
-    """Return the finding that leads."""
-    return first_of(gap_findings(gaps))
+    """Return the finding that leads, in fewer words."""
+    return first_of(ranked(_finding(gaps, gap, _short_sentence(gap)) for gap in gaps.primary))
 
 
-def _finding(gap: ExplainedGap) -> Finding:
-    if gap.is_shown:
-        size = abs(gap.value / gap.error) if gap.error > 0 else 0.0
-        return Finding(kind="favours", sentence=gap_sentence(gap), size=size, run=gap.run)
-    return Finding(kind="inconclusive", sentence=gap_sentence(gap), run=gap.run)
+def _finding(gaps: ExplainedGaps, gap: ExplainedGap, sentence: str) -> Finding:
+    if not gap.is_shown:
+        return Finding(kind="inconclusive", sentence=sentence, run=gap.run)
+    return Finding(
+        kind="favours",
+        sentence=" ".join([sentence, *_unexamined(gaps, gap.run)]),
+        size=gap.clearness,
+        run=gap.run,
+    )
+
+
+def _short_sentence(gap: ExplainedGap) -> str:
+    """Say how large a gap is, and how much of it goes with the properties that lead."""
+    if not gap.is_shown:
+        return gap_sentence(gap)
+    parts = [
+        f"{_toward_higher(gap, part.value)} {'of this goes ' if not index else ''}"
+        f"with {part.property_name}"
+        for index, part in enumerate(gap.shown_parts[:_MOST_NAMED])
+    ]
+    return f"{_lead(gap)}; {join_words(parts) if parts else 'no property is shown to go with it'}."
+
+
+def _unexamined(gaps: ExplainedGaps, run: str) -> Iterator[str]:
+    """Say which properties could not be examined, because they do not vary within lists."""
+    names = [
+        single.name
+        for single in gaps.left_out
+        if single.reason == "one value" and single.run in ("", run)
+    ]
+    if not names:
+        return
+    subject = join_words(names)
+    if len(names) > _MOST_NAMED:
+        subject = f"{len(names)} other properties"
+    verb = "does" if len(names) == 1 else "do"
+    yield f"Within these lists {subject} {verb} not vary, and could not be examined."
 
 
 def gap_sentence(gap: ExplainedGap) -> str:
@@ -60,14 +94,30 @@ def gap_sentence(gap: ExplainedGap) -> str:
         numbers = f"{_number(gap, gap.value)} {_ends(gap, gap.low, gap.high)}"
         sentence = f"{gap.run} shows no gap between {gap.group_a} and {gap.group_b} ({numbers})"
         return f"{sentence}, but {parts}." if gap.shown_parts else f"{sentence}."
+    remaining = _toward_higher(gap, gap.remaining, gap.remaining_low, gap.remaining_high)
+    return f"{_lead(gap)}. Of this gap {parts}; {remaining} remains at equal properties."
+
+
+def _lead(gap: ExplainedGap) -> str:
+    """Say which group stands higher, and by how much."""
     higher, lower = gap.group_a, gap.group_b
     if gap.value < 0:
         higher, lower = lower, higher
     verb = "scores" if gap.outcome == "score" else "ranks"
-    lead = f"{gap.run} {verb} {higher} higher than {lower}: "
-    remaining = f"{_number(gap, gap.remaining)} {_ends(gap, gap.remaining_low, gap.remaining_high)}"
-    numbers = f"{_number(gap, gap.value)} {_ends(gap, gap.low, gap.high)}"
-    return f"{lead}{numbers}. Of this gap {parts}; {remaining} remains at equal properties."
+    low, high = sorted((abs(gap.low), abs(gap.high)))
+    digits = DIGITS[gap.outcome]
+    size = f"{abs(gap.value):.{digits}f} {UNITS[gap.outcome]} [{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{gap.run} {verb} {higher} higher than {lower}, by {size}"
+
+
+def _toward_higher(
+    gap: ExplainedGap, value: float, low: float = math.nan, high: float = math.nan
+) -> str:
+    """Print a part of a gap, which is above 0 where it goes the way of the gap."""
+    if gap.is_shown and gap.value < 0:
+        value, low, high = -value, -high, -low
+    number = _number(gap, value)
+    return number if math.isnan(low) else f"{number} {_ends(gap, low, high)}"
 
 
 def _parts_phrase(gap: ExplainedGap) -> str:
@@ -81,7 +131,7 @@ def _parts_phrase(gap: ExplainedGap) -> str:
 
 
 def _part_number(gap: ExplainedGap, part: GapPart) -> str:
-    return f"{always_signed(part.value, DIGITS[gap.outcome])} {_ends(gap, part.low, part.high)}"
+    return _toward_higher(gap, part.value, part.low, part.high)
 
 
 def _number(gap: ExplainedGap, value: float) -> str:
@@ -182,9 +232,10 @@ def basis_sentence(gap: ExplainedGap) -> str:
 
 def gaps_meaning(gaps: ExplainedGaps) -> str:
     """Say what the parts of a gap mean; never that they cause it."""
-    gap = next((gap for gap in gaps.primary if gap.is_shown), None)
-    if gap is None:
+    shown_gaps = [gap for gap in gaps.primary if gap.is_shown]
+    if not shown_gaps:
         return "No gap is shown, so that there is nothing yet to explain."
+    gap = max(shown_gaps, key=attrgetter("clearness"))
     parts = gap.shown_parts
     if not parts:
         return (
@@ -192,6 +243,6 @@ def gaps_meaning(gaps: ExplainedGaps) -> str:
         )
     names = join_words([part.property_name for part in parts[:_MOST_NAMED]])
     return (
-        f"The gap goes with {names}: start there. That these cause it is not shown; a test with "
-        "twins, or texts that are edited on purpose, would show it."
+        f"The gap goes with {names}: start there. Whether that is the cause, only twins, or texts "
+        "that are edited on purpose, would show."
     )

@@ -13,6 +13,7 @@ from ranktilt.auditing.answer.verdict import Verdict, effect_row
 from ranktilt.auditing.effects import ALPHA, Conflict, Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
+from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.sentences.effects import (
@@ -37,6 +38,8 @@ VERDICT_WORDS = {
 """Words about one verdict of each kind, and about several, in the order of sentences."""
 ONE_AT_A_TIME = "95 % intervals are one at a time, p is corrected."
 """An interval can exclude what its corrected p does not."""
+_MOST_NAMED = 2
+"""Questions of one kind that a sentence names; of more it gives the number."""
 
 
 def verdict_sentence(verdict: Verdict) -> str:
@@ -56,7 +59,39 @@ def verdict_sentence(verdict: Verdict) -> str:
     if verdict.measures == 1:
         return sentence
     questions = "measures" if isinstance(effect.estimand, RelativeDelta) else "questions"
-    return f"{sentence}; agrees on {verdict.agree} of {verdict.measures} {questions}"
+    others = _dissenting_answers(verdict)
+    dissent = f" ({others})" if others else ""
+    return f"{sentence}; agrees on {verdict.agree} of {verdict.measures} {questions}{dissent}"
+
+
+def _dissenting_answers(verdict: Verdict) -> str:
+    """Say what the questions answer that do not agree with the primary one; empty if all do."""
+    words = {
+        "a": (f"favours {verdict.a}", f"favour {verdict.a}"),
+        "b": (f"favours {verdict.b}", f"favour {verdict.b}"),
+        "level": ("is level", "are level"),
+        "inconclusive": ("is inconclusive", "are inconclusive"),
+    }
+    primary = verdict.effect.verdict(verdict.margin)
+    findings = []
+    for kind, (singular, plural) in words.items():
+        names = _question_names(verdict, kind)
+        if not names or kind == primary:
+            continue
+        subject = join_words(names) if len(names) <= _MOST_NAMED else str(len(names))
+        findings.append(f"{subject} {singular if len(names) == 1 else plural}")
+    return "; ".join(findings)
+
+
+def _question_names(verdict: Verdict, kind: str) -> list[str]:
+    """Return the names of the questions with one kind of verdict."""
+    return [
+        question.effect.measure
+        if isinstance(question.effect.estimand, RelativeDelta)
+        else question.effect.name
+        for question in verdict.questions
+        if question.verdict == kind
+    ]
 
 
 def _inconclusive_sentence(verdict: Verdict) -> str:
@@ -88,13 +123,7 @@ def _secondary_findings(verdict: Verdict) -> str:
     words = {"a": f"{verdict.a} favoured", "b": f"{verdict.b} favoured", "level": "level"}
     findings = []
     for kind, finding in words.items():
-        names = [
-            question.effect.measure
-            if isinstance(question.effect.estimand, RelativeDelta)
-            else question.effect.name
-            for question in verdict.questions
-            if question.verdict == kind
-        ]
+        names = _question_names(verdict, kind)
         if names:
             findings.append(f"{finding} on {', '.join(names)}")
     return "; ".join(findings)

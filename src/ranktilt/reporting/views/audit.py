@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from ranktilt.auditing.answer.group_standings import group_displays
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.result import Audit
@@ -12,7 +13,7 @@ from ranktilt.reporting.document import SIDES, Document, PageBlocks, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.headline import findings_of, headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.provenance import folder, titled
+from ranktilt.reporting.provenance import audited
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.meaning import audit_meaning
@@ -22,7 +23,7 @@ from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import control_sentences, legend
-from ranktilt.reporting.views.group_standings import standing_sentences
+from ranktilt.reporting.views.group_standings import standing_chart, standing_sentences
 from ranktilt.reporting.views.readings import scale_title, verdict_chart
 
 
@@ -34,9 +35,8 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
     opened = result if isinstance(result, LoadedAudit) else LoadedAudit(result)
     audit = opened.audit
     findings = findings_of(audit)
-    kind = titled("Audit of", audit.spec) if folder(audit.spec) else "Audit of rankers"
     return Document(
-        kind=kind,
+        kind=audited(audit.runs, audit.spec),
         headline=headline(audit),
         sections=tuple(audit_sections(opened, budget=budget)),
         sentences=audit_sentences(audit),
@@ -58,7 +58,11 @@ def _side_names(audit: Audit) -> tuple[str, ...]:
 
 
 def _hero(audit: Audit, findings: Sequence[Finding]) -> Iterator[IntervalChart]:
-    """Draw the answers to the primary question, in the order of their sentences."""
+    """Draw the answers to the primary question; of several groups, how each is treated."""
+    if displays := group_displays(audit):
+        largest = [finding.run for finding in findings if finding.verdict is not None]
+        yield standing_chart(audit, sorted(displays, key=lambda row: largest.index(row.run)))
+        return
     verdicts = [finding.verdict for finding in findings if finding.verdict is not None]
     pairs = audit.judged_pairs
     if not verdicts:

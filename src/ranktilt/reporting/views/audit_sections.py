@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from ranktilt.auditing.answer.group_standings import group_displays
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
@@ -67,6 +68,8 @@ def _tilt(audit: Audit) -> Iterator[Section]:
         figures = tuple(tilt_figure(audit, pair) for pair in pairs)
         if _is_on_first_screen(audit):
             figures = tuple(replace(figure, only="paper") for figure in figures)
+        elif group_displays(audit):  # which the first screen sums up
+            figures = tuple(replace(figure, folded=True) for figure in figures)
         yield Section("tilt", title, lead, figures, short_title="Every measure")
         return
     figures = tuple(_card_figures(audit))
@@ -95,6 +98,8 @@ def _tilt_lead(audit: Audit, drawn_count: int) -> Iterator[str]:
 
 def _is_on_first_screen(audit: Audit) -> bool:
     """Tell whether the first screen of a page draws every tilt already."""
+    if group_displays(audit):
+        return False
     has_one_question = [repr(audit.primary)] == [repr(measure) for measure in audit.measures]
     return has_one_question and len(audit.tilts) <= MOST_ROWS_OF_CHART
 
@@ -104,7 +109,10 @@ def _card_figures(audit: Audit) -> Iterator[Figure]:
         if answers := _primary_answers(audit, pair):
             figure = card_figure(audit, pair, answers)
             is_drawn = len(audit.runs) * len(audit.pairs) <= MOST_ROWS_OF_CHART
-            yield replace(figure, only="paper") if is_drawn else figure
+            if group_displays(audit):
+                yield replace(figure, folded=True)
+            else:
+                yield replace(figure, only="paper") if is_drawn else figure
 
 
 def _primary_answers(audit: Audit, pair: Pair) -> list[Effect]:
@@ -131,7 +139,9 @@ def _effectiveness(audit: Audit) -> Iterator[Section]:
         "looked at together."
     )
     figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
-    title = "Effectiveness beside tilt"
+    if group_displays(audit):
+        figures = tuple(replace(figure, folded=True) for figure in figures)
+    title = "Effectiveness and tilt"
     yield Section("effectiveness", title, (lead,), figures, short_title="Effectiveness")
 
 

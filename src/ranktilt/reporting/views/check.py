@@ -10,11 +10,12 @@ import numpy as np
 
 from ranktilt.data.faults import LENGTH_NOTICE, FaultRow
 from ranktilt.errors import counted
-from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.reporting.document import Document, Emphasis, PageBlocks, Sentence
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.check import (
     check_meaning,
+    check_next_commands,
     check_sentence,
     equivalence_words,
     instrument_sentence,
@@ -22,7 +23,7 @@ from ranktilt.reporting.sentences.check import (
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections
-from ranktilt.reporting.views.text_features import effect_chart
+from ranktilt.reporting.views.fault_chart import fault_chart
 
 _INSTRUMENT_LOOKS: dict[bool, tuple[Tone, Emphasis]] = {True: ("good", ""), False: ("bad", "alarm")}
 """Tone and emphasis, by whether the instrument is calibrated."""
@@ -39,7 +40,8 @@ def view(check: CheckResult) -> Document:
         sections=sections,
         sentences=tuple(sentences(check)),
         meaning=check_meaning(check),
-        hero=PageBlocks(make=partial(effect_chart, check.features, check.reference)),
+        hero=PageBlocks(make=partial(fault_chart, check)),
+        next_steps=check_next_commands(check),
         names=names,
         legend=tuple(legend(check)),
         notes=notes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -14,10 +15,11 @@ from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.data.contents import Contents, SourceContents
 from ranktilt.data.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
 from ranktilt.explaining.base import ABOVE, Distribution
-from ranktilt.explaining.check import CheckResult
+from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.equivalence import ALPHA
 from ranktilt.explaining.similarity import Map, Similarity
 from ranktilt.reporting.document import (
+    Block,
     Cell,
     Column,
     ColumnOf,
@@ -46,7 +48,7 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.sentences.check import equivalence_words
 from ranktilt.reporting.tones import Tone
-from ranktilt.reporting.views.text_features import effect_figure, effect_table
+from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
 
 _BINS = 40
 EQUIVALENCE_TONES: dict[Outcome, Tone] = {
@@ -60,7 +62,12 @@ EQUIVALENCE_TONES: dict[Outcome, Tone] = {
 
 
 def check_sections(check: CheckResult) -> Iterator[Section]:
-    """Lay out the parts of a check that were asked for; faults come last, next to the verdict."""
+    """Lay out the parts of a check that were asked for.
+
+    Faults come next to the verdict: first on a page, last in text.
+    """
+    title, faults = "Is the comparison fair?", fault_table(check)
+    yield Section("faults", title, (), (replace(faults, only="page", folded=True),))
     yield _contents(check.contents)
     if check.features:
         yield _features(check)
@@ -69,16 +76,15 @@ def check_sections(check: CheckResult) -> Iterator[Section]:
     yield from _meanings(check)
     if check.effectiveness:
         yield _effectiveness(check)
-    table = fault_table(check)
-    yield Section("faults", "Is the comparison fair?", (), (table,))
+    yield Section("faults", title, (), (replace(faults, only="text"),))
 
 
 def _contents(contents: Contents) -> Section:
     split = f" Judgments: {contents.split}." if contents.split else ""
     lead = (f"All sides answer the same queries.{split}",) if len(contents.sources) > 1 else ()
     tables = (
-        tabulated("Documents by source", contents.sources, _SOURCES),
-        tabulated("Queries", contents.queries, _QUERIES),
+        tabulated("Documents by source", contents.sources, _SOURCES, folded=True),
+        tabulated("Queries", contents.queries, _QUERIES, folded=True),
     )
     return Section("contents", "What the collection holds", lead, tables)
 
@@ -127,14 +133,16 @@ def _features(check: CheckResult) -> Section:
     table = effect_table(
         f"How texts differ from their twins in {check.reference}", check.features, check.reference
     )
-    figure = PageBlocks(make=partial(_features_figure, check))
-    return Section("features", "What differs", (lead,), (table, figure))
+    figures = PageBlocks(make=partial(_features_figures, check))
+    return Section("features", "What differs", (lead,), (figures, table))
 
 
-def _features_figure(check: CheckResult) -> Iterator[Figure]:
+def _features_figures(check: CheckResult) -> Iterator[Block]:
+    """Draw the largest differences, and fold away the figure of all where there are more."""
+    yield from effect_chart(check.features, check.reference)
     figure = effect_figure(check.features, check.reference)
     if figure is not None:
-        yield figure
+        yield replace(figure, folded=True)
 
 
 _SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))
@@ -154,7 +162,7 @@ def _terms(check: CheckResult) -> Section:
             rows.append(Row((Cell(name), *_spread(distribution), undefined), (terms.source,)))
     columns = (name_column("quantity"), *_SPREAD, Column("undefined"))
     caption = f"Terms shared with {check.reference}, 0 to 1"
-    table = Table(caption, columns, tuple(rows), groups=("source",))
+    table = Table(caption, columns, tuple(rows), groups=("source",), folded=True)
     figures = PageBlocks(make=partial(_terms_figures, check))
     lead = "A rewrite should say the same in other words: many terms kept, but not all."
     return Section("words", "Words in common", (lead,), (table, figures))
@@ -207,7 +215,7 @@ def _cosines(similarity: Similarity) -> Table:
         rows.append(Row((Cell(name), *_spread(distribution), share)))
     columns = (name_column("pairs of texts"), *_SPREAD, Column(f"above {ABOVE:g}"))
     caption = f"Cosine similarity of {similarity.source}, {similarity.model}, {similarity.text}"
-    return Table(caption, columns, tuple(rows))
+    return Table(caption, columns, tuple(rows), folded=True)
 
 
 def _separation(similarity: Similarity) -> Table:
@@ -218,7 +226,7 @@ def _separation(similarity: Similarity) -> Table:
     )
     row = Row((name, number(separation.auc, fixed), number(separation.pairs, count)))
     columns = (name_column("by their vectors"), Column("value"), Column("pairs"))
-    return Table(f"How far apart the sides are, {similarity.source}", columns, (row,))
+    return Table(f"How far apart the sides are, {similarity.source}", columns, (row,), folded=True)
 
 
 def _effectiveness(check: CheckResult) -> Section:
@@ -260,6 +268,7 @@ def _effectiveness_table(check: CheckResult) -> Table:
         note=_left_out(check),
         group=lambda row: (row.source,) if has_sources else (),
         groups=("source",) if has_sources else (),
+        folded=True,
     )
 
 

@@ -7,11 +7,12 @@ from functools import partial
 from itertools import chain
 from math import isfinite
 
-from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.comparison.match import RunPair
+from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import EVEN, Share
+from ranktilt.errors import join_words
 from ranktilt.measures.base import Measure
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import (
@@ -21,23 +22,28 @@ from ranktilt.reporting.document import (
     Document,
     Figure,
     PageBlocks,
+    PageSections,
     Row,
+    Section,
     Sentence,
     Table,
     name_column,
-    printed,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
+from ranktilt.reporting.provenance import MOST_NAMED, provenance
 from ranktilt.reporting.sentences.comparison import (
     change_order,
     comparison_findings,
+)
+from ranktilt.reporting.sentences.comparison_meaning import (
     comparison_meaning,
+    comparison_next_commands,
 )
 from ranktilt.reporting.sentences.verdicts import sides_legend, starred
-from ranktilt.reporting.views.readings import change_chart
+from ranktilt.reporting.views.readings import change_chart, tilt_change_chart
 
 BEFORE_AND_AFTER = ("before", "after")
 _DODGE = 0.12
@@ -54,56 +60,104 @@ def view(comparison: Comparison) -> Document:
     findings = comparison_findings(comparison)
     sentences = [Sentence(finding.sentence, emphasis="strong") for finding in findings]
     notes = [note.sentence for note in comparison.notes]
+    numbers = Section("result", "Every number", (), tuple(blocks), short_title="Numbers")
     return Document(
         kind=_kind(comparison),
         headline=headline(comparison),
-        sections=printed(blocks),
+        sections=(numbers, PageSections(make=partial(_provenance, comparison))),
         sentences=tuple(sentences),
         meaning=comparison_meaning(comparison),
         hero=PageBlocks(make=partial(_hero, comparison)),
+        next_steps=comparison_next_commands(comparison),
         names=tuple(chain.from_iterable(comparison.runs)),
         legend=tuple(legend(comparison)),
         notes=tuple(notes),
     )
 
 
+def _provenance(comparison: Comparison) -> Iterator[Section]:
+    yield provenance(comparison.spec)
+
+
 def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
-    """Draw the difference behind each verdict, those that are shown first."""
+    """Draw how far tilts moved, with effectiveness beside them; else whatever differs."""
     verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
     changes = sorted((verdict.changes[0] for verdict in verdicts), key=change_order)
-    has_pairs, has_runs = len(comparison.pairs) > 1, len(comparison.runs) > 1
-
-    def label(change: Change) -> str:
-        words = [_quantity(change)]
-        if has_pairs and change.a != change.b:
-            words.append(f"{change.a} | {change.b}")
-        if has_runs:
-            words.append(change.run)
-        return ", ".join(words)
-
-    new, old = _names(comparison)
-    is_of_measure = bool(changes) and changes[0].unit == " points"
-    subject = changes[0].measure if is_of_measure and comparison.measures else "Differences"
-    chart = change_chart(changes, label, title=f"{subject}: {new} less {old}")
+    tilts = [change for change in changes if change.of_tilt]
+    title = _change_title(comparison)
+    if tilts:
+        means = [change for change in changes if isinstance(change.estimand, Measure)]
+        effectiveness = {(mean.run, mean.old_run): mean for mean in means}
+        label = partial(_tilt_label, comparison)
+        sides = _moved_sides(comparison)
+        yield tilt_change_chart(tilts, effectiveness, label, title=title, sides=sides)
+        return
+    is_sided = bool(changes) and changes[0].a != changes[0].b and changes[0].estimand.sided
+    sides = _moved_sides(comparison) if is_sided else ("", "")
+    label = partial(_change_label, comparison)
+    chart = change_chart(changes, label, title=title, sides=sides)
     if chart is not None:
         yield chart
+
+
+def _moved_sides(comparison: Comparison) -> tuple[str, str]:
+    """Name what a difference to the left and to the right moves toward."""
+    pairs = comparison.pairs
+    if "count_rule" in comparison.spec:
+        pairs = ((comparison.spec["protected"], comparison.spec["unprotected"]),)
+    first, second = pairs[0] if len(pairs) == 1 else ("the first", "the second")
+    return (f"◀ toward {second}", f"toward {first} ▶")
+
+
+def _tilt_label(comparison: Comparison, tilt: Change) -> str:
+    """Name the run of a tilt, and the groups where there are several pairs."""
+    if len(comparison.pairs) == 1:
+        return tilt.run
+    pair = f"{tilt.a} | {tilt.b}"
+    return f"{pair}, {tilt.run}" if len(comparison.runs) > 1 else pair
+
+
+def _change_label(comparison: Comparison, change: Change) -> str:
+    words = [_quantity(change)]
+    if len(comparison.pairs) > 1 and change.a != change.b:
+        words.append(f"{change.a} | {change.b}")
+    if len(comparison.runs) > 1:
+        words.append(change.run)
+    return ", ".join(words)
 
 
 def _quantity(change: Change) -> str:
     """Name the quantity of a difference in a word or two."""
     if isinstance(change.estimand, PreferenceOfPairs):
         return f"{change.estimand.pairs} pairs"
-    if change.of_tilt:
-        return "tilt"
     return "effectiveness" if isinstance(change.estimand, Measure) else change.name
 
 
+def _change_title(comparison: Comparison) -> str:
+    """Say between which runs the figure draws differences."""
+    baseline = comparison.spec.get("baseline_run")
+    if baseline is not None:
+        return f"How the other runs differ from {baseline}"
+    if len(comparison.runs) > 1:
+        return "How the new runs differ from the old ones"
+    (runs,) = comparison.runs
+    if runs.new == runs.old:
+        return f"How {runs.new} differs from its old run"
+    return f"How {runs.new} differs from {runs.old}"
+
+
 def _kind(comparison: Comparison) -> str:
-    if "count_rule" in comparison.spec:
-        return "Comparison of two pairwise audits"
-    if comparison.spec.get("baseline_run") is None:
-        return "Comparison of two audits"
-    return "Comparison of one audit's runs"
+    """Name the compared runs."""
+    baseline = comparison.spec.get("baseline_run")
+    subjects = [runs.new for runs in comparison.runs]
+    subject = join_words(subjects) if len(subjects) <= MOST_NAMED else f"{len(subjects)} runs"
+    if baseline is not None:
+        return f"Comparison of {subject} with {baseline}"
+    if len(comparison.runs) == 1 and comparison.runs[0].new != comparison.runs[0].old:
+        return f"Comparison of {subject} with {comparison.runs[0].old}"
+    return (
+        f"Comparison of {subject} with {'their old runs' if len(subjects) > 1 else 'its old run'}"
+    )
 
 
 def _table(comparison: Comparison) -> Table:
@@ -111,7 +165,7 @@ def _table(comparison: Comparison) -> Table:
     rows = list[Row]()
     for runs in comparison.runs:
         rows += _run_rows(comparison, runs)
-    title = " beside ".join(_names(comparison)).capitalize()
+    title = " and ".join(_names(comparison)).capitalize()
     return Table(title, columns, tuple(rows), groups=("runs",), folded=True)
 
 
@@ -142,7 +196,7 @@ def _estimands(comparison: Comparison) -> Table:
         rows += [Row(_cells(change), group) for change in comparison.of_estimands(runs)]
     is_pairwise = "count_rule" in comparison.spec
     title = "Choices between two documents" if is_pairwise else "Other estimands of groups"
-    return Table(title, columns, tuple(rows), groups=("runs",))
+    return Table(title, columns, tuple(rows), groups=("runs",), folded=True)
 
 
 def _cells(change: Change) -> tuple[Cell, ...]:

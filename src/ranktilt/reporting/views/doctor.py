@@ -218,15 +218,17 @@ def _card(model: Model, here: str | None) -> dict[str, str]:
     prefixes = [f"{noun} {text!r}" for noun, text in texts.items() if text]
     also = f" (also {', '.join(model.aliases)})" if model.aliases else ""
     tuned = "yes, it ranks as it is" if model.tuned else "no, a body: train it before it ranks"
+    checkpoint = f"{model.hub}{also}" if model.hub else "no published checkpoint"
+    pooling, similarity = model.pooling or DASH, model.similarity or DASH
     absent = "no, fetched from the hub when first used" if model.hub else "no"
     return {
         "what it is": model.about,
-        "from": f"{model.hub}{also}" if model.hub else "no published checkpoint",
+        "from": checkpoint,
         "source": model.source,
         "licence": model.licence,
         "reads": _reads(model),
-        "pooling": model.pooling or DASH,
-        "similarity": model.similarity or DASH,
+        "pooling": pooling,
+        "similarity": similarity,
         "prefixes": " and ".join(prefixes) or "none",
         "tuned": tuned,
         "here": here or absent,

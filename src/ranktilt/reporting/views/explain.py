@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ranktilt.data.notes.probes import GapAttributed
 from ranktilt.errors import join_words
 from ranktilt.explaining.base import EffectSize, ProbeFigure, ProbeResult, ProbeTable
-from ranktilt.explaining.explain import Explanation
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -25,10 +27,15 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.headline import by_size, headline
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import DASH, always_signed, short_decimal
+from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.attribution import attributed_gaps
+from ranktilt.reporting.sentences.explain_steps import explanation_steps
 from ranktilt.reporting.sentences.meaning import explanation_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.probes import findings_words
+from ranktilt.reporting.views.gap_chart import ALL, GapMark, GapScale, gap_chart
 from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
 
 _SMALL = 0.1
@@ -39,28 +46,88 @@ _ALWAYS_PRINTED = 4
 def view(explanation: Explanation) -> Document:
     """Return the document of an explanation.
 
-    It says first what differs most, then lists all differences by size, then each probe.
+    It says first what goes with a gap, or what differs most, then lists all differences by size,
+    then each probe.
     """
     effects = by_size(explanation)
-    sections = [_section(result) for result in explanation.results]
-    if effects:
-        sections.insert(0, _differences(explanation, effects))
+    subject = "Explanation of" if explanation.attributed else "Texts of"
     return Document(
-        kind="Why",
+        kind=titled(subject, explanation.spec),
         headline=headline(explanation),
         sentences=tuple(_sentences(explanation, effects)),
         answer_first=True,
         meaning=explanation_meaning(explanation),
-        hero=PageBlocks(make=partial(effect_chart, effects, explanation.reference)),
+        hero=PageBlocks(make=partial(_hero, explanation, effects)),
+        next_steps=explanation_steps(explanation),
         names=(explanation.reference, *explanation.sources),
-        sections=tuple(sections),
+        sections=tuple(_sections(explanation, effects)),
         legend=tuple(_legend(explanation)),
     )
 
 
+def _hero(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[IntervalChart]:
+    """Draw the clearest gap and its parts, or else the largest differences."""
+    if explanation.attributed:
+        yield _attributed_chart(explanation, attributed_gaps(explanation)[0])
+    else:
+        yield from effect_chart(effects, explanation.reference)
+
+
+def _attributed_chart(explanation: Explanation, attributed: GapAttributed) -> IntervalChart:
+    """Draw a gap between twins; its parts too, unless twins were chosen by their scores."""
+    parts = list[GapMark]()
+    if not attributed.is_of_retrieved:
+        parts = _part_marks(explanation, attributed)
+    gap = GapMark(
+        label=ALL,
+        value=attributed.gap,
+        low=attributed.low,
+        high=attributed.high,
+        is_shown=attributed.is_shown,
+    )
+    scale = GapScale(
+        run=attributed.run,
+        higher_above_0=attributed.reference,
+        higher_below_0=attributed.source,
+        unit="sd",
+        digits=3,
+    )
+    return gap_chart(scale, gap, parts)
+
+
+def _part_marks(explanation: Explanation, attributed: GapAttributed) -> list[GapMark]:
+    """Return the parts of a gap by size, and what remains."""
+    for result in explanation.results:
+        for table, figure in zip(result.tables, result.figures, strict=False):
+            if attributed in table.findings:
+                marks = [_part_mark(name, ends) for name, ends in figure.series.items()]
+                remains, *parts = marks
+                return [*sorted(parts, key=lambda mark: -abs(mark.value)), remains]
+    return []
+
+
+def _part_mark(name: str, ends: Sequence[float]) -> GapMark:
+    value, low, high = ends
+    is_shown = not low <= 0 <= high
+    return GapMark(label=name, value=value, low=low, high=high, is_shown=is_shown)
+
+
+def _sections(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[Section]:
+    """Answer the reader's question first, then show what each probe measured."""
+    answers = [result for result in explanation.results if result.tables]
+    yield from map(_section, answers)
+    if effects:
+        yield _differences(explanation, effects)
+    for result in explanation.results:
+        if result not in answers:
+            yield replace(_section(result), folded=len(explanation.results) > 1)
+    yield provenance(explanation.spec)
+
+
 def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[Sentence]:
     """Say the largest difference, the others, and the findings of each probe; nothing twice."""
-    texts = [headline(explanation), *_other_differences(effects)]
+    in_headline = 0 if explanation.attributed else 1
+    texts = [headline(explanation), *_other_differences(effects, in_headline)]
     for result in explanation.results:
         if result.tables:
             texts += [findings_words(table.findings) for table in result.tables]
@@ -71,15 +138,22 @@ def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Itera
             yield Sentence(text, emphasis="" if index else "strong")
 
 
-def _other_differences(effects: Sequence[EffectSize]) -> Iterator[str]:
-    """Say in which other properties a difference is shown, and in which none is."""
+def _other_differences(effects: Sequence[EffectSize], in_headline: int) -> Iterator[str]:
+    """Say in which properties a difference is shown, and in which none is or could be.
+
+    The first ones, as many as are in the headline, are not said again.
+    """
     different = list(dict.fromkeys(effect.quantity for effect in effects if effect.is_shown))
-    properties = dict.fromkeys(effect.quantity for effect in effects)
-    alike = [name for name in properties if name not in different]
-    if len(different) > 1:
-        yield f"Also different: {join_words(different[1:])}."
+    known = dict.fromkeys(effect.quantity for effect in effects if not math.isnan(effect.g))
+    unknown = dict.fromkeys(effect.quantity for effect in effects if effect.quantity not in known)
+    alike = [name for name in known if name not in different]
+    if different[in_headline:]:
+        lead = "Also different:" if in_headline else "The texts differ in"
+        yield f"{lead} {join_words(different[in_headline:])}."
     if different and alike:
         yield f"No difference is shown in {join_words(alike)}."
+    if unknown:
+        yield f"Twins could not be compared in {join_words(list(unknown))}."
 
 
 def _differences(explanation: Explanation, effects: Sequence[EffectSize]) -> Section:
@@ -104,13 +178,24 @@ def _effect_figures(effects: Sequence[EffectSize], reference: str) -> Iterator[F
 
 
 def _section(result: ProbeResult) -> Section:
-    """Return a probe's numbers and notes."""
+    """Return a probe's numbers and notes, below its question."""
     blocks: list[Block] = [_table(table) for table in result.tables]
-    blocks.append(Lines(tuple(_remarks(result))))
+    remarks = tuple(_remarks(result))
+    if remarks:
+        is_note = all(remark.emphasis == "quiet" for remark in remarks)
+        blocks.append(Lines(remarks, folded=is_note))
     if result.rows and not result.tables:
         blocks.append(_table(_table_of_rows(result)))
     blocks.append(PageBlocks(make=partial(_figures, result)))
-    return Section(result.probe, result.probe, (result.question,), tuple(blocks), titled=True)
+    question, mark, lead = result.question.partition("? ")
+    return Section(
+        name=result.probe,
+        title=f"{question}{mark.strip()}",
+        lead=(lead,) if lead else (),
+        blocks=tuple(blocks),
+        titled=True,
+        short_title=result.probe,
+    )
 
 
 def _remarks(result: ProbeResult) -> Iterator[Sentence]:

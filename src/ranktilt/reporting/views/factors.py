@@ -51,6 +51,7 @@ from ranktilt.reporting.numbers import (
     signed,
 )
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.explain_steps import factors_steps
 from ranktilt.reporting.sentences.factors import by_size, factor_sentences, meaning_sentence
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.treatments import treatment
@@ -66,28 +67,38 @@ _QUESTIONS = {
 
 def view(effects: FactorEffects) -> Document:
     """Return the document of effects of factors."""
-    blocks: list[Block] = [
-        _effects(effects),
-        PageBlocks(make=partial(_forest, effects)),
-        *_sources(effects),
-        *_adoptions(effects),
-        _factors(effects),
-    ]
-    lead = (
-        "What does each factor do to a document's rank, and how does one change what another does?",
-    )
-    section = Section("effects", "Effects of factors", lead, tuple(blocks))
     sentences = [Sentence(f"{text}.", emphasis="strong") for text in factor_sentences(effects)]
     return Document(
         kind=titled("Causes on", effects.spec),
         headline=headline(effects),
-        sections=(section, provenance(effects.spec, note_sentences(effects.notes))),
+        sections=tuple(_sections(effects)),
         sentences=tuple(sentences),
         meaning=meaning_sentence(effects),
         hero=PageBlocks(make=partial(_hero, effects)),
+        next_steps=factors_steps(effects),
         legend=tuple(_legend(effects)),
         notes=note_sentences(effects.notes),
     )
+
+
+def _sections(effects: FactorEffects) -> Iterator[Section]:
+    """Answer what each change does, then whether it is the source, and whether an edit pays."""
+    effect_blocks: tuple[Block, ...] = (
+        _effects(effects),
+        PageBlocks(make=partial(_forest, effects)),
+    )
+    question = "What does each change do to a rank, and how does one alter another's effect?"
+    yield Section("effects", question, (), effect_blocks, short_title="Effects")
+    sources = tuple(_sources(effects))
+    if sources:
+        question = "Is it who wrote a text, or what comes with it?"
+        yield Section("source", question, (), sources, short_title="Source")
+    adoptions = tuple(_adoptions(effects))
+    if adoptions:
+        question = "Does an edit pay, as ever more documents have it?"
+        yield Section("adoption", question, (), adoptions, short_title="Adoption")
+    yield Section("factors", "What was changed?", (), (_factors(effects),), short_title="Factors")
+    yield provenance(effects.spec, note_sentences(effects.notes))
 
 
 def _effects(effects: FactorEffects) -> Table:
@@ -108,6 +119,7 @@ def _effects(effects: FactorEffects) -> Table:
         columns,
         group=lambda row: (row.ranker,),
         groups=("ranker",),
+        folded=True,
     )
 
 
@@ -137,7 +149,7 @@ def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
     for row in mains[:MOST_ROWS]:
         reading = IntervalReading(
             mark=IntervalMark(value=row.value, low=row.low, high=row.high),
-            text=f"{signed(row.value)} {interval(row.low, row.high)}",
+            text=f"{signed(row.value)} ranks {interval(row.low, row.high)}",
             tone="" if row.is_shown else "unsure",
         )
         note = row.ranker if len(effects.rankers) > 1 else ""
@@ -188,6 +200,7 @@ def _sources(effects: FactorEffects) -> Iterator[Table]:
         note="Together: all at once high, less the original; two-factor interactions cancel out.",
         group=lambda row: (row.ranker,),
         groups=("ranker",),
+        folded=True,
     )
 
 
@@ -232,6 +245,7 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
         note=note,
         group=lambda row: (row.ranker,),
         groups=("ranker",),
+        folded=True,
     )
 
 
@@ -245,7 +259,7 @@ def _factors(effects: FactorEffects) -> Table:
             lambda row: "yes" if row.analysed else "no: its check failed",
         ),
     ]
-    return tabulated("Factors", effects.factors, columns, only="page")
+    return tabulated("Factors", effects.factors, columns, only="page", folded=True)
 
 
 def _legend(effects: FactorEffects) -> Iterator[str]:

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
-from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck, worst_first
+from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, worst_first
+from ranktilt.errors import join_words
 from ranktilt.reporting.document import (
     Cell,
     Column,
     ColumnOf,
     Document,
     PageBlocks,
+    Section,
     Sentence,
     name_column,
-    printed,
     tabulated,
     text_column,
 )
@@ -30,9 +31,11 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import DASH, ends, number, signed
+from ranktilt.reporting.provenance import MOST_NAMED
 from ranktilt.reporting.sentences.gate import (
     gate_headline,
     gate_meaning,
+    gate_next_commands,
     outcome_word,
     row_reason,
     row_word,
@@ -98,16 +101,19 @@ def view(gate: Gate) -> Document:
         _COLUMNS,
         group=lambda table_row: (table_row.row.run,),
         groups=("ranker",),
+        folded=True,
     )
+    sentences = [_sentence(row) for row in worst_first(gate.rows)]
     names = [row.run for row in gate.rows]
     commands = [str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)]
     return Document(
-        kind="Gate on an audit",
+        kind=_kind(gate),
         headline=gate_headline(gate),
-        sections=printed([table]),
-        sentences=tuple(map(_sentence, worst_first(gate.rows))),
+        sections=(Section("result", "Every check", (), (table,), short_title="Checks"),),
+        sentences=tuple(sentences),
         meaning=gate_meaning(gate),
         hero=PageBlocks(make=partial(_hero, gate)),
+        next_steps=gate_next_commands(gate),
         names=tuple(names),
         notes=note_sentences(gate.notes),
         outcome=VERDICT_TONES[gate.outcome],
@@ -126,12 +132,22 @@ def _hero(gate: Gate) -> Iterator[IntervalChart]:
     drawn = alike[:MOST_ROWS]
     has_several_pairs = len({row.groups for row, _ in drawn}) > 1
     left_out = f" Drawn: {len(drawn)} of {len(known)} checks." if len(drawn) < len(known) else ""
+    first = known[0][0]
+    measured = "τ-b" if is_order else f"{first.measure}, {first.groups}"
     yield interval_chart(
-        "What was measured, and what is allowed",
+        f"{measured}: what was measured, and what is allowed",
         f"Line: 95 % interval. Shaded: what is allowed.{left_out}",
         [_hero_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
         scales=["τ-b" if is_order else f"{known[0][0].measure}, as it is gated"],
     )
+
+
+def _kind(gate: Gate) -> str:
+    """Name the gated runs."""
+    runs = list(dict.fromkeys(row.run for row in gate.rows))
+    if not runs or len(runs) > MOST_NAMED:
+        return f"Gate on {len(runs)} runs" if runs else "Gate on an audit"
+    return f"Gate on {join_words(runs)}"
 
 
 def _hero_row(row: GateRow, check: LimitCheck, note: str) -> IntervalRow:

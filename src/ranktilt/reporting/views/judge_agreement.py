@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
@@ -72,7 +73,9 @@ def trust_section(audit: JudgeAudit) -> Iterator[Section]:
     judges = main_contest(audit)
     if judges is None:
         return
-    blocks = (_standing_table(audit), _comparison_table(audit))
+    tables = (_standing_table(audit), _comparison_table(audit))
+    # The first figure draws the standings.
+    blocks = tuple(replace(table, folded=True) for table in tables)
     yield Section("trust", "Which judge can you trust?", (), blocks)
 
 

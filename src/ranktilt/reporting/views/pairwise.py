@@ -45,15 +45,17 @@ def view(audit: PairwiseAudit) -> Document:
     figure = PageBlocks(make=partial(_paper_figure, audit))
     blocks: tuple[Block, ...] = (*_trained(audit), _table(audit), figure)
     section = Section("choices", "What is chosen", (), blocks)
+    notes = note_sentences(audit.notes)
+    sections = (section, provenance(audit.spec, notes))
     return Document(
         kind=f"Choices between {audit.protected} and {audit.unprotected} documents",
         headline=headline(audit),
-        sections=(section, provenance(audit.spec, note_sentences(audit.notes))),
+        sections=sections,
         sentences=tuple(_sentences(audit)),
         meaning=pairwise_meaning(audit),
         hero=PageBlocks(make=partial(_hero, audit)),
         legend=tuple(legend(audit)),
-        notes=note_sentences(audit.notes),
+        notes=notes,
         sides=(audit.protected, audit.unprotected),
     )
 

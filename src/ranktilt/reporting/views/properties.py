@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from math import nan
 from operator import attrgetter
 
 from ranktilt.explaining.properties.result import (
@@ -33,16 +34,10 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.interval_chart import (
-    MOST_ROWS,
-    IntervalChart,
-    IntervalMark,
-    IntervalReading,
-    IntervalRow,
-    interval_chart,
-)
+from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import DASH, estimate, number, p_value, short_decimal, signed
 from ranktilt.reporting.provenance import provenance, titled
+from ranktilt.reporting.sentences.explain_steps import gaps_steps
 from ranktilt.reporting.sentences.properties import (
     DIGITS,
     UNITS,
@@ -52,8 +47,8 @@ from ranktilt.reporting.sentences.properties import (
     gaps_meaning,
 )
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
+from ranktilt.reporting.views.gap_chart import ALL, REMAINS, GapMark, GapScale, gap_chart
 
-ALL, REMAINS = "the gap", "what remains"
 _TITLES: dict[Outcome, str] = {"score": "score", "rank": "rank", "first ranks": "first {}"}
 _HINTS: dict[Outcome, str] = {
     "score": "In standard deviations of the list's scores; above 0 the first group scores higher.",
@@ -123,23 +118,24 @@ def view(gaps: ExplainedGaps) -> Document:
     """Return the document of gaps and the properties that go with them."""
     findings = gap_findings(gaps)
     cautions = tuple(gap_cautions(gaps))
-    blocks: list[Block] = [_parts_table(gaps), PageBlocks(make=partial(_figures, gaps))]
-    blocks.append(_property_table(gaps))
-    lead = ("Which properties of the documents go with the gap between groups, and what remains?",)
+    question = "Which properties go with the gap between groups, and what remains?"
+    parts: tuple[Block, ...] = (_parts_table(gaps), PageBlocks(make=partial(_figures, gaps)))
     sentences = [Sentence(finding.sentence, emphasis="strong") for finding in findings]
-    sentences += [Sentence(caution, emphasis="quiet") for caution in cautions]
     return Document(
-        kind=titled("Why:", gaps.spec),
+        kind=titled("Explanation of", gaps.spec),
         headline=headline(gaps),
         answer_first=True,
         meaning=gaps_meaning(gaps),
         hero=PageBlocks(make=partial(_hero, gaps)),
+        next_steps=gaps_steps(gaps),
         sentences=tuple(sentences),
         sections=(
-            Section("parts", "Parts of the gap", lead, tuple(blocks)),
-            provenance(gaps.spec, cautions),
+            Section("parts", question, (), parts, short_title="Parts of the gap"),
+            Section("properties", "What was examined?", (), (_property_table(gaps),)),
+            provenance(gaps.spec),
         ),
         legend=tuple(_legend(gaps)),
+        notes=cautions,
     )
 
 
@@ -150,31 +146,31 @@ def _hero(gaps: ExplainedGaps) -> Iterator[IntervalChart]:
     if gap is None:
         return
     lines = [line for line in _lines(gaps) if line.gaps[0] is gap]
-    first, *parts, last = lines
-    drawn = [first, *parts[: MOST_ROWS - 2], last]
-    left_out = ""
-    if len(drawn) < len(lines):
-        left_out = f" Drawn: {len(drawn) - 2} of {len(lines) - 2} properties, the largest."
-    yield interval_chart(
-        f"{gap.run}: the gap between {gap.group_a} and {gap.group_b}, and what goes with it",
-        f"Line: 95 % interval. The parts and what remains add up to the gap.{left_out}",
-        [_hero_row(line, gap.outcome) for line in drawn],
-        scales=[UNITS[gap.outcome]],
-        sides=(f"◀ {gap.group_b} higher", f"{gap.group_a} higher ▶"),
+    marks = [_gap_mark(line, gap.outcome) for line in lines]
+    yield gap_chart(
+        GapScale(
+            run=gap.run,
+            higher_above_0=gap.group_a,
+            higher_below_0=gap.group_b,
+            unit=UNITS[gap.outcome],
+            digits=DIGITS[gap.outcome],
+        ),
+        marks[0],
+        marks[1:],
     )
 
 
-def _hero_row(line: PartLine, outcome: Outcome) -> IntervalRow:
+def _gap_mark(line: PartLine, outcome: Outcome) -> GapMark:
     part = line.estimate(outcome)
     if part is None:
-        return IntervalRow(label=line.name, readings=(None,))
-    value, low, high = (signed(end, DIGITS[outcome]) for end in (part.value, part.low, part.high))
-    reading = IntervalReading(
-        mark=IntervalMark(value=part.value, low=part.low, high=part.high),
-        text=f"{value} {UNITS[outcome]} [{low}, {high}]",
-        tone="" if part.is_shown or line.name == REMAINS else "unsure",
+        return GapMark(label=line.name, value=nan, low=nan, high=nan, is_shown=False)
+    return GapMark(
+        label=line.name,
+        value=part.value,
+        low=part.low,
+        high=part.high,
+        is_shown=part.is_shown or (line.name == REMAINS and not part.low <= 0 <= part.high),
     )
-    return IntervalRow(label=line.name, readings=(reading,))
 
 
 def _lines(gaps: ExplainedGaps) -> Iterator[PartLine]:
@@ -293,7 +289,7 @@ def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
         "remains at equal properties, with 95 % intervals; parts and rest add up to the gap."
     )
     drawing = forest(marks, x=f"gap, {UNITS[outcome]}")
-    return Figure("What the gap goes with", says, drawing)
+    return Figure("What the gap goes with", says, drawing, folded=True)
 
 
 def _property_table(gaps: ExplainedGaps) -> Table:
@@ -302,7 +298,7 @@ def _property_table(gaps: ExplainedGaps) -> Table:
         (text_column("unit"), lambda about: about.unit or DASH),
         (text_column("from"), _origin),
     ]
-    return tabulated("Properties", gaps.properties, columns, only="page")
+    return tabulated("Properties", gaps.properties, columns, only="page", folded=True)
 
 
 def _origin(about: GapProperty) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import Change, Effect
@@ -133,7 +133,7 @@ def change_chart(
     label: Callable[[Change], str],
     *,
     title: str,
-    unit: str = "",
+    sides: tuple[str, str] = ("", ""),
 ) -> IntervalChart | None:
     """Return the chart of the first differences that are counted as the first of all is."""
     if not changes:
@@ -141,14 +141,61 @@ def change_chart(
     first = changes[0]
     alike = [change for change in changes if _change_unit(change) == _change_unit(first)]
     rows = [
-        IntervalRow(label=label(change), readings=(change_reading(change, _tone(change)),))
+        IntervalRow(label=label(change), readings=(change_reading(change, change_tone(change)),))
         for change in alike[:MOST_ROWS]
     ]
-    drawn = (
-        f" Drawn: {len(rows)} of {len(changes)} differences." if len(rows) < len(changes) else ""
+    scale = f"difference, {first.unit.strip()}".removesuffix(", ")
+    drawn = drawn_words(len(rows), len(changes))
+    says = f"{_LINE} Black: no difference.{drawn}"
+    return interval_chart(title, says, rows, scales=[scale], sides=sides)
+
+
+def drawn_words(drawn: int, total: int) -> str:
+    """Say how many differences are drawn, where that is not all of them."""
+    return f" Drawn: {drawn} of {total} differences." if drawn < total else ""
+
+
+def tilt_change_chart(
+    tilts: Sequence[Change],
+    effectiveness: Mapping[tuple[str, str], Change],
+    label: Callable[[Change], str],
+    *,
+    title: str,
+    sides: tuple[str, str],
+) -> IntervalChart:
+    """Return the chart of the first differences of tilts, with that of effectiveness beside each.
+
+    `effectiveness` holds that of each new and old run.
+    """
+    rows = []
+    for tilt in tilts[:MOST_ROWS]:
+        answer = tilt.estimand.answer
+        tilt_reading = change_reading(tilt, change_tone(tilt))
+        readings: list[IntervalReading | None] = [tilt_reading]
+        if effectiveness:
+            mean = effectiveness.get((tilt.run, tilt.old_run))
+            readings.append(None if mean is None else change_reading(mean, _quality_tone(mean)))
+        note = f"tilt {answer(tilt.old)} → {answer(tilt.new)}"
+        rows.append(IntervalRow(label=label(tilt), readings=tuple(readings), note=note))
+    measure = tilts[0].estimand.measure if isinstance(tilts[0].estimand, RelativeDelta) else ""
+    scales = [f"change of tilt ({tilts[0].estimand.term} of {measure}), points"]
+    scales += [f"change of {measure}, points"] if effectiveness else []
+    drawn = drawn_words(len(rows), len(tilts))
+    return interval_chart(
+        title,
+        f"{_LINE} Black: no change. Below each name: the tilt before and after.{drawn}",
+        rows,
+        scales=scales,
+        sides=sides,
+        second_sides=("◀ worse", "better ▶"),
     )
-    scale = f"difference, {unit or first.unit.strip()}".removesuffix(", ")
-    return interval_chart(title, f"{_LINE} Black: no difference.{drawn}", rows, scales=[scale])
+
+
+def _quality_tone(change: Change) -> Tone:
+    """Return the tone of a difference of effectiveness."""
+    if not change.is_shown:
+        return "unsure"
+    return "good" if change.value > 0 else "bad"
 
 
 def _change_unit(change: Change) -> str:
@@ -156,7 +203,7 @@ def _change_unit(change: Change) -> str:
     return change.unit if change.unit.strip() else change.name
 
 
-def _tone(change: Change) -> Tone:
+def change_tone(change: Change) -> Tone:
     """Return the tone of a difference: its side's, or else by whether it is shown."""
     if not change.is_shown:
         return "unsure"

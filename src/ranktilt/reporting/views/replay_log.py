@@ -8,7 +8,7 @@ from functools import partial
 
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
+from ranktilt.auditing.replay_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
 from ranktilt.rankers.llm.answers import CUT_OFF, READABLE
 from ranktilt.reporting.document import (
@@ -57,18 +57,21 @@ def view(replayed: ReplayedLog) -> Document:
     if replayed.changes:
         blocks.append(_split(replayed))
     first, *rest = findings
+    lines = [Sentence(first, emphasis="strong"), *map(Sentence, rest)]
     command = replayed.spec.get("command")
+    commands = (str(command),) if command else ()
+    headline = first if gate is None else gate.text
     return Document(
         kind="Stored answers of an LLM ranker, read again",
-        headline=first if gate is None else gate.text,
+        headline=headline,
         sections=printed(blocks),
-        sentences=(Sentence(first, emphasis="strong"), *map(Sentence, rest)),
+        sentences=tuple(lines),
         meaning=replayed_meaning(replayed),
         hero=PageBlocks(make=partial(_hero, replayed)),
         legend=tuple(_legend(replayed)),
         notes=note_sentences(replayed.notes),
         outcome="" if gate is None else gate.tone,
-        commands=(str(command),) if command else (),
+        commands=commands,
     )
 
 

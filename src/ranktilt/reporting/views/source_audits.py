@@ -73,31 +73,33 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
     """Lay out all sources in one table, and then the audit of each where a page can hold it."""
     audits = result.audit if isinstance(result, LoadedSourceAudits) else result
     summaries = [finding.sentence for finding in source_summaries(audits)]
+    notes = note_sentences(audits.notes)
     sections: list[Section | PageSections | None] = [
         _figures(audits),
         *_tables(audits),
         _trends(audits),
-        provenance(audits.spec, note_sentences(audits.notes)),
+        provenance(audits.spec, notes),
     ]
     if isinstance(result, LoadedSourceAudits):
         sections += _whole_audits(audits, result.parts, budget)
     else:
         sections[-1:-1] = _card_sections(audits)
+    sections_to_show = [section for section in sections if section is not None]
     texts = (*summaries, *trend_sentences(audits))
     sentences = [Sentence(text, emphasis="strong") for text in texts]
-    source_names = tuple(source.source for source in audits.sources)
+    names = [*audits.runs, *(source.source for source in audits.sources)]
     return Document(
         kind=titled("Audit of the sources of", audits.spec),
         headline=headline(audits),
-        sections=tuple(section for section in sections if section is not None),
+        sections=tuple(sections_to_show),
         sentences=tuple(sentences),
         meaning=source_audits_meaning(audits),
         hero=PageBlocks(make=partial(_hero, audits)),
         next_steps=next_commands(audits.next_steps),
         legend=tuple(_legend(audits)),
-        notes=note_sentences(audits.notes),
+        notes=notes,
         sides=(audits.reference, "the rewrites"),
-        names=audits.runs + source_names,
+        names=tuple(names),
     )
 
 
@@ -208,6 +210,8 @@ def _tilt_table(audits: SourceAudits) -> Table:
         (audits.reference, number_of("effect.mean_a", percent)),
         ("rewrite", number_of("effect.mean_b", percent)),
         ("Relative Δ", _tilt_cell),
+    ]
+    columns += [
         (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
         (Column("queries", spare=2), number_of("effect.queries", count)),
         (text_column("verdict"), partial(_verdict_cell, audits)),

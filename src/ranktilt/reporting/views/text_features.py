@@ -32,13 +32,15 @@ from ranktilt.reporting.numbers import DASH, always_signed, count, number_of, sh
 
 def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) -> Table:
     """Lay out effect sizes and both means, in the order given."""
+    mean_of_source = Column("mean", spare=2)
+    mean_of_reference = Column(f"mean of {reference}", spare=1)
     columns = (
         (name_column("source"), attrgetter("source")),
         (text_column("property"), attrgetter("quantity")),
         ("g", _effect_cell),
         ("pairs", number_of("pairs", count)),
-        (Column("mean", spare=2), number_of("source_mean", short_decimal)),
-        (Column(f"mean of {reference}", spare=1), number_of("reference_mean", short_decimal)),
+        (mean_of_source, number_of("source_mean", short_decimal)),
+        (mean_of_reference, number_of("reference_mean", short_decimal)),
     )
     return tabulated(caption, effects, columns, folded=True)
 

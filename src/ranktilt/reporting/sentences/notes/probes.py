@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 from ranktilt.data.faults import percent
 from ranktilt.data.notes.probes import (
@@ -21,11 +22,14 @@ from ranktilt.data.notes.probes import (
     RatiosShown,
     SourceMean,
     TermsKept,
+    TheoremChecked,
     TwinsNear,
     ValuesShown,
 )
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.sentences.notes.base import note_words
+
+_MOST_NAMED = 3
 
 
 @note_words.register
@@ -117,23 +121,41 @@ def _gap_parts_shown(note: GapPartsShown) -> str:
 
 @note_words.register
 def _gap_attributed(note: GapAttributed) -> str:
-    if note.low <= 0 <= note.high:
+    if not note.is_shown:
         return (
             f"{note.run} shows no gap between {note.source} and {note.reference}, so nothing is "
             "attributed."
         )
-    side = note.reference if note.gap > 0 else note.source
-    lead = f"{note.run} scores {side} higher than its twins"
+    side, twins = note.reference, note.source
+    if note.gap < 0:
+        side, twins = twins, side
+    lead = f"{note.run} scores {side} texts higher than their {twins} twins, by {_gap_size(note)}"
     if note.is_of_retrieved:
         return (
-            f"{lead} among those that it retrieves; these are chosen by their scores, so that no "
+            f"{lead}, among those that it retrieves; these are chosen by their scores, so that no "
             "property is named."
         )
     cause = "no property is shown to go with it"
     if note.with_gap:
         cause = f"this goes with {join_words(note.with_gap)}"
     spite = f", in spite of {join_words(note.against_gap)}" if note.against_gap else ""
-    return f"{lead}; {cause}{spite}."
+    return " ".join([f"{lead}; {cause}{spite}.", *_unexamined(note.unvarying)])
+
+
+def _gap_size(note: GapAttributed) -> str:
+    """Write the size of a gap, whose direction the sentence says: ``0.273 sd [0.137, 0.409]``."""
+    low, high = sorted((abs(note.low), abs(note.high)))
+    return f"{abs(note.gap):.3f} sd [{low:.3f}, {high:.3f}]"
+
+
+def _unexamined(properties: Sequence[str]) -> Iterator[str]:
+    """Say which properties could not be examined, because all twins differ by the same."""
+    if not properties:
+        return
+    names = join_words(list(properties))
+    if len(properties) > _MOST_NAMED:
+        names = f"{len(properties)} other properties"
+    yield f"All twins differ by the same in {names}, which could therefore not be examined."
 
 
 @note_words.register
@@ -205,4 +227,24 @@ def _gap_units(note: GapUnits) -> str:
         "Gaps are in standard deviations (sd) of a query's scores: + favours "
         f"{note.reference}, as in an audit. A coefficient is for one standard deviation of what "
         f"{note.reference} texts have more of than their twins. Properties: {units}."
+    )
+
+
+_CONCLUSIONS = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}
+
+
+@note_words.register
+def _theorem_checked(note: TheoremChecked) -> str:
+    parts = []
+    if note.failed:
+        parts.append(f"not met: {', '.join(note.failed)}")
+    if note.undecided:
+        parts.append(f"undecided: {', '.join(note.undecided)}")
+    state = "; ".join(parts) or "all conditions that were checked hold"
+    interval = f"[{note.low:+.3f}, {note.high:+.3f}]"
+    numbers = f"{note.value:+.3f} {interval}".replace("-", "−")
+    pairs = counted(note.pairs, "pair of twins", "pairs of twins")
+    return (
+        f"{note.source}: {state}; the conclusion {_CONCLUSIONS[note.conclusion]}: {numbers} nats "
+        f"per token over {pairs}."
     )

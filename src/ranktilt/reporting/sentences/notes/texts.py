@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.data.notes.texts import (
+    CheckFailed,
     DocumentsNotRetrieved,
     EffectivenessNotTested,
     EffectivenessOfPairs,
@@ -51,6 +54,16 @@ def _probe_left_out(note: ProbeLeftOut) -> str:
 @note_words.register
 def _source_without_twins(note: SourceWithoutTwins) -> str:
     return f"{note.source} has no twins of {note.reference}: nothing of it can be compared"
+
+
+@note_words.register
+def _check_failed(note: CheckFailed) -> str:
+    faults = [
+        f"{fault.name} of {fault.source} ({fault.value}; limit {fault.limit})"
+        for fault in note.faults
+    ]
+    command = shlex.join(["ranktilt", "check", note.folder])
+    return f"{command} ends with Void: {join_words(faults)}; a tilt may come from that alone"
 
 
 @note_words.register

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ranktilt.auditing.answer.gate import in_percent, worst
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.gate.limit_checks import in_percent
+from ranktilt.auditing.gate.result import worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
@@ -49,6 +50,7 @@ from ranktilt.reporting.sentences.mitigate import (
     detail_sentence,
     points,
 )
+from ranktilt.reporting.sentences.mitigate_next import bench_next_commands
 from ranktilt.reporting.sentences.remedy import remedy_lines, remedy_sentence, remedy_title
 from ranktilt.reporting.sentences.verdicts import mark, sides_named, starred
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
@@ -85,6 +87,7 @@ def view(bench: Bench) -> Document:
         sections=(table, *_remedy_sections(bench, choice), rest),
         sentences=tuple(_sentences(choice)),
         meaning=bench_meaning(choice),
+        next_steps=bench_next_commands(bench),
         hero=PageBlocks(make=partial(_hero, choice)),
         legend=tuple(legend(bench)),
         notes=notes,

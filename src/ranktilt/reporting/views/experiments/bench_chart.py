@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 from itertools import product
 
-from ranktilt.auditing.answer.gate import in_percent, worst
 from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.gate.limit_checks import in_percent
+from ranktilt.auditing.gate.result import worst
 from ranktilt.auditing.groups import Pair
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words

@@ -1,0 +1,51 @@
+"""Compare what two models chose of the same queries' pairs."""
+
+from __future__ import annotations
+
+from ranktilt.auditing.comparison.match import RunPair
+from ranktilt.auditing.comparison.match_choices import choice_changes, match_choices
+from ranktilt.auditing.comparison.notes import change_notes, warnings_of_both
+from ranktilt.auditing.comparison.options import ComparisonOptions
+from ranktilt.auditing.comparison.provenance import comparison_spec
+from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.pairwise.result import PairwiseAudit
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import corrected
+from ranktilt.data.notes.comparisons import OtherPairsDrawn
+from ranktilt.errors import UserError
+
+
+def compare_choices(
+    new: Audit | PairwiseAudit, old: Audit | PairwiseAudit | None, options: ComparisonOptions
+) -> Comparison:
+    """Compare what two models chose of the same queries' pairs, each kind by itself."""
+    if not isinstance(new, PairwiseAudit) or not isinstance(old, PairwiseAudit):
+        raise UserError("expected two audits, or two pairwise audits: NEW.json OLD.json")
+    matched = match_choices(new, old, max_left_out=options.max_left_out)
+    changes = choice_changes(list(matched.tasks), resamples=options.resamples, seed=options.seed)
+    rows = corrected(changes, options.correction)
+    spec = {
+        **comparison_spec(new, old, rows, options),
+        **{name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec},
+        "protected": new.protected,
+        "unprotected": new.unprotected,
+        "baseline_run": None,
+        "queries_left_out": matched.queries_left_out,
+    }
+    has_same_pairs = new.spec.get("asked") == old.spec.get("asked")
+    notes = (
+        *warnings_of_both(new.notes, old.notes),
+        *matched.notes,
+        *([] if has_same_pairs else [OtherPairsDrawn()]),
+        *change_notes(rows, (), options.resamples),
+    )
+    return Comparison(
+        spec=spec,
+        runs=(RunPair(new=new.model, old=old.model),),
+        measures=(),
+        pairs=(),
+        tilts=(),
+        effectiveness=(),
+        notes=notes,
+        estimates=rows,
+    )

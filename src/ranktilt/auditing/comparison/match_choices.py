@@ -1,0 +1,190 @@
+"""The choices of two models side by side: the same kinds of pairs, on the same queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.comparison.match import CommonQueries, common_queries
+from ranktilt.auditing.effects import Change
+from ranktilt.auditing.pairwise.pairs import KINDS, Kind
+from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
+from ranktilt.auditing.significance import (
+    ChangeTask,
+    Sample,
+    contrast_changes,
+    contrast_task,
+    resampled,
+)
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.comparisons import PairKindLeftOut
+from ranktilt.errors import UserError
+from ranktilt.measures.preference import Preference, PreferenceOfPairs
+from ranktilt.statistics.bootstrap import interval
+from ranktilt.statistics.two_way import Dyads, TwoWayVariance
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceMatch:
+    """The choices of two models side by side."""
+
+    tasks: tuple[ChangeTask, ...]
+    """Comparisons, one for each kind of pairs that both have."""
+    notes: tuple[Note, ...]
+    """What only one of them holds."""
+    queries_left_out: int
+    """Queries that only one of them holds, of the kind with the most."""
+
+
+def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float) -> ChoiceMatch:
+    """Put the choices of two models side by side, kind by kind of pairs.
+
+    Of each kind only the queries that both hold count.
+    """
+    _refuse_other_choices(new, old)
+    tasks, notes, left_out = list[ChangeTask](), list[Note](), 0
+    for kind in KINDS:
+        new_rows, old_rows = _of_kind(new, kind), _of_kind(old, kind)
+        if not new_rows and not old_rows:
+            continue
+        if not new_rows or not old_rows:
+            notes.append(PairKindLeftOut(pairs=kind, side="new" if new_rows else "old"))
+            continue
+        common = _common_queries(new_rows, old_rows, max_left_out)
+        if common.left_out:
+            notes.append(common.note("pairwise audit", pairs=kind))
+        left_out = max(left_out, common.left_out)
+        tasks.append(_choice_task(new, old, common, kind))
+    if not tasks:
+        raise _no_common_kind(notes)
+    return ChoiceMatch(tasks=tuple(tasks), notes=tuple(notes), queries_left_out=left_out)
+
+
+def _of_kind(audit: PairwiseAudit, kind: Kind) -> list[QueryChoices]:
+    return [row for row in audit.by_query if row.kind == kind]
+
+
+def _common_queries(
+    new_rows: Sequence[QueryChoices], old_rows: Sequence[QueryChoices], max_left_out: float
+) -> CommonQueries:
+    return common_queries(
+        [row.query for row in new_rows],
+        [row.query for row in old_rows],
+        max_left_out=max_left_out,
+        noun="pairwise audit",
+        hint="ask both about the same (--queries)",
+    )
+
+
+def _no_common_kind(notes: Sequence[Note]) -> UserError:
+    if not notes:
+        return UserError(
+            "the pairwise audits hold no choices per query; make both again (ranktilt pairwise)"
+        )
+    reasons = "; ".join(note.sentence for note in notes)
+    return UserError(f"the pairwise audits have no kind of pairs in common: {reasons}")
+
+
+def _refuse_other_choices(new: PairwiseAudit, old: PairwiseAudit) -> None:
+    """Refuse pairwise audits of other groups, or that count otherwise."""
+    new_groups, old_groups = (
+        f"{audit.protected} and {audit.unprotected} by {audit.spec['by']}" for audit in (new, old)
+    )
+    if new_groups != old_groups:
+        raise UserError(
+            f"the pairwise audits compare other groups: {new_groups} (new), {old_groups} (old)"
+        )
+    new_rule, old_rule = new.spec["count_rule"], old.spec["count_rule"]
+    if new_rule != old_rule:
+        raise UserError(
+            f"the pairwise audits count choices differently: {new_rule!r} (new), {old_rule!r} "
+            "(old); make both with the same --count-rule"
+        )
+
+
+def _choice_task(
+    new: PairwiseAudit, old: PairwiseAudit, common: CommonQueries, kind: Kind
+) -> ChangeTask:
+    """Compare what two models chose of one kind of pairs, in the same queries."""
+    new_of_kind, old_of_kind = _of_kind(new, kind), _of_kind(old, kind)
+    at_new, at_old = common.rows
+    new_rows = [new_of_kind[row] for row in at_new]
+    estimand = replace(Preference, pairs=kind)
+    new_sample = _sample(new, new_rows, estimand)
+    old_sample = _sample(old, [old_of_kind[row] for row in at_old], estimand)
+    task = contrast_task(new_sample, old_sample)
+    if not (new.by_pair and old.by_pair):
+        return task
+    queries = [row.query for row in new_rows]
+    variance = _choice_variance((new, old), (new_sample, old_sample), kind, queries)
+    return replace(task, known_variance=variance)
+
+
+def _choice_variance(
+    audits: Sequence[PairwiseAudit], samples: Sequence[Sample], kind: str, queries: Sequence[str]
+) -> TwoWayVariance:
+    """Return the variance of a difference of preferences over queries and documents."""
+    frames = []
+    counts = np.logical_and(*(sample.mask for sample in samples))
+    numbers = pl.DataFrame({"query": queries, "number": np.arange(len(queries))})
+    numbers = numbers.filter(pl.Series(counts, dtype=pl.Boolean))
+    for sign, audit in zip((1.0, -1.0), audits, strict=True):
+        [table] = (table for table in audit.by_pair if table.kind == kind)
+        frame = pl.DataFrame(
+            {
+                "query": table.queries,
+                "first": table.protected_origins,
+                "second": table.unprotected_origins,
+                "lead": (table.protected - table.unprotected) / 2,
+                "decided": table.protected + table.unprotected,
+            }
+        ).join(numbers, on="query", maintain_order="left")
+        weight = float(frame["decided"].to_numpy().sum())
+        value = float(frame["lead"].to_numpy().sum()) / weight if weight else np.nan
+        residual = sign * (pl.col("lead") - value * pl.col("decided")) / weight
+        frames.append(frame.with_columns(residual=residual, weight=pl.col("decided") / weight))
+    pairs = pl.concat(frames)
+    origins = pl.concat([pairs["first"], pairs["second"]]).rank("dense").to_numpy() - 1
+    first, second = origins.astype(np.int64).reshape(2, -1)
+    dyads = Dyads(pairs["number"].to_numpy().astype(np.int64), first, second)
+    return dyads.variance(pairs["residual"].to_numpy(), pairs["weight"].to_numpy())
+
+
+def _sample(
+    audit: PairwiseAudit, rows: Sequence[QueryChoices], estimand: PreferenceOfPairs
+) -> Sample:
+    """Make the sample of what one model chose of one kind of pairs, in the order of `rows`."""
+    protected = np.array([row.protected for row in rows], dtype=np.float64)
+    unprotected = np.array([row.unprotected for row in rows], dtype=np.float64)
+    return Sample(
+        run=audit.model,
+        estimand=estimand,
+        a=audit.protected,
+        b=audit.unprotected,
+        numerator=(protected - unprotected) / 2,
+        denominator=protected + unprotected,
+    )
+
+
+def choice_changes(tasks: list[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
+    """Compare the preferences, both models resampled together.
+
+    The details of each change are the intervals of both models' preferences.
+    """
+    changes = []
+    for task, change in zip(
+        tasks, contrast_changes(tasks, resamples=resamples, seed=seed), strict=True
+    ):
+        (means,) = resampled([task.columns], resamples=resamples, seed=seed)
+        new, old = (interval(values) for values in task.estimand.combine(means[:2], means[2:]))
+        details = {
+            "new_low": new.low,
+            "new_high": new.high,
+            "old_low": old.low,
+            "old_high": old.high,
+        }
+        changes.append(replace(change, details=details))
+    return changes

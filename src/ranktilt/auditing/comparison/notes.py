@@ -1,0 +1,65 @@
+"""What a reader of a comparison should know, as notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+
+from ranktilt.auditing.effects import FEW_QUERIES, Change
+from ranktilt.data.notes.base import GroupPair, Note, warnings_of
+from ranktilt.data.notes.comparisons import (
+    ChangeResamplesDropped,
+    ChangeUndefined,
+    FewQueriesCompared,
+    TiltsFromMedians,
+)
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
+
+
+def warnings_of_both(new: Sequence[Note], old: Sequence[Note]) -> tuple[Note, ...]:
+    """List the warnings of both results once, and then those of one result alone."""
+    both = [note for note in new if note in old]
+    warnings = list(warnings_of(both))
+    for side, notes in (("new", new), ("old", old)):
+        warnings += [note.within("side", side) for note in warnings_of(notes) if note not in both]
+    return tuple(warnings)
+
+
+def change_notes(
+    contrasts: Sequence[Change], means: Sequence[Change], resamples: int
+) -> Iterator[Note]:
+    """Note what a comparison leaves out or has few data for, and where its tilts have a median."""
+    yield from _undefined(contrasts)
+    fewest = min((change.queries for change in (*contrasts, *means)), default=FEW_QUERIES)
+    if fewest < FEW_QUERIES:
+        yield FewQueriesCompared(queries=fewest)
+    dropped = [change.dropped for change in contrasts if change.queries >= FEWEST_ROWS]
+    if any(dropped):
+        yield ChangeResamplesDropped(dropped=max(dropped), resamples=resamples)
+    uneven = dict.fromkeys(
+        GroupPair(a=change.a, b=change.b)
+        for change in contrasts
+        if not change.twins and change.estimand.sided
+    )
+    if uneven:
+        yield TiltsFromMedians(pairs=tuple(uneven))
+
+
+def _undefined(contrasts: Sequence[Change]) -> Iterator[Note]:
+    """Note in how many queries each question is not defined under both runs.
+
+    Of a pair of groups only the largest number is noted.
+    """
+    most: dict[tuple[GroupPair | None, str], Change] = {}
+    for change in sorted(contrasts, key=attrgetter("excluded")):
+        if not change.excluded:
+            continue
+        groups = GroupPair(a=change.a, b=change.b) if change.of_tilt else None
+        most[groups, "" if change.of_tilt else change.name] = change
+    for (groups, question), change in most.items():
+        yield ChangeUndefined(
+            groups=groups,
+            question=question,
+            excluded=change.excluded,
+            queries=change.queries + change.excluded,
+        )

@@ -1,0 +1,42 @@
+"""A check that fails, repeated by an audit: faults of the collection that void its comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ranktilt.auditing.result import Audit
+from ranktilt.data.check_limits import LIMITS, CheckLimits
+from ranktilt.data.collection import Collection
+from ranktilt.data.faults import find_faults
+from ranktilt.data.notes.texts import CheckFailed, VoidingFault
+
+
+def with_failed_check(collection: Collection, audit: Audit, limits: CheckLimits = LIMITS) -> Audit:
+    """Add a warning where ``ranktilt check`` of the same sources ends with Void.
+
+    Labels of a file are not what a check compares, and without texts there is nothing to check.
+    """
+    folder, labels = (collection.spec.get(key) for key in ("path", "labels"))
+    has_texts = bool((collection.docs["text"] != "").any())
+    if audit.spec["by"] != "source" or folder is None or labels or not has_texts:
+        return audit
+    faults = tuple(_voiding_faults(collection, audit, limits))
+    if not faults:
+        return audit
+    return replace(audit, notes=(*audit.notes, CheckFailed(folder=str(folder), faults=faults)))
+
+
+def _voiding_faults(
+    collection: Collection, audit: Audit, limits: CheckLimits
+) -> Iterator[VoidingFault]:
+    """Yield faults beyond their limits, of the pairs of sources that were compared."""
+    known = set(collection.sources)
+    pairs = [pair for pair in audit.pairs if known.issuperset(pair)]
+    for reference in dict.fromkeys(a for a, _ in pairs):
+        sources = tuple(b for a, b in pairs if a == reference)
+        for row in find_faults(collection, reference, sources, limits=limits):
+            if row.verdict == "void":
+                yield VoidingFault(
+                    name=row.name, source=row.source, value=row.shown_value, limit=row.limit
+                )

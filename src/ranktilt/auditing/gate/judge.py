@@ -1,0 +1,62 @@
+"""Judge one audit by the limits of a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.gate.gated_audits import GatedAudit
+from ranktilt.auditing.gate.limit_checks import check_tilt
+from ranktilt.auditing.gate.notes import few_query_notes
+from ranktilt.auditing.gate.options import GateOptions
+from ranktilt.auditing.gate.result import GateRow, LimitCheck, effect_gate
+from ranktilt.auditing.gate.since_baseline import SinceBaseline
+from ranktilt.data.notes.base import Note, notes_within, warnings_of
+from ranktilt.measures.margin import Margin, require_unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedAudit:
+    """What a gate says of one audit."""
+
+    rows: tuple[GateRow, ...]
+    notes: tuple[Note, ...]
+
+
+def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:
+    """Judge the tilts of an audit, and their growth where there is a baseline."""
+    effects = gated.requirements.effects
+    checks = _tilt_checks(effects, options.tilt)
+    warnings = warnings_of(gated.audit.notes)
+    if gated.baseline is None:
+        rows = [
+            effect_gate(effect, *effect_checks)
+            for effect, effect_checks in zip(effects, checks, strict=True)
+        ]
+        few = few_query_notes(effects, warnings)
+        return JudgedAudit(rows=tuple(rows), notes=(*warnings, *few))
+
+    since = SinceBaseline.from_audits(gated.audit, gated.baseline, options)
+    changes = since.changes_of(effects)
+    rows = [
+        effect_gate(effect, *effect_checks, since.growth(change))
+        for effect, effect_checks, change in zip(effects, checks, changes, strict=True)
+    ]
+    if options.max_loss is not None:
+        runs = {effect.run for effect in effects}
+        measures = gated.requirements.loss_measures
+        rows += since.losses(options.max_loss, runs=runs, measures=measures)
+    before = [note for note in gated.baseline.notes if note not in warnings]
+    warnings = (*warnings, *notes_within(warnings_of(before), "baseline", "baseline"))
+    few = few_query_notes([*effects, *changes], warnings)
+    return JudgedAudit(rows=tuple(rows), notes=(*warnings, *since.matched.notes, *few))
+
+
+def _tilt_checks(effects: Sequence[Effect], limit: Margin | None) -> list[list[LimitCheck]]:
+    """Return the check of each effect; none where only a growth or a loss is judged."""
+    if limit is None:
+        return [[] for _ in effects]
+    for question in dict.fromkeys(effect.estimand for effect in effects):
+        require_unit(question, limit, "--max-tilt")
+    return [[check_tilt(effect, limit)] for effect in effects]

@@ -1,0 +1,136 @@
+"""What a gate says: a row of checks for each answer, and the worst outcome of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ranktilt.auditing.effects import Change, Effect
+from ranktilt.data.artifact import Coded, Result
+from ranktilt.data.notes.base import Note
+from ranktilt.measures.margin import Margin
+
+Outcome = Literal["level", "within", "tilted", "inconclusive"]
+
+EXIT: dict[Outcome, int] = {"level": 0, "within": 0, "tilted": 1, "inconclusive": 3}
+
+_WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitCheck:
+    """One check of a comparison against a limit: whether the tilt is small, or has not grown."""
+
+    name: Literal["tilt", "growth", "loss", "tau", "citations"]
+    outcome: Outcome
+    """``within``: a side is shown to be favoured, but within the limit."""
+    value: float
+    """The answer, or the growth of its distance from level, in points or its own unit.
+
+    Of a loss, the change of effectiveness in points; of rankings, τ-b.
+    """
+    low: float
+    high: float
+    """95 % bootstrap interval."""
+    floor: float
+    ceiling: float
+    """Range that is allowed, both ends included.
+
+    `floor` is −inf for the growth, `ceiling` is inf for the change of effectiveness and for τ-b.
+    """
+    queries: int | None = None
+    """Number of queries behind it; None where it is that of its row."""
+    asked_limit: Margin = 0.0
+    """Largest tilt either way, largest growth, or largest loss that the caller allows."""
+    checked_tilt: Effect | None = None
+    """The answer that was checked."""
+    checked_change: Change | None = None
+    """The change since the baseline that was checked."""
+    is_on_common_queries: bool = False
+    """Whether the change leaves out queries that only one of both audits holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateRow:
+    """One run, measure and pair of groups before the gate."""
+
+    run: str
+    measure: str
+    a: str
+    b: str
+    queries: int
+    checks: tuple[LimitCheck, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Worst outcome of its checks; see `worst`."""
+        return worst(check.outcome for check in self.checks)
+
+    @property
+    def deciding_checks(self) -> tuple[LimitCheck, ...]:
+        """The checks that gave the outcome."""
+        return tuple(check for check in self.checks if check.outcome == self.outcome)
+
+    @property
+    def groups(self) -> str:
+        """Both groups; one name where effectiveness is judged over all documents."""
+        return self.a if self.a == self.b else f"{self.a} | {self.b}"
+
+    def derived(self) -> dict[str, Any]:
+        return {"outcome": self.outcome}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Gate(
+    Result, format="ranktilt-gate", version=1, noun="a gate's report", command="ranktilt gate"
+):
+    """What `gate` found; immutable."""
+
+    spec: Mapping[str, Any]
+    """Options of the gate, and the command behind the audit."""
+    rows: tuple[GateRow, ...]
+    """Rows, one for each run, measure and pair of groups."""
+    notes: tuple[Coded[Note], ...]
+    """What a reader should know."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Worst outcome of all rows; see `worst`."""
+        return worst(row.outcome for row in self.rows)
+
+    @property
+    def exit_code(self) -> int:
+        """0 level or within the limit, 1 tilted, 3 inconclusive (0 where inconclusive passes)."""
+        code = EXIT[self.outcome]
+        return 0 if code == EXIT["inconclusive"] and self.passes_inconclusive else code
+
+    @property
+    def passes_inconclusive(self) -> bool:
+        """Whether an inconclusive outcome lets a build go on."""
+        return bool(self.spec["inconclusive"] == "pass")
+
+    def derived(self) -> dict[str, Any]:
+        return {"outcome": self.outcome, "exit_code": self.exit_code}
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the worst outcome: tilted, then inconclusive, then within the limit, then level."""
+    return min(outcomes, key=_WORST.index)
+
+
+def worst_first(rows: Iterable[GateRow]) -> list[GateRow]:
+    """Put what fails before what passes; rows of one outcome stay in their order."""
+    return sorted(rows, key=lambda row: _WORST.index(row.outcome))
+
+
+def effect_gate(effect: Effect, *checks: LimitCheck) -> GateRow:
+    """Return the row of an effect that was checked."""
+    return GateRow(
+        run=effect.run,
+        measure=effect.measure,
+        a=effect.a,
+        b=effect.b,
+        queries=effect.queries,
+        checks=checks,
+    )

@@ -1,0 +1,89 @@
+"""What changed since a baseline: the growth of each tilt, and a loss of effectiveness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ranktilt.auditing.comparison.less_variation import with_less_variation
+from ranktilt.auditing.comparison.match import Match, change_tasks, estimand_tasks, match
+from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.gate.limit_checks import check_growth, check_loss
+from ranktilt.auditing.gate.options import GateOptions
+from ranktilt.auditing.gate.requirements import EffectKey, effect_key
+from ranktilt.auditing.gate.result import GateRow, LimitCheck, effect_gate
+from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import contrast_changes, mean_changes
+from ranktilt.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SinceBaseline:
+    """An audit beside an earlier one, over the queries that both hold."""
+
+    matched: Match
+    options: GateOptions
+
+    @classmethod
+    def from_audits(cls, audit: Audit, baseline: Audit, options: GateOptions) -> SinceBaseline:
+        """Match the audits; refuse too many queries that only one of them holds."""
+        matched = match(audit, baseline, max_left_out=options.most_left_out)
+        return cls(matched=matched, options=options)
+
+    @property
+    def is_on_common_queries(self) -> bool:
+        """Whether queries that only one of both holds are left out."""
+        return self.matched.queries_left_out > 0
+
+    @cached_property
+    def changes(self) -> dict[EffectKey, Change]:
+        """How answers changed, seen from either side."""
+        matched, options = self.matched, self.options
+        tasks = [*change_tasks(matched, matched.pairs), *estimand_tasks(matched)]
+        changes: dict[EffectKey, Change] = {}
+        for change in contrast_changes(tasks, resamples=options.resamples, seed=options.seed):
+            turned = change.swapped()
+            changes[effect_key(turned)] = turned
+            changes[effect_key(change)] = change
+        return changes
+
+    def changes_of(self, effects: Sequence[Effect]) -> list[Change]:
+        """Return how these answers changed; refuse those that the baseline lacks."""
+        _refuse_lacking(effects, self.changes)
+        return [self.changes[effect_key(effect)] for effect in effects]
+
+    def growth(self, change: Change) -> LimitCheck:
+        """Check whether a tilt has grown more than is allowed."""
+        return check_growth(
+            with_less_variation(change, self.matched.new, self.matched.old),
+            self.options.min_effect,
+            is_on_common_queries=self.is_on_common_queries,
+        )
+
+    def losses(
+        self, max_loss: float, *, runs: set[str], measures: frozenset[str]
+    ) -> Iterator[GateRow]:
+        """Judge the effectiveness of these runs on these measures, over all documents."""
+        tasks = change_tasks(self.matched, [(ALL, ALL)])
+        options = self.options
+        for change in mean_changes(tasks, resamples=options.resamples, seed=options.seed):
+            if change.run in runs and change.measure in measures:
+                loss = check_loss(change, max_loss, is_on_common_queries=self.is_on_common_queries)
+                yield effect_gate(change, loss)
+
+
+def _refuse_lacking(effects: Sequence[Effect], changes: Mapping[EffectKey, Change]) -> None:
+    """Refuse answers that must pass and have no growth.
+
+    The baseline lacks them, or they are not stored query by query.
+    """
+    for effect in effects:
+        if effect_key(effect) not in changes:
+            known = [f"{run} {measure} {a},{b}" for run, measure, a, b in changes]
+            raise UserError(
+                f"the growth of {effect.run} {effect.measure} {effect.a},{effect.b} is not known: "
+                "the baseline lacks it, or audits hold no answer of it for each query; "
+                f"known: {', '.join(dict.fromkeys(known))}"
+            )

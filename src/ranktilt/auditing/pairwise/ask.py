@@ -1,0 +1,59 @@
+"""Ask a language model which document of each pair is more relevant, in both orders."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import polars as pl
+
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
+from ranktilt.auditing.pairwise.pairs import DrawnPairs
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import codes
+from ranktilt.llm.journal import journalled
+from ranktilt.rankers.base import readable_texts
+from ranktilt.rankers.llm.answers import Reading
+from ranktilt.rankers.llm.base import Asker, Listing, Task
+from ranktilt.rankers.llm.pairwise import Pairwise
+
+
+def ask_pairs(
+    collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, asker: Asker = journalled
+) -> Decisions:
+    """Ask a language model about each pair in both orders, in one batch of prompts.
+
+    `ranker` gives the model and the prompt; its ranking method is not used.
+    """
+    texts = readable_texts(ranker, collection)
+    protected, unprotected = (
+        texts.gather(codes(drawn.frame[side], collection.ids))
+        for side in ("protected", "unprotected")
+    )
+    query_rows = codes(drawn.frame["query"], collection.queries["id"])
+    queries = collection.queries["text"].gather(query_rows)
+    tasks = [
+        Task(query=query, passages=[ranker.prompt_text(first), ranker.prompt_text(second)])
+        for query, first, second in zip(queries, protected, unprotected, strict=True)
+    ]
+    answers, answer_spec = ranker.ask(tasks, [_both_orders() for _ in tasks], asker=asker)
+    rows = []
+    for (query, kind, protected_id, unprotected_id), readings in zip(
+        drawn.frame.iter_rows(), answers, strict=True
+    ):
+        orders = (protected_id, unprotected_id), (unprotected_id, protected_id)
+        for order, reading in zip(orders, readings, strict=True):
+            choice = order[reading.order[0]] if reading.order else None
+            rows.append((query, kind, *order, choice, reading.kind))
+    return Decisions(
+        frame=pl.DataFrame(rows, SCHEMA, orient="row"),
+        sides=drawn.sides,
+        model=ranker.model_text,
+        spec={"asker": repr(ranker), "pairs": drawn.requested, **answer_spec},
+        notes=drawn.notes,
+        training_queries=ranker.model().training_queries,
+    )
+
+
+def _both_orders() -> Generator[list[Listing], list[Reading], list[Reading]]:
+    answers = yield [(0, 1), (1, 0)]
+    return answers

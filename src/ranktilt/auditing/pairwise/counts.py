@@ -1,0 +1,140 @@
+"""Counts of what was chosen, by pair and by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.pairwise.decisions import Decisions
+from ranktilt.auditing.pairwise.pairs import Kind
+from ranktilt.auditing.pairwise.result import PairTable, QueryChoices
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import codes
+from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.two_way import Dyads
+
+_PAIR = ("protected_origin", "unprotected_origin")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counts:
+    """Columns of `QueryChoices` as arrays of shape (n_pairs,)."""
+
+    pairs: Floats
+    units: Floats
+    protected: Floats
+    unprotected: Floats
+    inconsistent: Floats
+    unparsed: Floats
+    readable: Floats
+    first: Floats
+
+    @property
+    def by_name(self) -> dict[str, Floats]:
+        """The columns by the names of their fields."""
+        return {name: getattr(self, name) for name in COUNT_NAMES}
+
+
+COUNT_NAMES = tuple(count.name for count in fields(Counts))
+
+
+def count_choices(
+    decisions: Decisions, collection: Collection, kind: Kind, count_rule: str
+) -> pl.DataFrame:
+    """Count what was chosen of each pair of one kind.
+
+    Returns a row for each pair: the query, its text, the origins of both documents, and the fields
+    of `Counts`.
+    """
+    code = pl.DataFrame({"first": collection.ids, "code": decisions.sides.code})
+    origins = collection.docs.select("id", "origin")
+    texts = collection.queries.select(
+        "id", query_text=pl.when(pl.col("text") != "").then("text").otherwise("id")
+    )
+    answers = (
+        decisions.frame.filter(pl.col("kind") == kind)
+        .join(code, on="first", how="left", maintain_order="left")
+        .join(texts, left_on="query", right_on="id", how="left", maintain_order="left")
+        .with_columns(named_first=pl.col("choice") == pl.col("first"))  # null where none is chosen
+    )
+    is_protected_first = pl.col("code") == 1
+    by_pair = (
+        answers.with_columns(
+            chose_protected=pl.col("named_first") == is_protected_first,
+            protected_id=pl.when(is_protected_first).then("first").otherwise("second"),
+            unprotected_id=pl.when(pl.col("code") == 0).then("first").otherwise("second"),
+        )
+        .group_by("query_text", "query", "protected_id", "unprotected_id", maintain_order=True)
+        .agg(
+            answers=pl.len(),
+            readable=pl.col("chose_protected").count(),
+            protected=pl.col("chose_protected").sum(),
+            first=pl.col("named_first").sum(),
+        )
+    )
+    for side, origin in zip(("protected_id", "unprotected_id"), _PAIR, strict=True):
+        by_pair = by_pair.join(
+            origins.rename({"origin": origin}), left_on=side, right_on="id", maintain_order="left"
+        )
+    readable, protected = pl.col("readable"), pl.col("protected")
+    has_both_orders = pl.col("answers") == 2
+    has_both_choices = has_both_orders & (readable == 2)
+    if count_rule == "each":
+        counts = {
+            "units": pl.col("answers"),
+            "protected": protected,
+            "unprotected": readable - protected,
+            "unparsed": pl.col("answers") - readable,
+        }
+    else:
+        counts = {
+            "units": has_both_orders,
+            "protected": has_both_choices & (protected == 2),
+            "unprotected": has_both_choices & (protected == 0),
+            "unparsed": has_both_orders & (readable < 2),
+        }
+    return by_pair.select(
+        "query_text",
+        "query",
+        *_PAIR,
+        "readable",
+        "first",
+        pairs=has_both_orders,
+        inconsistent=has_both_choices & (protected == 1),
+        **counts,
+    )
+
+
+def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
+    """Sum what was chosen over the pairs of each query; queries of one text count as one."""
+    sums = table.group_by("query_text", maintain_order=True).agg(
+        pl.col("query").first(), pl.col(COUNT_NAMES).sum()
+    )
+    for row in sums.drop("query_text").iter_rows(named=True):
+        yield QueryChoices(kind=kind, **row)
+
+
+def pair_table(kind: Kind, table: pl.DataFrame) -> PairTable:
+    """Keep what was chosen of each pair; queries of one text have the first id."""
+    query = table.select(pl.col("query").first().over("query_text"))["query"]
+    return PairTable(
+        kind=kind,
+        queries=tuple(query),
+        protected_origins=tuple(table[_PAIR[0]]),
+        unprotected_origins=tuple(table[_PAIR[1]]),
+        protected=table["protected"].cast(pl.Float64).to_numpy(),
+        unprotected=table["unprotected"].cast(pl.Float64).to_numpy(),
+    )
+
+
+def count_arrays(table: pl.DataFrame) -> tuple[Counts, Dyads]:
+    """Return the counts of each pair, and the numbers of its query and its documents' origins."""
+    names = pl.concat([table[side] for side in _PAIR])
+    origins = names.rank("dense").to_numpy().astype(np.int64) - 1
+    protected, unprotected = origins.reshape(2, -1)
+    query = codes(table["query_text"], table["query_text"].unique(maintain_order=True))
+    counts = {name: table[name].cast(pl.Float64).to_numpy() for name in COUNT_NAMES}
+    return Counts(**counts), Dyads(query, protected, unprotected)

@@ -1,0 +1,65 @@
+"""Decisions of a language model: what it chose of each pair and order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+import polars as pl
+
+from ranktilt.auditing.pairwise.pairs import TwoGroups
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.pairwise import QueriesWithoutPair
+from ranktilt.errors import UserError, counted
+
+SCHEMA = {
+    "query": pl.String,
+    "kind": pl.String,
+    "first": pl.String,
+    "second": pl.String,
+    "choice": pl.String,
+    "reading": pl.String,
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Decisions:
+    """What was chosen of each pair and order."""
+
+    frame: pl.DataFrame
+    """One row for each answer.
+
+    ``query``, ``kind`` (``relevant`` or ``irrelevant``), ``first`` and ``second`` (ids in the order
+    of the prompt), ``choice`` (one of both ids, or null where an answer could not be read) and
+    ``reading`` (the kind of answer).
+    """
+    sides: TwoGroups
+    model: str
+    """Name of the language model that chose, or of the file of choices."""
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    training_queries: frozenset[str] = frozenset()
+    """Ids of queries that the model was trained on, as far as that is known."""
+
+    def contents(self) -> bytes:
+        """Return them as JSON lines, which `decision_file.read_decisions` reads."""
+        return b"".join(
+            orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+            for row in self.frame.iter_rows(named=True)
+        )
+
+
+def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
+    """Keep the choices of these queries; a note says how many of them have none."""
+    frame = decisions.frame.filter(pl.col("query").is_in(list(queries)))
+    lacking = [name for name in queries if name not in set(frame["query"])]
+    if not frame.height:
+        raise UserError(
+            f"no pair to count: {counted(len(queries), 'query has', 'queries have')} none"
+        )
+    notes = decisions.notes
+    if lacking:
+        notes = (*notes, QueriesWithoutPair(lacking=len(lacking), queries=len(queries)))
+    return replace(decisions, frame=frame, notes=notes)

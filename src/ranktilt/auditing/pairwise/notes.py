@@ -1,0 +1,67 @@
+"""What a reader of a pairwise audit should know, as notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from ranktilt.auditing.effects import FEW_QUERIES
+from ranktilt.auditing.notes import variation_notes
+from ranktilt.auditing.pairwise.decisions import Decisions
+from ranktilt.auditing.pairwise.result import PairOutcome, PairwiseAudit
+from ranktilt.data.notes.base import Note, counts_of
+from ranktilt.data.notes.pairwise import (
+    ChoicesUnreadable,
+    FewQueriesWithPairs,
+    NothingDecided,
+    PairsInOneOrder,
+)
+from ranktilt.data.notes.runs import AnswersRead
+
+
+def choice_notes(result: PairwiseAudit, decisions: Decisions) -> Iterator[Note]:
+    """Note what is uncertain about a result, how answers were read, and where there are few."""
+    effects = [result.effect(outcome) for outcome in result.outcomes if outcome.decided]
+    yield from variation_notes(effects)
+    yield from decisions.notes
+    yield from _answer_notes(decisions)
+    yield from _few_notes(result.outcomes)
+
+
+def _answer_notes(decisions: Decisions) -> Iterator[Note]:
+    """Note the kinds of answers, and how many pairs have an answer in one order only."""
+    numbers = decisions.frame["reading"].value_counts(sort=True)
+    kinds = counts_of(dict(numbers.iter_rows()))
+    total, lost = decisions.frame.height, decisions.frame["choice"].null_count()
+    answers = decisions.spec.get("llm_answers", {})
+    yield AnswersRead(
+        stage=decisions.model,
+        kinds=kinds,
+        tokens_read=answers.get("tokens_read"),
+        tokens_written=answers.get("tokens_written"),
+    )
+    if lost:
+        yield ChoicesUnreadable(
+            answers=total, unreadable=lost, kinds=kinds, first=answers.get("unreadable") or ""
+        )
+    pair = pl.concat_list(
+        pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
+    )
+    single = (
+        decisions.frame.group_by("query", pair.alias("pair"))
+        .len()
+        .filter(pl.col("len") == 1)
+        .height
+    )
+    if single:
+        yield PairsInOneOrder(pairs=single)
+
+
+def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[Note]:
+    for outcome in outcomes:
+        kind = outcome.kind
+        if outcome.queries < FEW_QUERIES:
+            yield FewQueriesWithPairs(queries=outcome.queries, pairs=kind)
+        if not outcome.decided:
+            yield NothingDecided(pairs=kind)

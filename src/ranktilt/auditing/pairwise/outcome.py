@@ -1,0 +1,98 @@
+"""The outcome of one kind of pairs: shares with intervals over queries and documents, and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ranktilt.auditing.pairwise.counts import Counts
+from ranktilt.auditing.pairwise.pairs import Kind
+from ranktilt.auditing.pairwise.result import EVEN, PairOutcome, Share
+from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.bootstrap import RESAMPLES, resampled_means
+from ranktilt.statistics.inversion import Inference, infer
+from ranktilt.statistics.permutation import sign_flip_p
+from ranktilt.statistics.two_way import Dyads, sums
+
+
+def outcome(
+    kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMPLES, seed: int = 0
+) -> PairOutcome:
+    """Make counts shares with intervals over queries and documents, and test the preference."""
+    decided = counts.protected + counts.unprotected
+    half_lead = (counts.protected - counts.unprotected) / 2
+    columns = {**counts.by_name, "decided": decided, "half_lead": half_lead}
+    by_query = {name: sums(pairs.query, column) for name, column in columns.items()}
+    resampled = resampled_means(list(by_query.values()), resamples=resamples, seed=seed)
+    shares = _Shares(columns=columns, means=dict(zip(columns, resampled, strict=True)), pairs=pairs)
+    # Half the lead turns its sign to the last bit where the sides are exchanged; shares do not.
+    lead = shares.estimate("half_lead", "decided", neutral=0.0)
+    preference = Share(
+        value=EVEN + lead.share.value, low=EVEN + lead.share.low, high=EVEN + lead.share.high
+    )
+    flips = np.nan
+    if decided.any():
+        flips = sign_flip_p(by_query["half_lead"], resamples=resamples, seed=seed)
+    protected = shares.estimate("protected", "units").share
+    unprotected = shares.estimate("unprotected", "units").share
+    inconsistent = shares.estimate("inconsistent", "pairs").share
+    unparsed = shares.estimate("unparsed", "units").share
+    first = shares.estimate("first", "readable").share
+    return PairOutcome(
+        kind=kind,
+        queries=len(by_query["pairs"]),
+        pairs=int(counts.pairs.sum()),
+        decided=int(decided.sum()),
+        protected=protected,
+        unprotected=unprotected,
+        inconsistent=inconsistent,
+        unparsed=unparsed,
+        preference=preference,
+        first=first,
+        error=lead.inference.error,
+        effective_n=lead.effective_n,
+        p=lead.inference.p,
+        checks={"sign flips": flips},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _EstimatedShare:
+    """One count as a share of another."""
+
+    share: Share
+    inference: Inference
+    effective_n: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shares:
+    """Counts by pair, and their resampled means over queries."""
+
+    columns: Mapping[str, Floats]
+    means: Mapping[str, Floats]
+    pairs: Dyads
+
+    def estimate(self, part: str, total: str, *, neutral: float = EVEN) -> _EstimatedShare:
+        """Return one count as a share of another, undefined where there is nothing to share."""
+        weight = self.columns[total]
+        if not weight.any():
+            return _EstimatedShare(
+                share=Share(value=np.nan, low=np.nan, high=np.nan),
+                inference=Inference(low=np.nan, high=np.nan, error=np.nan, p=np.nan),
+                effective_n=0.0,
+            )
+        value = float(self.columns[part].sum() / weight.sum())
+        residual = (self.columns[part] - value * weight) / weight.sum()
+        variance = self.pairs.variance(residual, weight / weight.sum())
+        with np.errstate(invalid="ignore"):
+            ratio = self.means[part] / self.means[total]
+        bounds = (neutral - EVEN, neutral + EVEN)
+        inference = infer(ratio, value, variance=variance, neutral=neutral, bounds=bounds)
+        return _EstimatedShare(
+            share=Share(value=value, low=inference.low, high=inference.high),
+            inference=inference,
+            effective_n=variance.effective_n,
+        )

@@ -1,0 +1,115 @@
+"""Split what the published run of a log shows into its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ranktilt._version import __version__
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.replay_log.notes import answer_examples, log_notes
+from ranktilt.auditing.replay_log.result import INPUT, ReplayedLog
+from ranktilt.auditing.replay_log.runs import LogRuns
+from ranktilt.auditing.replay_log.tasks import LogQuestions, part_tasks
+from ranktilt.auditing.significance import contrast_changes, corrected, mean_changes
+from ranktilt.data.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
+from ranktilt.statistics.bootstrap import RESAMPLES
+
+
+def replay_log(
+    replayed: LogRuns,
+    collection: Collection,
+    measures: Iterable[str | Estimand] | None = None,
+    *,
+    by: str | None = None,
+    pairs: Iterable[Pair] | None = None,
+    max_failures: float | None = None,
+    correction: str = "holm",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> ReplayedLog:
+    """Split what a published run shows into the input order, the model's part, and the parser's.
+
+    The published run is the ranking that RankGPT's and rank_llm's code makes of the answers: any
+    number anywhere counts, and what is not named keeps its place. Strictly read, an answer without
+    one ranking decides nothing.
+
+    Parameters
+    ----------
+    replayed : LogRuns
+        Of `log_runs`.
+    collection : Collection
+        With judgments, and groups where they are compared; without judgments only answers are
+        counted.
+    measures : iterable of str or Estimand, optional
+        Measures and group estimands; by default nDCG@10, and with groups ExposureRatio.
+    by, pairs, correction, resamples, seed : optional
+        As in `ranktilt.audit`; no groups by default.
+    max_failures : float, optional
+        Most calls without a ranking or that cannot be matched, as a share of all;
+        `ReplayedLog.passed` tells.
+    """
+    if max_failures is not None and not 0 <= max_failures <= 1:
+        raise UserError(f"expected a share of 0 to 1 as max_failures, got {max_failures:g}")
+    check_resamples(resamples)
+    questions = LogQuestions(
+        collection=collection,
+        runs=list(replayed.runs.values()),
+        estimands=_estimands(measures, collection, by),
+        by=by,
+        pairs=None if pairs is None else list(pairs),
+    )
+    tasks = part_tasks(questions, resamples=resamples, seed=seed)
+    changes = [
+        *mean_changes(tasks.means, resamples=resamples, seed=seed),
+        *contrast_changes(tasks.contrasts, resamples=resamples, seed=seed),
+    ]
+    compared = dict.fromkeys((change.a, change.b) for change in changes)
+    compared.pop((ALL, ALL), None)
+    spec = {
+        "log": replayed.spec,
+        "candidates": replayed.runs[INPUT].spec.get("candidates"),
+        "by": by,
+        "max_failures": max_failures,
+        "correction": correction,
+        "resamples": resamples,
+        "seed": seed,
+        "ranktilt": __version__,
+    }
+    rankings = replayed.rankings
+    notations = tuple(map(repr, questions.estimands))
+    return ReplayedLog(
+        spec=spec,
+        answers=tuple(rankings.answers),
+        unmatched=tuple(rankings.unmatched),
+        examples=tuple(answer_examples(replayed)),
+        queries=len(rankings.called),
+        measures=notations,
+        pairs=tuple(compared),
+        changes=corrected(changes, correction),
+        notes=tuple(log_notes(replayed)),
+    )
+
+
+def _estimands(
+    measures: Iterable[str | Estimand] | None, collection: Collection, by: str | None
+) -> list[Estimand]:
+    has_judgments = collection.qrels.height > 0
+    if measures is None:
+        measures = ["nDCG@10"] * has_judgments + ["ExposureRatio"] * (by is not None)
+    estimands = [estimand(measure) for measure in measures]
+    for measure in estimands:
+        if not isinstance(measure, Measure | GroupEstimand) or measure.reads_scores:
+            raise UserError(
+                f"{measure!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio "
+                "with groups"
+            )
+        if isinstance(measure, GroupEstimand) and by is None:
+            raise UserError(f"{measure!r} needs a column to group by (--by)")
+        if isinstance(measure, Measure) and not has_judgments:
+            raise UserError(
+                f"{measure!r} needs judgments, and there are none: name them (--qrels FILE)"
+            )
+    return estimands

@@ -1,0 +1,127 @@
+"""The runs of a log: the input order, the model's order, the published one and the strict one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ranktilt.auditing.replay_log.rankings import ReplayedRankings, replay_calls
+from ranktilt.auditing.replay_log.result import INPUT, MODEL, PUBLISHED, STRICT
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import sha256
+from ranktilt.data.run import Run, collection_rows
+from ranktilt.errors import DataError, counted
+from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall, read_log
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogRuns:
+    """A log's answers, and the runs that they make."""
+
+    file: str
+    calls: Sequence[LoggedCall]
+    rankings: ReplayedRankings
+    runs: Mapping[str, Run]
+    """The input order, the model on it, the published one, and the strict one."""
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The log's file, its hash and the number of its calls."""
+        return {"path": self.file, "sha256": sha256(Path(self.file)), "calls": len(self.calls)}
+
+
+def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: int = 0) -> LogRuns:
+    """Read the stored calls of an LLM ranker, and rank with them again.
+
+    A query is ranked if it has a call and all of its calls match.
+
+    Parameters
+    ----------
+    log : str or Path
+        Calls of one run, as `ranktilt.rankers.llm.stored_calls.read_log` reads them.
+    candidates : Run
+        The first stage's lists that were ranked.
+    collection : Collection
+        With the texts of queries and documents, by which prompts are matched; a log of ids needs
+        none.
+    seed : int, optional
+        Of what is shuffled where no answer decides.
+    """
+    calls = read_log(Path(log))
+    lists = _candidate_texts(candidates, collection)
+    rankings = replay_calls(calls, lists, seed=seed)
+    if not rankings.called:
+        raise DataError(log, _nothing_to_replay(calls, lists, rankings))
+    orders = {
+        MODEL: rankings.model,
+        PUBLISHED: rankings.published,
+        STRICT: rankings.strict,
+    }
+    input_orders = [list(range(len(docs))) for docs in lists.docs]
+    runs = {
+        name: _run(name, lists, ranked_orders, rankings.called, log=str(log))
+        for name, ranked_orders in {INPUT: input_orders, **orders}.items()
+    }
+    return LogRuns(file=str(log), calls=calls, rankings=rankings, runs=runs)
+
+
+def _nothing_to_replay(
+    calls: Sequence[LoggedCall], lists: CandidateTexts, rankings: ReplayedRankings
+) -> str:
+    first = rankings.unmatched[0]
+    reason = f"none of its {counted(len(calls), 'call', 'calls')} fits the candidates"
+    if rankings.answers:
+        reason = "no query is whole"
+    has_texts = any(lists.texts) or calls[0].ids
+    hint = "" if has_texts else "; prompts are matched by texts: name a collection"
+    return f"{reason}: call {first.call} {first.reason}{hint}"
+
+
+def _candidate_texts(run: Run, collection: Collection) -> CandidateTexts:
+    rows = collection_rows(run, collection)
+    titles = collection.docs["title"].to_list()
+    texts = collection.docs["text"].to_list()
+    queries = dict(collection.queries.select("id", "text").iter_rows())
+    spans = [
+        run.docs[start:end] for start, end in zip(run.offsets[:-1], run.offsets[1:], strict=True)
+    ]
+    passages = []
+    for span in spans:
+        of_query = [
+            _prompt_texts(titles[row], texts[row]) if row >= 0 else ()
+            for row in rows[span].tolist()
+        ]
+        passages.append(tuple(of_query))
+    return CandidateTexts(
+        queries=run.queries,
+        texts=tuple(queries.get(query) or "" for query in run.queries),
+        docs=tuple(tuple(run.ids.gather(span)) for span in spans),
+        passages=tuple(passages),
+    )
+
+
+def _prompt_texts(title: str, text: str) -> tuple[str, ...]:
+    """Return how a prompt may show a document: without its title, or with it."""
+    if title:
+        return (text, f"{title} {text}", f"Title: {title} Content: {text}")
+    return (text,) if text else ()
+
+
+def _run(
+    name: str,
+    lists: CandidateTexts,
+    orders: Sequence[Sequence[int]],
+    queries: set[int],
+    *,
+    log: str,
+) -> Run:
+    rows = []
+    for query in sorted(queries):
+        for rank, position in enumerate(orders[query], start=1):
+            rows.append((lists.queries[query], lists.docs[query][position], -float(rank)))
+    frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+    return Run.from_frame(frame, spec={"ranker": name, "log": log})

@@ -1,0 +1,170 @@
+"""An audit's file in place of a collection: later commands read what the audit was made of.
+
+``ranktilt explain audit.json`` is the explain command with the folder or labels, runs and judgments
+that the audit names. Options that are typed win over those of the audit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ranktilt.cli.notes import note
+from ranktilt.errors import UserError, join_words
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.result import Audit
+
+VERBS = ("audit", "explain", "mitigate")
+_RUN_OPTIONS = ("-r", "--ranker", "--run")
+_SUFFIXES = (".json", ".json.gz")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypedOption:
+    """An option with its value, or a flag; a bare value where nothing stands before it."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
+    """Put what an audit was made of in place of its file, where one stands right after a verb.
+
+    It is done before any option is read, because what made an audit may include ``--set``, which
+    stands for all verbs.
+    """
+    for index, (verb, file) in enumerate(pairwise(words)):
+        if verb in VERBS and _is_audit_file(file):
+            audit = _audit_to_read(Path(file), verb)
+            _require_files(Path(file), audit)
+            if "--quiet" not in words:
+                _note_changed_files(Path(file), audit)
+            typed = list(words[index + 2 :])
+            return [*words[: index + 1], *_expanded(verb, Path(file), audit, typed)]
+    return list(words)
+
+
+def _audit_to_read(file: Path, verb: str) -> Audit:
+    """Return the audit whose inputs a verb reads: of several sources, the first source's."""
+    from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.reporting.report import read_result
+
+    result: Audit | SourceAudits = read_result(file, (Audit, SourceAudits))
+    if not isinstance(result, SourceAudits):
+        return result
+    if verb != "explain":
+        raise UserError(
+            f"{file} audits {len(result.sources)} sources, each with {result.reference}; {verb} "
+            "it from its collection: name DIR, with --source or --pair"
+        )
+    # To explain is to look at every source, whichever audit names the collection.
+    return result.audits[0]
+
+
+def _expanded(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str]:
+    """Return what follows the verb: the words of the audit, and those that were typed."""
+    inputs = _words_of_verb(verb, audit, _runs_to_ask(file, verb, audit, typed))
+    if not inputs:
+        raise UserError(
+            f"{file}: this audit cannot be read again by {verb}: name a collection DIR or labels"
+        )
+    inputs = inputs[2:]  # without ranktilt and the verb
+    typed = _without_run_names(typed, audit)
+    typed_names = {option.name for option in _options(typed)}
+    if typed_names & set(_RUN_OPTIONS):
+        typed_names |= set(_RUN_OPTIONS)
+    words_of_audit: list[str] = []
+    for option in _options(inputs):
+        if not option.name or option.name not in typed_names:
+            words_of_audit += option.words
+    return [*words_of_audit, *typed]
+
+
+def _is_audit_file(word: str) -> bool:
+    return word.endswith(_SUFFIXES) and os.path.isfile(word)
+
+
+def _require_files(file: Path, audit: Audit) -> None:
+    """Refuse an audit whose files have moved."""
+    paths = [record["path"] for record in audit.spec.get("inputs", ())]
+    moved = [path for path in paths if not os.path.isfile(path)]
+    if moved:
+        are = "is" if len(moved) == 1 else "are"
+        raise UserError(
+            f"{file} was made of {join_words(moved[:3])}, which {are} not there now: run this "
+            "where the audit was made, or name the inputs themselves"
+        )
+
+
+def _note_changed_files(file: Path, audit: Audit) -> None:
+    """Write a note for each file of an audit whose content is not what the audit read."""
+    from ranktilt.data.files import sha256
+
+    for record in audit.spec.get("inputs", ()):
+        if sha256(Path(record["path"])) != record["sha256"]:
+            note(f"{record['path']} has changed since {file} was made")
+
+
+def _runs_to_ask(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> list[str]:
+    """Return the runs of the audit that are asked about: those named by -r, or all."""
+    typed_names = [
+        option.words[1]
+        for option in _options(typed)
+        if option.name in _RUN_OPTIONS and len(option.words) > 1
+    ]
+    runs = [name for name in audit.runs if name in typed_names] or list(audit.runs)
+    if verb == "mitigate" and len(runs) > 1 and not typed_names:
+        choices = join_words([f"-r {name}" for name in runs], "or")
+        raise UserError(f"{file} holds {len(runs)} runs, and mitigate takes one: {choices}")
+    return runs
+
+
+def _without_run_names(typed: Sequence[str], audit: Audit) -> list[str]:
+    """Leave out -r where it names a run of the audit, which the audit's own words name already."""
+    words: list[str] = []
+    for option in _options(typed):
+        is_run = option.name in _RUN_OPTIONS and len(option.words) > 1
+        if not (is_run and option.words[1] in audit.runs):
+            words += option.words
+    return words
+
+
+def _words_of_verb(verb: str, audit: Audit, runs: list[str]) -> list[str]:
+    from ranktilt.auditing.answer.command_words import (
+        audit_words,
+        explain_words,
+        mitigate_words,
+    )
+
+    if verb == "audit":
+        return audit_words(audit)
+    if verb == "explain":
+        return explain_words(audit, runs)
+    pair = audit.pairs[0] if audit.pairs else ("", "")
+    return mitigate_words(audit, runs[0], pair)
+
+
+def _options(words: Sequence[str]) -> Iterator[TypedOption]:
+    """Take words apart into options with their values; a flag has none."""
+    index = 0
+    while index < len(words):
+        word = words[index]
+        has_value = index + 1 < len(words) and not words[index + 1].startswith("-")
+        if not word.startswith("-"):
+            yield TypedOption(name="", words=(word,))
+        elif "=" in word and word.startswith("--"):
+            yield TypedOption(name=word.partition("=")[0], words=(word,))
+        elif has_value:
+            # Each key of --set is an option of its own, of which several may be typed.
+            key = f" {words[index + 1].partition('=')[0]}" if word == "--set" else ""
+            yield TypedOption(name=word + key, words=(word, words[index + 1]))
+            index += 1
+        else:
+            yield TypedOption(name=word, words=(word,))
+        index += 1

@@ -1,0 +1,204 @@
+"""Options of what an audit reads: a collection or labels, rankers or runs, and sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os.path import isdir, isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, QUESTION, resolve_types
+from ranktilt.cli.label_options import LabelOptions
+from ranktilt.cli.output import collection_files
+from ranktilt.cli.rankers import NamedText, any_has_option
+from ranktilt.cli.saved_runs import SavedRunOptions, replay_spec
+from ranktilt.data.formats.notation import file_of
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+
+
+@resolve_types
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class InputOptions(SavedRunOptions, LabelOptions):
+    """What an audit reads: a collection or labels, and what is ranked or was."""
+
+    folder: Annotated[Path | None, Parameter(parse=False)] = None
+    """The verb's positional argument."""
+    ranker: options.Rankers = None
+    qrels: options.Qrels = None
+    split: options.Split = None
+    ignore_unknown: options.IgnoreUnknown = False
+    by: Annotated[
+        str,
+        Parameter(
+            help="Column that groups documents, or parts such as length:3; none for no groups.",
+            metavar="COLUMN",
+            group=QUESTION,
+        ),
+    ] = "source"
+    pair: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Compare only these groups; A,rest is A against all others, A|B either of two.",
+            metavar="A,B",
+            group=QUESTION,
+        ),
+    ] = None
+    protected: Annotated[
+        str | None,
+        Parameter(
+            help="Group (A|B, non-A) to compare with all others; short for --pair GROUP,rest.",
+            metavar="GROUP",
+            group=QUESTION,
+        ),
+    ] = None
+
+    @property
+    def pairs(self) -> list[tuple[str, str]] | None:
+        """Pairs of groups to compare; None for all."""
+        if self.protected is None:
+            return options.read_pairs(self.pair)
+        if self.pair:
+            raise UserError("--protected GROUP means --pair GROUP,rest; give only one of them")
+        if not self.protected.strip():
+            raise UserError("--protected expects a group, such as female")
+        return [(self.protected.strip(), "rest")]
+
+    @property
+    def column(self) -> str | None:
+        """The column to group by; None for no groups."""
+        return None if self.by == "none" else self.by
+
+    @property
+    def ranker_texts(self) -> list[NamedText]:
+        """Texts of the rankers with their names."""
+        return [NamedText.from_text(text) for text in self.ranker or ()]
+
+    @property
+    def specs(self) -> list[str]:
+        """Texts of the rankers; saved runs need one only where there is a collection."""
+        specs = [ranker.text for ranker in self.ranker_texts]
+        if self.folder is not None:
+            specs += [replay_spec(Path(run_file.text)) for run_file in self.run_files]
+        return specs
+
+    @property
+    def names(self) -> list[str | None]:
+        """Names that the user gave the rankers of `specs`; None where there is none."""
+        names = [ranker.name for ranker in self.ranker_texts]
+        if self.folder is not None:
+            names += [run_file.name for run_file in self.run_files]
+        return names
+
+    @property
+    def files(self) -> list[Path]:
+        files = list(collection_files(self.folder))
+        files += [file_of(run_file.text) for run_file in self.run_files]
+        label_file = self.labels.path if self.labels else None
+        files += [
+            file_of(file) for file in (label_file, self.queries, self.qrels) if file is not None
+        ]
+        return files
+
+    def check(self, *, controls: bool = False, card: bool = False) -> None:
+        """Refuse what cannot be audited together, before anything is read."""
+        if not self.ranker and not self.run:
+            self._require_folder()
+            raise UserError(
+                "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"
+            )
+        if self.folder is None:
+            self._check_without_folder(controls=controls)
+        if self.column is None and card:
+            raise UserError("the card needs a column to group by; omit --by none")
+        if self.column is None and self.pairs is not None:
+            raise UserError("pairs of groups need a column to group by; omit --by none")
+        self._check_options_of_runs()
+
+    def _check_without_folder(self, *, controls: bool) -> None:
+        """Refuse what only a collection can answer."""
+        if self.labels is None:
+            raise UserError(
+                "the documents' sources are unknown: name a collection DIR, or a label file "
+                "(--groups FILE)"
+            )
+        if self.ranker:
+            spec = self.ranker_texts[0].text
+            raise UserError(f"ranker {spec!r} needs texts: name a collection DIR")
+        if controls:
+            raise UserError("--controls rank changed texts: name a collection DIR and rankers (-r)")
+
+    def _check_options_of_runs(self) -> None:
+        """Refuse options of saved runs where none is read."""
+        specs = [ranker.text for ranker in self.ranker_texts]
+        has_runs = bool(self.run) or any("replay:" in spec for spec in specs)
+        if self.queries is not None and not has_runs:
+            raise UserError("--queries needs a run: --run FILE")
+        if (
+            self.score_order is not None
+            and not has_runs
+            and not any_has_option("score_order", specs)
+        ):
+            raise UserError("--score-order needs a run, --run FILE, or a live engine")
+
+    def _require_folder(self) -> None:
+        """Refuse a folder that does not exist: a typing error needs no advice about rankers."""
+        folder = self.folder
+        if folder is None or str(folder).startswith(("hub:", "irds:")):
+            return
+        if isfile(folder):
+            raise UserError(
+                f"{folder}: expected a collection DIR, this is a file; a run: --run {folder}"
+            )
+        if not isdir(folder):
+            raise UserError(f"{folder}: no such folder")
+
+    def load(self, max_failures: float | None = None) -> tuple[Collection, list[Run]]:
+        """Read the collection, or make one of labels and saved runs, which are returned too."""
+        if self.folder is None:
+            return self._labelled(max_failures)
+        from ranktilt.data.load import load
+
+        collection = load(
+            self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown
+        )
+        return self.labelled(collection, self.column or "source"), []
+
+    def pairs_to_compare(
+        self, collection: Collection, *, was_ranked_before: bool
+    ) -> list[tuple[str, str]] | None:
+        """Return the pairs to compare, the reference first; refuse those that cannot be compared.
+
+        They are checked before anything is ranked.
+        """
+        from ranktilt.auditing.groups import is_property
+
+        if self.pairs is None and is_property(collection, self.column):
+            if self.reference is not None:
+                raise UserError(
+                    f"--reference names a group, and {self.column} is a column of numbers"
+                )
+            return None
+        if self.reference is None and was_ranked_before:
+            return self.pairs
+        return self.reference_first(collection, self.column, self.pairs)
+
+    def _labelled(self, max_failures: float | None) -> tuple[Collection, list[Run]]:
+        """Read the saved runs, and make a collection of their documents and the labels."""
+        from ranktilt.data.labels import labelled
+        from ranktilt.data.load import NO_QRELS
+
+        if self.split is not None:
+            raise UserError(
+                "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
+            )
+        runs = self.load_runs(max_failures)
+        qrels = None if self.qrels == NO_QRELS else self.qrels
+        return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs

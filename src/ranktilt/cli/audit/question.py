@@ -1,0 +1,99 @@
+"""What ``ranktilt audit`` asks of every run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ranktilt.cli.audit.inputs import InputOptions
+from ranktilt.cli.check import CheckSection
+from ranktilt.cli.rankers import read_rankers, require_answers
+from ranktilt.cli.statistics_options import StatisticsOptions
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.result import Audit
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+    from ranktilt.measures.base import Estimand
+    from ranktilt.rankers.base import Ranker
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditQuestion:
+    """What is asked of every run, as it was typed."""
+
+    measure: Sequence[str] | None
+    preset: str | None
+    card: bool
+    controls: bool
+    text: str | None
+    max_failures: float | None
+    statistics: StatisticsOptions
+
+    def check(self) -> None:
+        """Refuse what cannot be asked, before anything is read."""
+        self.statistics.keywords(self.preset)
+        self._measures()
+
+    def rankers(self, inputs: InputOptions) -> list[Ranker]:
+        """Return the rankers to run, with the options of the command line."""
+        return read_rankers(
+            inputs.specs,
+            self.preset,
+            text=self.text,
+            max_failures=self.max_failures,
+            score_order=inputs.score_order,
+            queries=inputs.queries,
+        )
+
+    def audit(
+        self,
+        collection: Collection,
+        runs: Sequence[Run],
+        rankers: Sequence[Ranker],
+        *,
+        by: str | None,
+        pairs: list[tuple[str, str]] | None,
+    ) -> Audit:
+        """Audit the runs of one collection; `rankers` are for the controls, which rank again."""
+        from ranktilt.auditing.audit import audit as run_audit
+        from ranktilt.auditing.controls import controls
+        from ranktilt.auditing.failed_check import with_failed_check
+
+        require_answers((run.spec for run in runs), self.max_failures)
+        result = run_audit(
+            collection,
+            runs,
+            self._measures(),
+            # Without judgments only the card's questions can be answered.
+            card=self.card or not collection.qrels.height,
+            by=by,
+            pairs=pairs,
+            **self.statistics.keywords(self.preset),
+        )
+        result = with_failed_check(collection, result, CheckSection.in_force().limits)
+        if self.preset is not None:
+            preset = {"preset": self.preset, "preset_changes": self._preset_changes(self.preset)}
+            result = replace(result, spec={**result.spec, **preset})
+        if self.controls:
+            near = CheckSection.in_force().near_identical
+            result = controls(collection, rankers, runs, result, near=near)
+        return result
+
+    def _measures(self) -> list[Estimand] | None:
+        """Return the measures of ``-m``, or else of the preset; None for the usual ones."""
+        from ranktilt.measures.base import estimand
+        from ranktilt.presets import preset
+
+        names = self.measure or (preset(self.preset).measures if self.preset else ())
+        return [estimand(name) for name in names] or None
+
+    def _preset_changes(self, preset: str) -> list[str]:
+        """Return what was asked for otherwise than the preset has it."""
+        changes = self.statistics.preset_changes(preset)
+        if self.measure:
+            changes.append("measures")
+        if self.text:
+            changes.append(f"text = {self.text}")
+        return changes

@@ -1,0 +1,167 @@
+"""``ranktilt explain``: how the texts of both sides differ, and what goes with a ranker's gap."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli import completion, options
+from ranktilt.cli.app import MODEL, QUESTION, UNDERSTAND, verb
+from ranktilt.cli.explain.inputs import (
+    check_by_factor,
+    check_gaps,
+    input_files,
+    read_documents,
+    read_shares,
+    require_folder,
+    words_with_texts,
+)
+from ranktilt.cli.label_options import LabelOptions
+from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.cli.rankers import rank_with, read_rankers
+from ranktilt.cli.saved_runs import SavedRunOptions
+from ranktilt.cli.statistics_options import sampling_of_tests
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    pass
+
+
+@verb(
+    "explain",
+    "explain DIR -o texts.html",
+    "explain DIR --attribution -r bm25 -r dense:minilm",
+    "explain --groups labels.csv --run run.trec",
+    arguments="[DIR]",
+    panel=UNDERSTAND,
+)
+def explain(
+    folder: Annotated[
+        Path | None,
+        Parameter(
+            name="DIR",
+            help="A collection: BEIR, Cocktail or the papers' layout. Not needed with --run and "
+            "--groups. Or an audit (FILE.json), whose gaps are explained.",
+        ),
+    ] = None,
+    /,
+    *,
+    saved_runs: SavedRunOptions = SavedRunOptions(),
+    labels: LabelOptions = LabelOptions(),
+    probe: Annotated[
+        list[str] | None,
+        Parameter(
+            help='A probe, such as overlap, perplexity:MODEL or "perplexity:MODEL(every=0)", or '
+            "a column of numbers (default: all that can run).",
+            metavar="NAME",
+            group=QUESTION,
+            completer=completion.probes,
+        ),
+    ] = None,
+    attribution: Annotated[
+        bool,
+        Parameter(
+            help="Show which properties go with the gap that each -r makes.",
+            group=QUESTION,
+        ),
+    ] = False,
+    by_factor: Annotated[
+        bool,
+        Parameter(
+            help="Show what each factor of a designed collection (generate versions) does to "
+            "ranks, for each -r.",
+            group=QUESTION,
+        ),
+    ] = False,
+    adopters: Annotated[
+        str | None,
+        Parameter(
+            help="Shares of other documents that make an edit too, for --by-factor, such as "
+            "0,0.1,0.5,1.",
+            metavar="X,Y",
+            group=QUESTION,
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        Parameter(
+            help="Column whose groups are compared (default: source).",
+            metavar="COLUMN",
+            group=QUESTION,
+        ),
+    ] = "source",
+    ranker: options.Rankers = None,
+    split: options.Split = None,
+    encoder: Annotated[
+        str | None,
+        Parameter(
+            help="Encoder whose vectors are examined, such as dense:minilm.",
+            metavar="SPEC",
+            group=MODEL,
+        ),
+    ] = None,
+    text: options.Text = None,
+    output: PageOutput = PageOutput(),
+) -> None:
+    """Show how the two sides' texts differ, and what ranks follow.
+
+    Probes examine the texts; --attribution shows which of their properties go with the gap that a
+    ranker (-r) or a run (--run) makes: between twins, or else between groups, within the lists.
+
+    Of a collection of versions by a design, --by-factor tells what each factor causes.
+    """
+    output.check(*collection_files(folder), *input_files(saved_runs, labels))
+    if by_factor or adopters is not None:
+        beside = bool(probe or encoder or attribution or saved_runs.run or labels.groups)
+        check_by_factor(by_factor, ranker, beside=beside)
+        from ranktilt.explaining.factors.effects import factor_effects
+
+        shares = read_shares(adopters)
+        designed = options.load_texts(require_folder(folder), split)
+        rankers = read_rankers(ranker or (), text=text)
+        output.deliver(factor_effects(designed, rankers, adopters=shares))
+        return
+    check_gaps(attribution, ranker, saved_runs, folder=folder, labels=labels)
+    from ranktilt.explaining.explain import explain as run_probes
+    from ranktilt.explaining.properties.gaps import are_mostly_twins, explain_gaps
+    from ranktilt.explaining.properties.values import NoPropertiesError
+
+    runs = saved_runs.load_runs()
+    rankers = read_rankers(ranker or (), text=text)
+    examined = read_rankers([encoder], text=text)[0] if encoder else None
+    collection = read_documents(folder, split, labels, by=by, runs=runs)
+    if not (rankers or runs) or are_mostly_twins(collection, by):
+        output.deliver(
+            run_probes(
+                collection,
+                probe,
+                examined,
+                reference=labels.reference,
+                by=by,
+                attribute=[*rankers, *runs],
+            )
+        )
+        return
+    if encoder:
+        raise UserError("--encoder examines the vectors of twins, and these groups are none")
+    sampling = sampling_of_tests()
+    all_runs = [*rank_with(rankers, collection), *runs]
+    try:
+        gaps = explain_gaps(
+            collection,
+            all_runs,
+            probe,
+            by=by,
+            pairs=labels.reference_first(collection, by, None),
+            seed=sampling["seed"],
+            correction=sampling["correction"],
+        )
+    except NoPropertiesError as error:
+        if folder is not None:
+            raise
+        command = shlex.join(words_with_texts(saved_runs, labels, by))
+        raise UserError(f"{error}; or name a folder DIR with the texts: {command}") from error
+    output.deliver(gaps)

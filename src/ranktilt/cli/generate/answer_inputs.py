@@ -1,0 +1,44 @@
+"""The queries that ``ranktilt generate answer`` reads, and how its documents join the others."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ranktilt.cli import options
+from ranktilt.cli.notes import note
+from ranktilt.errors import UserError, counted
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+
+
+def load_queries(queries: Path, split: str | None) -> Collection:
+    """Return the queries of a file, or those of a collection that its judgments name."""
+    from ranktilt.data.queries import read_queries
+
+    if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):
+        return options.load_texts(queries, split)
+    if split is not None and Path(split).name != split:
+        raise UserError(f"--split expects a name such as train, got {split!r}")
+    read = read_queries(queries)
+    return read if split is None else replace(read, spec={**read.spec, "split": split})
+
+
+def note_mixing(folder: Path, collection: Collection, answered: Path, *, split: str | None) -> None:
+    """Say how the documents of a folder and the written ones become one collection."""
+    from ranktilt.data.stated_sources import ORIGINALS
+
+    if collection.sourceless:
+        documents = counted(collection.sourceless, "document has", "documents have")
+        command = ["ranktilt", "data", "load", str(folder), "--source", ORIGINALS, "-o", "NEW"]
+        note(
+            f"{folder}: {documents} no source, and will be in no group; name it before you mix: "
+            f"{shlex.join(command)}"
+        )
+    split_words = [] if split is None else ["--split", split]
+    command = ["ranktilt", "data", "mix", str(folder), str(answered), *split_words, "-o", "mixed"]
+    note(f"Next: {shlex.join(command)}")

@@ -1,0 +1,104 @@
+"""What the commands of ``ranktilt generate`` say once texts are written: a summary and notes."""
+
+from __future__ import annotations
+
+import json as json_
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import print_result
+from ranktilt.errors import counted
+
+if TYPE_CHECKING:
+    from ranktilt.generation.generated import Generated, SourceSummary
+    from ranktilt.generation.output_folder import SavedFolder
+
+INCOMPLETE = 1
+"""How a command ends that has to be repeated, or that made nothing."""
+
+_SHOWN = 3
+
+
+def write_summary(content: dict[str, Any], json: str | None) -> None:
+    """Write a summary as JSON, if one is asked for."""
+    from ranktilt.data.files import write_files
+
+    if json is None:
+        return
+    data = json_.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    if json == "-":
+        print_result(data)
+    else:
+        write_files({Path(json): data.encode(errors="backslashreplace")})
+
+
+def conclude(
+    generated: Generated,
+    saved: SavedFolder,
+    verb: str,
+    json: str | None,
+    *,
+    max_failures: float = 0.0,
+) -> bool:
+    """Write the summary and the notes, and tell whether the command has not to be repeated.
+
+    `verb` is ``rewritten`` or ``written``; `max_failures` is the share of documents that the model
+    may have left without an answer.
+    """
+    summary = {
+        "spec": dict(generated.spec),
+        "summaries": [_source_content(source, verb) for source in generated.summaries],
+        "left_out": generated.left_out.to_dicts(),
+        "folder": str(saved.folder),
+        "splits": list(saved.splits),
+    }
+    write_summary(summary, json)
+    for line in generation_notes(generated, saved, verb):
+        note(line)
+    unanswered = generated.unanswered
+    has_texts = any(source.rewritten for source in generated.summaries)
+    if unanswered:
+        message = next((text for text in generated.left_out["message"] if text), "")
+        documents = counted(unanswered, "document", "documents")
+        note(f"{documents} got no answer ({message}); the same command again asks only for these")
+    elif not has_texts:
+        has_answers = any(source.answers for source in generated.summaries)
+        reason = "no answer passed the checks" if has_answers else "no document could be asked for"
+        note(f"{reason}: there is nothing to {'compare' if verb == 'rewritten' else 'rank'}")
+    document_count = sum(source.documents for source in generated.summaries)
+    return has_texts and unanswered <= max_failures * document_count
+
+
+def _source_content(source: SourceSummary, verb: str) -> dict[str, Any]:
+    """Return the counts of a source for the summary; its texts are counted by their verb."""
+    counts = {**source._asdict(), "rejected": dict(source.rejected), "flags": dict(source.flags)}
+    return {verb if name == "rewritten" else name: value for name, value in counts.items()}
+
+
+def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]:
+    """Say what was made, what was left out and why, and how many answers were paid for."""
+    yield f"{saved.folder}: {generated.collection!r}"
+    for source in generated.summaries:
+        written = (
+            f"{source.rewritten:,} of {counted(source.documents, 'document', 'documents')} {verb}"
+        )
+        parts = [f"{source.source}: {written}"]
+        parts += [_reasons("left out", source.rejected)] if source.rejected else []
+        parts += [_reasons("flagged answers", source.flags)] if source.flags else []
+        parts += [f"{source.cut:,} of a text that was cut"] if source.cut else []
+        yield "; ".join(parts)
+    names = {row["id"]: row["reason"] for row in generated.left_out.iter_rows(named=True)}
+    if names:
+        first = ", ".join(f"{name} ({reason})" for name, reason in list(names.items())[:_SHOWN])
+        ellipsis = ", …" if len(names) > _SHOWN else ""
+        yield f"left out: {first}{ellipsis}; all in {saved.folder / 'left-out.jsonl'}"
+    fresh_count = sum(source.fresh for source in generated.summaries)
+    known_count = sum(source.answers for source in generated.summaries) - fresh_count
+    known = f"; {known_count:,} were known" if known_count else ""
+    yield f"{counted(fresh_count, 'answer', 'answers')} asked for{known}"
+
+
+def _reasons(label: str, counts: Mapping[str, int]) -> str:
+    return f"{label}: {', '.join(f'{count:,} {reason}' for reason, count in counts.items())}"

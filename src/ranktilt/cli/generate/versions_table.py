@@ -1,0 +1,36 @@
+"""Versions that exist already: the table of ``--table``, with the values of ``--factor``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.generation.versions.make import DesignedVersions
+
+
+def read_versions(
+    table: Path, factors: Sequence[str], levels: Sequence[str], collection: Collection | None
+) -> DesignedVersions:
+    """Read the versions of a table; `levels` are low and high values, ``NAME=LOW,HIGH``."""
+    from ranktilt.generation.versions.table import versions_from_table
+
+    return versions_from_table(table, factors, _read_levels(levels), collection=collection)
+
+
+def _read_levels(levels: Sequence[str]) -> dict[str, tuple[str, str]]:
+    low_high: dict[str, tuple[str, str]] = {}
+    for text in levels:
+        name, _, values = text.partition("=")
+        low, _, high = values.partition(",")
+        if not (name.strip() and low.strip() and high.strip()):
+            raise UserError(
+                "--factor expects a column with its low and its high value, such as gender=M,F; "
+                f"got {text!r}"
+            )
+        low_high[name.strip()] = (low.strip(), high.strip())
+    return low_high

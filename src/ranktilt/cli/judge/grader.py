@@ -1,0 +1,69 @@
+"""The language model that grades for ``ranktilt judge``: its price, its grades and its probes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ranktilt.cli.generate.requests import show_estimate
+from ranktilt.cli.notes import note
+from ranktilt.cli.statistics_options import resampling
+from ranktilt.errors import counted
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+    from ranktilt.judging.grading import Grades
+    from ranktilt.judging.grading_settings import Grading
+    from ranktilt.judging.probes import JudgeProbes
+    from ranktilt.llm.base import LLM
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grader:
+    """A model, with the pairs of queries and documents that it grades."""
+
+    collection: Collection
+    client: LLM
+    grading: Grading
+    runs: Sequence[Run]
+
+    def show_estimate(self, price: tuple[float, float] | None) -> None:
+        """Show what the rest of the requests would cost."""
+        from ranktilt.judging.grading_inputs import prepare_grades
+
+        inputs = prepare_grades(self.collection, self.client, self.grading, runs=self.runs)
+        show_estimate(inputs, self.client, price)
+
+    def grade(self, target: Path | None) -> Grades:
+        """Let the model grade, keep the grades, and say what became of the requests."""
+        from ranktilt.data.run import named_apart
+        from ranktilt.judging.grading import grade, save_grades
+
+        runs = named_apart(self.runs)
+        grades = grade(self.collection, self.client, self.grading, runs=runs)
+        note_grades(grades)
+        if target is not None:
+            save_grades(grades, target)
+        return grades
+
+    def probe(self, pairs: int) -> JudgeProbes:
+        """Let the model grade passages of grade 0 with something in them that may sway it."""
+        from ranktilt.judging.probes import probe_judge
+
+        return probe_judge(self.collection, self.client, self.grading, pairs=pairs, **resampling())
+
+
+def note_grades(grades: Grades) -> None:
+    """Say what became of the requests for grades."""
+    counts = grades.counts
+    note(
+        f"{grades.judge}: {counts.graded:,} of {counted(counts.pairs, 'pair', 'pairs')} graded; "
+        f"{counted(counts.fresh, 'answer', 'answers')} asked for"
+    )
+    if grades.unanswered:
+        message = next(iter(grades.messages), "")
+        unanswered = counted(grades.unanswered, "request", "requests")
+        note(f"{unanswered} got no answer ({message}); the same command again asks only for these")

@@ -1,0 +1,115 @@
+"""Options of a language model that grades for ``ranktilt judge``, and what it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from ranktilt.cli import options
+from ranktilt.cli.app import MODEL, OUTPUT, SELDOM
+from ranktilt.cli.generate.options import Truncate
+from ranktilt.cli.judge.grader import Grader
+from ranktilt.cli.language_models import ConnectedModel
+from ranktilt.errors import UserError
+from ranktilt.judging.grading_settings import Grading
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+
+
+@Parameter(name="*", group=MODEL)
+@dataclass(frozen=True, kw_only=True)
+class GradingOptions:
+    """A language model that grades, and what it is asked."""
+
+    llm: options.LanguageModel = None
+    prompt: Annotated[
+        str | None,
+        Parameter(
+            help="umbrela (default), basic, rubric, or a file with {query} and {passage}.",
+            metavar="NAME|FILE",
+        ),
+    ] = None
+    pool: Annotated[
+        int | None,
+        Parameter(
+            help="Grade the top K documents of each run (default: 20).",
+            metavar="K",
+            validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
+        ),
+    ] = None
+    limit: Annotated[
+        int | None,
+        Parameter(
+            help="Grade only the first N pairs, for a trial.",
+            metavar="N",
+            validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
+        ),
+    ] = None
+    probe_pairs: Annotated[
+        int | None,
+        Parameter(
+            help="Also let the model grade N passages of grade 0 with query words, padding or an "
+            "instruction in them.",
+            metavar="N",
+            validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
+        ),
+    ] = None
+    save_grades: Annotated[
+        Path | None,
+        Parameter(help="Save the model's grades as qrels.", metavar="FILE", group=OUTPUT),
+    ] = None
+    batch: options.Batch = False
+    dry_run: options.DryRun = False
+    price: options.Price = None
+    repeats: Annotated[
+        int | None,
+        Parameter(
+            help="Grade each pair this often; the median counts (default: 1).",
+            metavar="N",
+            group=SELDOM,
+            validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
+        ),
+    ] = None
+    truncate: Truncate = False
+
+    def check(self) -> None:
+        """Refuse options of a model where none is asked."""
+        if self.llm is not None:
+            return
+        flag = options.first_typed(**{**vars(self), "llm": None})
+        if flag is not None:
+            raise UserError(f"{flag} needs a model: --llm openai:MODEL")
+
+    def grading(self, sampling: Mapping[str, Any], text: options.Fields | None) -> Grading:
+        """Return how the model is asked.
+
+        `sampling` is what its text says about how answers are drawn, `text` the part of a document
+        that it reads.
+        """
+        grading = Grading(
+            prompt=self.prompt or Grading.prompt,
+            pool=self.pool or Grading.pool,
+            repeats=self.repeats or Grading.repeats,
+            text=text or Grading.text,
+            truncate=self.truncate,
+            first=self.limit,
+        )
+        return grading.with_sampling(sampling)
+
+    def grader(
+        self, collection: Collection, runs: Sequence[Run], text: options.Fields | None
+    ) -> Grader:
+        """Connect to the model that grades what is judged, or the top of each run."""
+        model = ConnectedModel.read(self.llm, batch=self.batch)
+        grading = self.grading(model.sampling, text)
+        return Grader(collection=collection, client=model.client, grading=grading, runs=runs)

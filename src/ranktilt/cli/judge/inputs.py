@@ -1,0 +1,163 @@
+"""What ``ranktilt judge`` reads: grades of humans and judges, runs, and values per query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli import options
+from ranktilt.cli.app import INPUT
+from ranktilt.cli.output import collection_files
+from ranktilt.cli.rankers import rank_with, read_rankers
+from ranktilt.data.formats.notation import file_of
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+    from ranktilt.judging.system_groups import SystemGroups
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class JudgeInputs:
+    """Grades of humans and judges, and the systems that both evaluate."""
+
+    folder: Annotated[Path | None, Parameter(parse=False)] = None
+    """The verb's positional argument."""
+    judge: Annotated[
+        list[Path] | None,
+        options.FILE_OR_STDIN,
+        Parameter(
+            help="A judge's grades: qrels, CSV, JSON, Parquet or an evaluation's log; several may "
+            "be given.",
+            metavar="FILE",
+        ),
+    ] = None
+    human: Annotated[
+        Path | None,
+        options.FILE_OR_STDIN,
+        Parameter(help="Human grades, likewise (default: the collection's).", metavar="FILE"),
+    ] = None
+    runs: Annotated[
+        list[Path] | None,
+        Parameter(
+            help="Runs that both judges evaluate: files, or folders of them.", metavar="FILE|DIR"
+        ),
+    ] = None
+    ranker: options.Rankers = None
+    systems: Annotated[
+        Path | None,
+        Parameter(
+            help="Family of each run, and of repeats their cluster: columns run, family, cluster "
+            "(tabs or commas). Asks whom a judge favours; a cluster counts as one system.",
+            metavar="FILE",
+        ),
+    ] = None
+    scores: Annotated[
+        list[Path] | None,
+        Parameter(
+            help="Values of systems per query (trec_eval -q, gdeval, ndeval), in place of grades "
+            "and runs: first under human grades, then under each judge's; a file, or a folder "
+            "with a file a system.",
+            metavar="FILE|DIR",
+        ),
+    ] = None
+    split: options.Split = None
+    score_order: options.ScoreOrder = None
+
+    @property
+    def run_files(self) -> list[Path]:
+        """Every run, those of folders by name."""
+        run_files = list[Path]()
+        for path in self.runs or ():
+            if not path.is_dir():
+                run_files.append(path)
+                continue
+            files_of_folder = sorted(file for file in path.iterdir() if _is_run(file))
+            if not files_of_folder:
+                raise UserError(f"--runs {path}: no run in this folder")
+            run_files += files_of_folder
+        return run_files
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that is read, so that no output replaces one."""
+        paths = [*(self.judge or ()), *self.run_files, *(self.scores or ())]
+        paths += [path for path in (self.human, self.systems) if path]
+        return [*collection_files(self.folder), *map(file_of, paths)]
+
+    def check_scores(self, **unread: object) -> None:
+        """Refuse inputs that values per query leave unread; `unread` are further options."""
+        unread_inputs: dict[str, object] = {
+            "DIR": self.folder,
+            "--human": self.human,
+            "--judge": self.judge,
+            "--runs": self.runs,
+            "--ranker": self.ranker,
+            "--split": self.split,
+        }
+        for name, value in unread.items():
+            unread_inputs[f"--{name.replace('_', '-')}"] = value
+        for name, value in unread_inputs.items():
+            if value:
+                raise UserError(
+                    f"{name} with --scores: values per query are given, so no grades or runs are "
+                    "read"
+                )
+        if len(self.scores or ()) < 2:
+            raise UserError(
+                "--scores: name two files or more, first the values under human grades, then each "
+                "judge's"
+            )
+
+    def check(self, *, asks: bool) -> None:
+        """Refuse options that nothing would read; `asks`: whether a model makes grades."""
+        if asks and self.folder is None:
+            raise UserError("--llm grades texts: name a collection DIR")
+        if not asks and not self.judge:
+            raise UserError(
+                "no judge: name its grades (--judge FILE), a model that makes them "
+                "(--llm openai:MODEL), or values of systems under humans and under it "
+                "(--scores FILE --scores FILE)"
+            )
+        if self.folder is None and self.human is None and not asks:
+            raise UserError(
+                "no human grades: name a file (--human FILE), or a collection DIR with judgments"
+            )
+        if self.folder is None and self.ranker:
+            raise UserError(f"ranker {self.ranker[0]!r} needs texts: name a collection DIR")
+        if self.systems is not None and not self.runs and not self.ranker:
+            raise UserError("--systems needs runs (--runs DIR)")
+
+    def read_groups(self) -> SystemGroups:
+        """Return the families and clusters of runs; none where no file names them."""
+        from ranktilt.judging.system_groups import SystemGroups, read_systems
+
+        return SystemGroups() if self.systems is None else read_systems(self.systems)
+
+    def load(self) -> Collection | None:
+        """Load the collection, if you name one."""
+        return None if self.folder is None else options.load_texts(self.folder, self.split)
+
+    def read_runs(self, collection: Collection | None, text: options.Fields | None) -> list[Run]:
+        """Read runs from files, and make those of rankers."""
+        from ranktilt.data.run import Run
+
+        stored = [Run.load(path, score_order=self.score_order) for path in self.run_files]
+        if collection is None or not self.ranker:
+            return stored
+        rankers = read_rankers(self.ranker, text=text, score_order=self.score_order)
+        return [*stored, *rank_with(rankers, collection)]
+
+
+def _is_run(path: Path) -> bool:
+    """Whether a file of a folder may be a run: no sidecar, nothing hidden."""
+    return (
+        path.is_file()
+        and not path.name.startswith(".")
+        and not path.name.endswith((".trec.json", ".run.json", ".gz.json"))
+    )

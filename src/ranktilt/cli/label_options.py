@@ -1,0 +1,130 @@
+"""Options of labels: which file has them, how it is read, and which group comes first."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli.app import INPUT, SELDOM
+from ranktilt.cli.notes import note_once
+from ranktilt.cli.options import FILE_OR_STDIN, Pairs, Reference
+from ranktilt.cli.settings import settings
+from ranktilt.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.label_file import LabelFile
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions:
+    """Labels of documents, how their file is read, and which group comes first."""
+
+    groups: Annotated[
+        str | None,
+        FILE_OR_STDIN,
+        Parameter(
+            help="Labels of documents: doc_id, source[, origin]; other columns as "
+            "FILE:id=url,source=is_ai; or a name of ranktilt.toml.",
+            metavar="FILE",
+        ),
+    ] = None
+    rest: Annotated[
+        str | None,
+        Parameter(
+            help="Label of every document that --groups does not name.",
+            metavar="LABEL",
+            group=SELDOM,
+        ),
+    ] = None
+    name: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Names for values of the labels, such as 1=ai,0=human.", metavar="VALUE=NAME"
+        ),
+    ] = None
+    reference: Reference = None
+
+    @property
+    def labels(self) -> LabelFile | None:
+        """The label file; None where none is named."""
+        from ranktilt.data.label_file import LabelFile
+
+        if self.groups is None:
+            if self.rest is not None:
+                raise UserError("--rest needs a label file: --groups FILE")
+            return None
+        if self.rest is not None and not self.rest.strip():
+            raise UserError(
+                "--rest expects a label for all other documents, such as --rest other; got none"
+            )
+        configured = _configured_labels(self.groups)
+        labels = LabelFile.from_text(self.groups) if configured is None else configured
+        names = {**labels.names, **self.label_names}
+        return replace(labels, names=names, rest=self.rest or labels.rest)
+
+    @property
+    def label_names(self) -> dict[str, str]:
+        """Names by value of the labels."""
+        texts: list[str] = []
+        for text in self.name or ():
+            texts += _several_names(text)
+        pairs = [text.partition("=") for text in texts]
+        names = {value: name.strip() for value, _, name in pairs}
+        if not all(map(str.strip, names)) or not all(names.values()) or len(names) < len(pairs):
+            typed = ", ".join(self.name or ())
+            raise UserError(f"--name expects a value and its name, such as 1=ai; got {typed}")
+        return names
+
+    def labelled(self, collection: Collection, by: str) -> Collection:
+        """Give documents the labels of the file, or the collection's own labels their names."""
+        from ranktilt.data.labels import with_labels, with_names
+
+        if self.labels is not None:
+            return with_labels(collection, self.labels, by=by)
+        return with_names(collection, self.label_names, by=by) if self.name else collection
+
+    def reference_first(
+        self, collection: Collection, by: str | None, pairs: Pairs | None
+    ) -> Pairs | None:
+        """Return the pairs to compare, the reference group first in each."""
+        from ranktilt.auditing.groups import grouped_pairs
+
+        groups, chosen = grouped_pairs(collection, by, pairs, fewest=1)
+        if self.reference is None:
+            return pairs
+        name = groups.names[groups.number(self.reference)]
+        return [(b, a) if b == name else (a, b) for a, b in chosen]
+
+
+def _several_names(text: str) -> list[str]:
+    """Take ``0=human,1=ai`` apart; a name with a comma stays whole."""
+    parts = text.split(",")
+    return parts if all("=" in part for part in parts) else [text]
+
+
+def _configured_labels(name: str) -> LabelFile | None:
+    """Return the label file of that name in ranktilt.toml; None for a name of a file."""
+    from ranktilt.data.label_file import LabelFile
+
+    configuration = settings().configuration
+    section = configuration.labels.get(name)
+    if section is None:
+        is_plain = not os.path.exists(name) and not re.search(r"[./:\\]", name)
+        if is_plain and configuration.labels:
+            raise unknown(
+                f"label file, and name in {configuration.path},", name, configuration.labels
+            )
+        return None
+    if os.path.isfile(name):
+        note_once(f"--groups {name}: the file is read, not [labels.{name}] of {configuration.path}")
+        return None
+    columns = {"doc_id" if key == "id" else key: column for key, column in section.columns.items()}
+    return LabelFile(
+        path=section.file, columns=columns, names=dict(section.names), rest=section.rest
+    )

@@ -1,0 +1,116 @@
+"""How the text of ``--llm``, or a name of ranktilt.toml, becomes a model that can be asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from ranktilt.cli.notes import note, say
+from ranktilt.cli.options import option_text
+from ranktilt.cli.settings import settings
+from ranktilt.errors import UserError, unknown
+from ranktilt.llm.server import base_url
+
+if TYPE_CHECKING:
+    from ranktilt.llm.base import LLM
+    from ranktilt.llm.spec import ModelSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectedModel:
+    """A language model that can be asked."""
+
+    name: str
+    """Its kind and its name, such as ``openai:MODEL``."""
+    client: LLM
+    sampling: Mapping[str, Any]
+    """What its text says about how answers are drawn."""
+
+    @classmethod
+    def read(cls, text: str | None, *, batch: bool) -> Self:
+        """Connect to a model, which is not optional; `UserError` says how one is named."""
+        if text is None:
+            raise UserError("no model: name one, such as --llm openai:MODEL")
+        spec = language_model(text)
+        client = spec.connect(batch=batch, device=settings().machine.device)
+        return cls(name=spec.name, client=client, sampling=spec.sampling)
+
+    @classmethod
+    def read_optional(cls, text: str | None, *, batch: bool) -> Self | None:
+        """Connect to a model; None where none is named."""
+        return None if text is None else cls.read(text, batch=batch)
+
+
+def language_model(text: str) -> ModelSpec:
+    """Read a model's text or its name in ranktilt.toml; say where texts go if the file decides."""
+    from ranktilt.llm.spec import read_model
+
+    return read_model(language_model_text(text))
+
+
+def language_model_text(text: str) -> str:
+    """Return the text of a model that ranktilt.toml names; any other text as it is.
+
+    Options in parentheses behind the name win over the file, and so does a typed ``--device``. An
+    address that a file names is printed before anything is sent there, with the file and with the
+    variable whose key goes along: the file may be somebody else's.
+    """
+    from ranktilt.llm.base import KINDS
+    from ranktilt.llm.server import VARIABLE
+    from ranktilt.llm.spec import read_model
+    from ranktilt.spec import parse_stages
+
+    configuration = settings().configuration
+    if not configuration.llm:
+        return text
+    stages = parse_stages(text)
+    typed = stages[0]
+    if typed.name in KINDS:
+        if typed.name in configuration.llm:
+            note(f"--llm {text}: {typed.name} is a kind of model, not [llm.{typed.name}]")
+        return text
+    section = configuration.llm.get(typed.name)
+    if section is None:
+        kinds = [f"{kind}:…" for kind in KINDS]
+        raise unknown("language model", typed.name, [*configuration.llm, *kinds])
+    if len(stages) > 1 or typed.argument is not None or typed.k is not None:
+        raise UserError(
+            f"--llm {text}: expected a name of {configuration.path}, such as {typed.name}, with "
+            f"options or none: {typed.name}(temperature=0)"
+        )
+    file_text = _text_of_section(typed.name, section)
+    spec = read_model(file_text)
+    address = spec.client.get("base_url")
+    if address is not None and "base_url" not in typed.options:
+        key = f", with the key in {VARIABLE}" if os.environ.get(VARIABLE) else ""
+        setting = f"base_url of [llm.{typed.name}] in {configuration.path}"
+        say(f"asks {base_url(address)}{key} ({setting})")
+    (model,) = parse_stages(file_text)
+    options = {**model.options, **typed.options}
+    if settings().is_device_typed and "device" not in typed.options:
+        options.pop("device", None)
+    return str(replace(model, options=options))
+
+
+def _text_of_section(name: str, section: Mapping[str, Any]) -> str:
+    """Return the text of a model of ranktilt.toml: its ``model`` with the other keys as options."""
+    from ranktilt.llm.spec import read_model
+    from ranktilt.spec import parse_stages
+
+    path = settings().configuration.path
+    try:
+        read_model(str(section["model"]))
+        (model,) = parse_stages(str(section["model"]))
+        options = {
+            option: option_text(value) for option, value in section.items() if option != "model"
+        }
+        for option in options:
+            if option in model.options:
+                raise UserError(f"{option} is given twice, as a key and in model")
+        text = str(replace(model, options={**model.options, **options}))
+        read_model(text)
+    except UserError as error:
+        raise UserError(f"{path}: [llm.{name}]: {error}") from error
+    return text

@@ -1,0 +1,197 @@
+"""Write the correction that ``ranktilt mitigate`` chose: a corrected run, or a ranker."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli.app import OUTPUT
+from ranktilt.cli.audit.inputs import InputOptions
+from ranktilt.cli.notes import note, say
+from ranktilt.cli.output import with_sidecars
+from ranktilt.data.files import STDIN, require_folder, sidecar, write_files
+from ranktilt.errors import UserError, counted, join_words
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+    from ranktilt.mitigation.bench_result import Bench, Candidate
+    from ranktilt.rankers.base import Ranker
+
+RUN_OPTION, RANKER_OPTION = "--save-run", "--save-ranker"
+ENDINGS = (".trec", ".run", ".res", ".txt")
+"""How the file of a run in TREC format ends, plain or with ``.gz`` behind it."""
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class SavingOptions:
+    """Where what was chosen is written."""
+
+    save_run: Annotated[
+        Path | None,
+        Parameter(
+            help="Write the corrected run, all of its queries, in TREC format (.trec, .gz), if a "
+            "correction is chosen.",
+            metavar="FILE",
+        ),
+    ] = None
+    save_ranker: Annotated[
+        Path | None,
+        Parameter(
+            help="Write the corrected ranker into a folder, and print its text for -r, if a "
+            "correction is chosen.",
+            metavar="FOLDER",
+        ),
+    ] = None
+
+    @property
+    def has_target(self) -> bool:
+        """Whether anything is to be written."""
+        return self.save_run is not None or self.save_ranker is not None
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """The files that are written, by option."""
+        return with_sidecars({} if self.save_run is None else {RUN_OPTION: self.save_run})
+
+    def check(self, inputs: InputOptions) -> None:
+        """Refuse a target that does not suit these inputs, before anything is ranked."""
+        is_run = is_saved_run(inputs)
+        if self.save_run is not None and not is_run:
+            raise UserError(
+                f"{RUN_OPTION} corrects a saved run (--run FILE); of a ranker, {RANKER_OPTION} "
+                "FOLDER keeps what ranks corrected lists"
+            )
+        if self.save_ranker is not None and is_run:
+            raise UserError(
+                f"{RANKER_OPTION} keeps a ranker (DIR -r SPEC); of a saved run, {RUN_OPTION} FILE "
+                "writes the corrected lists"
+            )
+        if self.save_run is not None:
+            _check_run_name(self.save_run)
+            if inputs.folder is not None and STDIN in map(str, inputs.run or ()):
+                raise UserError(
+                    f"{RUN_OPTION} reads the run twice, and standard input gives it once: save it "
+                    "to a file, and name that"
+                )
+        if self.save_ranker is not None:
+            require_folder(self.save_ranker)
+
+
+def is_saved_run(inputs: InputOptions) -> bool:
+    """Return whether a run that exists is corrected, and not a ranker."""
+    return bool(inputs.run) or any(
+        ranker.text.startswith("replay:") and ">>" not in ranker.text
+        for ranker in inputs.ranker_texts
+    )
+
+
+def _check_run_name(path: Path) -> None:
+    """Refuse a file whose ending names another format than that of runs."""
+    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    if name.suffix.lower() not in ENDINGS:
+        raise UserError(
+            f"{RUN_OPTION} {path}: runs are written in TREC format; expected a name that ends in "
+            f"{join_words(ENDINGS, 'or')}, plain or with .gz"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MitigatedInputs:
+    """Inputs of a mitigation: the ranker, or the run, and the documents."""
+
+    collection: Collection
+    ranker: Ranker | None
+    """The ranker; None where labels and a run alone were read."""
+    run: Run | None
+    """The run; None where a ranker ranks."""
+
+    def run_of_all_queries(self) -> Run:
+        """Return the run with all its queries."""
+        from ranktilt.rankers.replay import Replay
+
+        if isinstance(self.ranker, Replay):
+            return self.ranker.rank_all(self.collection)
+        if self.run is None:
+            raise UserError(f"{RUN_OPTION} corrects a saved run: name it with --run FILE")
+        return self.run
+
+
+def save(
+    saving: SavingOptions, bench: Bench, inputs: MitigatedInputs, rank_words: Sequence[str]
+) -> int:
+    """Write the chosen correction, and say so; return the exit code: 1 where nothing is written.
+
+    `rank_words` name the collection for a command that ranks with the saved ranker.
+    """
+    applied = bench.choose().applied
+    if applied is None:
+        _say_nothing_written(saving, bench)
+        return 1
+    if saving.save_run is not None:
+        _save_run(saving.save_run, bench, inputs, applied)
+    if saving.save_ranker is not None:
+        _save_ranker(saving.save_ranker, bench, inputs, rank_words)
+    return 0
+
+
+def _save_run(path: Path, bench: Bench, inputs: MitigatedInputs, applied: Candidate) -> None:
+    from ranktilt.cli.output import with_command
+    from ranktilt.mitigation.apply import apply
+
+    run = with_command(apply(bench, inputs.collection, inputs.run_of_all_queries()))
+    write_files(run.contents(path))
+    for line in _run_lines(path, bench, run, applied):
+        note(line)
+
+
+def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[str]:
+    """Return lines about the content of the file, and about the queries that its figures are of."""
+    remedy, counts = bench.remedy(applied.name), bench.spec["queries"]
+    longest = int((run.offsets[1:] - run.offsets[:-1]).max())
+    depth = longest if remedy is None else remedy.depth
+    is_deeper = longest > depth
+    corrected = f", the first {depth:,} results of each list corrected" if is_deeper else ""
+    queries = counted(len(run.queries), "query", "queries")
+    chosen = bench.choose().chosen
+    forced = "" if chosen is not None else ", which is not shown to be level"
+    return [
+        f"{path}: {queries}{corrected}, by {applied.name}{forced}",
+        f"Fitted on {counts['fit']:,} of them and chosen by {counts['select']:,}; the figures "
+        f"above are of {counts['test']:,} others, as an audit of {path} will be: {sidecar(path)} "
+        "names the queries to leave out.",
+    ]
+
+
+def _save_ranker(
+    folder: Path, bench: Bench, inputs: MitigatedInputs, rank_words: Sequence[str]
+) -> None:
+    from ranktilt.mitigation.apply import save_ranker
+
+    text = save_ranker(bench, inputs.collection, folder)
+    applied = bench.choose().applied
+    note(f"{folder}: {'' if applied is None else applied.name}, as -r {shlex.quote(text)}")
+    command = shlex.join(["ranktilt", "rank", *rank_words, "-r", text, "-o", "mitigated.trec"])
+    note(f"Next: Rank with it: {command}")
+
+
+def _say_nothing_written(saving: SavingOptions, bench: Bench) -> None:
+    """Say that nothing was written, why, and how to apply a correction all the same."""
+    target = saving.save_run or saving.save_ranker
+    outcome = bench.choose().outcome
+    reason = {
+        "level": "there is nothing to mitigate",
+        "inconclusive": "the result is inconclusive",
+    }.get(outcome, f"the tilt {outcome}")
+    say(f"{target}: nothing written, because {reason}")
+    from ranktilt.reporting.sentences.mitigate_next import forced_words
+
+    words = forced_words(bench, ["ranktilt", *sys.argv[1:]])
+    note(f"Next: Apply a correction all the same: {shlex.join(words)}")

@@ -1,0 +1,168 @@
+"""Options of ``ranktilt pairwise``: who is asked about which pairs, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, MODEL, OUTPUT
+from ranktilt.cli.language_models import language_model_text
+from ranktilt.cli.notes import note
+from ranktilt.cli.rankers import read_rankers
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.data.run import Run
+    from ranktilt.rankers.llm.pairwise import Pairwise
+
+PROMPT = "pairwise-neutral"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """Who is asked about which pairs, and how."""
+
+    llm: options.LanguageModel = None
+    prompt: Annotated[
+        str | None,
+        Parameter(
+            help="pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).",
+            metavar="NAME|FILE",
+            group=MODEL,
+        ),
+    ] = None
+    attribute: Annotated[
+        str | None,
+        Parameter(
+            help="Text for {attribute} in the prompt, such as female.", metavar="TEXT", group=MODEL
+        ),
+    ] = None
+    text: options.Text = None
+    max_failures: options.MaxFailures = None
+    dry_run: options.DryRun = False
+    price: options.Price = None
+    pairs: Annotated[
+        int | None,
+        Parameter(
+            help="Pairs per query and kind (default: 20).",
+            metavar="N",
+            group=INPUT,
+            validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
+        ),
+    ] = None
+    queries: Annotated[
+        Path | None,
+        Parameter(
+            help="File of query ids to ask about, such as ADAPTER/held-out.txt (default: all).",
+            metavar="FILE",
+            group=INPUT,
+        ),
+    ] = None
+    candidates: Annotated[
+        Path | None,
+        Parameter(
+            help="Run whose documents are paired (default: DIR/candidates.trec, or all documents).",
+            metavar="RUN",
+            group=INPUT,
+        ),
+    ] = None
+    score_order: options.ScoreOrder = None
+    decisions: Annotated[
+        Path | None,
+        Parameter(
+            help="Stored choices (JSON lines), instead of asking a model.",
+            metavar="FILE",
+            group=INPUT,
+        ),
+    ] = None
+    save_decisions: Annotated[
+        Path | None,
+        Parameter(help="Save all choices as JSON lines.", metavar="FILE", group=OUTPUT),
+    ] = None
+
+    @property
+    def files(self) -> list[Path]:
+        """Files that are read."""
+        files = (self.decisions, self.candidates, self.queries)
+        return [file for file in files if file is not None]
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        if (self.llm is None) == (self.decisions is None):
+            raise UserError(
+                "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"
+            )
+        asking = options.first_typed(
+            pairs=self.pairs,
+            prompt=self.prompt,
+            attribute=self.attribute,
+            text=self.text,
+            candidates=self.candidates,
+            score_order=self.score_order,
+            save_decisions=self.save_decisions,
+            dry_run=self.dry_run,
+            price=self.price,
+        )
+        if self.decisions is not None and asking is not None:
+            raise UserError(f"{asking} asks a model; omit it with --decisions")
+        if self.prompt == "pairwise-sensitive" and not self.attribute:
+            raise UserError(
+                "--prompt pairwise-sensitive needs an attribute, such as --attribute female"
+            )
+
+    def asker(self, preset: str | None) -> Pairwise | None:
+        """Return the ranker that asks; None where choices are stored."""
+        from ranktilt.presets import preset as preset_named
+        from ranktilt.rankers.llm.pairwise import Pairwise
+
+        if self.llm is None:
+            return None
+        usual = preset_named(preset).options.get("pairwise", {}) if preset else {}
+        ranker = read_rankers(
+            [f"pairwise:{_without_answer_length(self.llm)}"],
+            preset,
+            prompt=self.prompt or usual.get("prompt", PROMPT),
+            attribute=self.attribute,
+            text=self.text,
+            max_failures=self.max_failures,
+        )[0]
+        if not isinstance(ranker, Pairwise) or ranker.k is not None:
+            raise UserError(f"--llm expects one model, such as openai:MODEL, got {self.llm!r}")
+        if not self.dry_run:
+            ranker.check()
+        return ranker
+
+    def run(self, folder: Path) -> Run | None:
+        """Return the run whose documents are paired; None for all documents."""
+        from ranktilt.data.builders import CANDIDATES
+        from ranktilt.data.run import Run
+
+        file = self.candidates
+        if file is None and self.decisions is None and (folder / CANDIDATES).is_file():
+            file = folder / CANDIDATES
+        return None if file is None else Run.load(file, score_order=self.score_order)
+
+
+def _without_answer_length(llm: str) -> str:
+    """Return the text of a model without ``max_tokens``, which the length of a choice decides.
+
+    Of a section of ranktilt.toml, which other commands read too, it is left out with a note.
+    """
+    from ranktilt.spec import parse_stages
+
+    reason = "pairwise lets a model answer with as many tokens as a choice takes"
+    if any("max_tokens" in stage.options for stage in parse_stages(llm)):
+        raise UserError(f"--llm {llm}: omit max_tokens: {reason}")
+    text = language_model_text(llm)
+    (model, *others) = parse_stages(text)
+    if "max_tokens" not in model.options:
+        return text
+    note(f"--llm {llm}: max_tokens of [llm.{llm.partition('(')[0]}] is not used: {reason}")
+    other_options = {name: value for name, value in model.options.items() if name != "max_tokens"}
+    return ">>".join(map(str, [replace(model, options=other_options), *others]))

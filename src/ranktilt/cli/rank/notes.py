@@ -1,0 +1,68 @@
+"""What ``ranktilt rank`` says of each run, and how the runs are audited."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ranktilt.cli.notes import groups_to_audit, note
+from ranktilt.cli.rank.source import RankedSource
+from ranktilt.errors import counted
+from ranktilt.spec import Stage
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+    from ranktilt.rankers.base import Ranker
+
+
+def note_audit(
+    source: RankedSource, collection: Collection, files: Sequence[Path], rankers: Sequence[Ranker]
+) -> None:
+    """Say how the saved runs are audited, where there is something to measure."""
+    groups = groups_to_audit(collection)
+    if groups is None:
+        return
+    words = ["ranktilt", "audit", str(source.folder)]
+    for file, ranker in zip(files, rankers, strict=True):
+        words += _run_words(file, ranker)
+    note(f"Audit it: {shlex.join([*words, *source.words, *groups])}")
+
+
+def _run_words(file: Path, ranker: Ranker) -> list[str]:
+    """Return the words that name a run for an audit.
+
+    A ranker that chose whether a query's own document may be found tells the audit its choice.
+    """
+    from ranktilt.rankers.base import stages_of
+
+    choices = [getattr(stage, "exclude_self", None) for stage in stages_of(ranker)]
+    chosen = [choice for choice in choices if choice is not None]
+    if not chosen:
+        return ["--run", str(file)]
+    return ["-r", str(Stage("replay", str(file), {"exclude_self": str(chosen[0]).lower()}))]
+
+
+def run_notes(path: Path, run: Run, *, has_judgments: bool) -> Iterator[str]:
+    """Say how much was retrieved, what was not read, and what was left out."""
+    from ranktilt.rankers.self_exclusion import exclusion_notes
+
+    lengths = sorted(int(length) for length in run.offsets[1:] - run.offsets[:-1])
+    least, most = (lengths[0], lengths[-1]) if lengths else (0, 0)
+    length_range = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    documents = "document" if least == most == 1 else "documents"
+    queries = counted(len(lengths), "query", "queries")
+    yield f"{path}: {queries}, {length_range} {documents} a query ({run.name})"
+    empty_count = lengths.count(0)
+    if empty_count:
+        effect = "; an audit counts that as 0" if has_judgments else ""
+        yield f"{run.name}: found nothing for {counted(empty_count, 'query', 'queries')}{effect}"
+    for name, cut in run.truncated:
+        if any(cut["share"].values()):
+            shares = ", ".join(
+                f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items()
+            )
+            yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
+    yield from (note.sentence for note in exclusion_notes(run.name, run.spec))

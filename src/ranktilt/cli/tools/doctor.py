@@ -1,0 +1,96 @@
+"""``ranktilt tools doctor``: the installation, the settings in force, the models and the cache."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli.app import OUTPUT, verb
+from ranktilt.cli.output import Output
+from ranktilt.cli.tools.group import tools
+from ranktilt.cli.tools.installation import extras, location, machine, models_named
+from ranktilt.cli.tools.pruning import entries_of, prune_cache
+from ranktilt.cli.tools.settings_in_force import settings_in_force
+from ranktilt.errors import UserError, unknown
+
+
+@verb(
+    "doctor",
+    "tools doctor",
+    "tools doctor monot5:base",
+    "tools doctor minilm --prune",
+    arguments="[MODEL]",
+    parent=tools,
+)
+def doctor(
+    model: Annotated[
+        str | None,
+        Parameter(
+            name="MODEL", help="One model in full: minilm, dense:minilm or its name on the hub."
+        ),
+    ] = None,
+    /,
+    *,
+    prune: Annotated[
+        bool,
+        Parameter(
+            help="Remove half-written files of the cache, and everything of MODEL.", group=OUTPUT
+        ),
+    ] = False,
+    everything: Annotated[
+        bool,
+        Parameter(
+            name="--all",
+            help="With --prune: remove everything that was not paid for.",
+            group=OUTPUT,
+        ),
+    ] = False,
+    output: Output = Output(),
+) -> None:
+    """Show what is installed, in force and cached; or prune the cache.
+
+    What is missing, the settings that commands use and where each comes from, the papers' models,
+    and what the cache keeps.
+
+    All that the cache keeps can be made again, but answers of a server would have to be paid for
+    again: they are only removed with the MODEL that gave them.
+    """
+    from ranktilt.data.cache import cache_folder
+    from ranktilt.data.inventory import cache_contents
+    from ranktilt.registry import foreign_rankers
+    from ranktilt.reporting.views.cache import CacheInventory
+    from ranktilt.reporting.views.doctor import Installation
+
+    if everything and not prune:
+        raise UserError(
+            "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was "
+            "not paid for"
+        )
+    if everything and model:
+        raise UserError("--all removes everything; omit it to remove only what MODEL chooses")
+    if prune:
+        prune_cache(model, everything=everything)
+        return
+    entries = cache_contents()
+    cache = CacheInventory(cache_folder(), entries if model is None else entries_of(entries, model))
+    models = models_named(model)
+    if model is not None and not models and not cache.entries:
+        raise unknown("model", model, [known.spec for known in models_named(None)])
+    locations = {model.spec: location(model) for model in models}
+    here = {spec: folder for spec, folder in locations.items() if folder is not None}
+    output.check()
+    if model is None:
+        installation = Installation(
+            models,
+            here,
+            foreign_rankers(),
+            dict(machine()),
+            extras=list(extras()),
+            cache=cache,
+            configuration=settings_in_force(),
+        )
+    else:
+        is_table = output.format == "table"
+        installation = Installation(models, here, foreign_rankers(), full=is_table, cache=cache)
+    output.deliver(installation)

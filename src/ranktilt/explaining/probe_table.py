@@ -1,0 +1,66 @@
+"""The probes that you can name: RankTilt's own, and those of installed packages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ranktilt.errors import UserError
+from ranktilt.explaining.base import Probe
+from ranktilt.extensions import ExtensionTable
+from ranktilt.spec import parse_stages
+
+PROBES = {
+    "words": "ranktilt.explaining.text_probes:WordsProbe",
+    "overlap": "ranktilt.explaining.text_probes:OverlapProbe",
+    "similarity": "ranktilt.explaining.similarity:SimilarityProbe",
+    "type-token": "ranktilt.explaining.text_probes:TypeTokenProbe",
+    "specificity": "ranktilt.explaining.text_probes:SpecificityProbe",
+    "query-words": "ranktilt.explaining.text_probes:QueryWordsProbe",
+    "sentences": "ranktilt.explaining.text_probes:SentenceLengthProbe",
+    "readability": "ranktilt.explaining.text_probes:ReadabilityProbe",
+    "perplexity": "ranktilt.explaining.perplexity:PerplexityProbe",
+    "spectrum": "ranktilt.explaining.spectrum:SpectrumProbe",
+    "truncation": "ranktilt.explaining.text_probes:TruncationProbe",
+}
+
+
+def probe_classes() -> dict[str, str]:
+    """Return where the class of each probe is defined, by name: ours, and installed packages'."""
+    return probe_table().paths()
+
+
+def probe_table() -> ExtensionTable:
+    """Return the table of probes: ours, and those of installed packages (``ranktilt.probes``)."""
+    return ExtensionTable("probe", "ranktilt.probes", PROBES, _fault)
+
+
+def _fault(loaded: object, name: str) -> str:
+    is_probe = isinstance(loaded, type) and issubclass(loaded, Probe)
+    return "" if is_probe else "is no subclass of ranktilt's Probe"
+
+
+def probe(name: str | Probe[Any]) -> Probe[Any]:
+    """Return the probe of a name: one of ours, or one that a package announces.
+
+    A probe comes back as it is.
+    """
+    if isinstance(name, Probe):
+        return name
+    try:
+        stages = parse_stages(name)
+    except UserError:
+        stages = []
+    if len(stages) != 1 or stages[0].k is not None:
+        raise UserError(f"probe {name!r}: expected name[:argument][(option=value,…)]")
+    (stage,) = stages
+    kind: type[Probe[Any]] = probe_table().load(stage.name)
+    argument = [] if stage.argument is None else [stage.argument]
+    options = {
+        key: int(value) if re.fullmatch(r"-?\d+", value) else value
+        for key, value in stage.options.items()
+    }
+    try:
+        return kind(*argument, **options)
+    except TypeError as error:
+        raise UserError(f"probe {stage}: {error}") from error

@@ -1,0 +1,76 @@
+"""Properties of texts that gaps between twins are attributed to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ranktilt.data.collection import Collection
+from ranktilt.errors import UserError, refuse_twice
+from ranktilt.explaining.base import Floats, TextProbe
+from ranktilt.explaining.perplexity import PerplexityProbe
+from ranktilt.explaining.text_probes import (
+    QueryWordsProbe,
+    ReadabilityProbe,
+    SentenceLengthProbe,
+    SpecificityProbe,
+    TypeTokenProbe,
+    WordsProbe,
+)
+from ranktilt.explaining.twin_gaps import TwinPairRows
+from ranktilt.rankers.base import Ranker
+from ranktilt.statistics.regression import MOST_REGRESSORS
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TextProperty:
+    """A property of texts, measured for every document."""
+
+    name: str
+    probe: TextProbe
+    values: Floats
+    """What the probe measured, in the order of ``collection.docs``."""
+
+    @classmethod
+    def from_probe(
+        cls, probe: TextProbe, collection: Collection, reference: str, ranker: Ranker | None
+    ) -> TextProperty:
+        """Measure every document with a probe."""
+        return cls(
+            name=property_name(probe),
+            probe=probe,
+            values=probe.measure(collection, reference, ranker),
+        )
+
+    def differences(self, collection: Collection, pairs: TwinPairRows) -> Floats:
+        """Return how much more of it the reference has than its twin, for each pair."""
+        of_reference = self.probe.of_pairs(collection, self.values, pairs.query, pairs.reference)
+        of_twin = self.probe.of_pairs(collection, self.values, pairs.query, pairs.twin)
+        return of_reference - of_twin
+
+
+def default_properties() -> list[TextProbe]:
+    """Return the properties that need no model."""
+    return [
+        PerplexityProbe(),
+        WordsProbe(),
+        SpecificityProbe(),
+        ReadabilityProbe(),
+        SentenceLengthProbe(),
+        TypeTokenProbe(),
+        QueryWordsProbe(),
+    ]
+
+
+def property_name(probe: TextProbe) -> str:
+    """Return the name of the property that a probe measures."""
+    return probe.label or probe.name
+
+
+def require_properties(probes: Sequence[TextProbe]) -> None:
+    """Refuse too few or too many properties, and any that occurs twice."""
+    if not 1 <= len(probes) <= MOST_REGRESSORS:
+        raise UserError(
+            f"attribution: expected 1 to {MOST_REGRESSORS} properties, got {len(probes)}"
+        )
+    refuse_twice([property_name(probe) for probe in probes], "attribution: property")

@@ -1,0 +1,146 @@
+"""The meaning of a comparison, for somebody who has to choose a run, and next steps."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from ranktilt.auditing.answer.next_steps import SHOWN
+from ranktilt.auditing.comparison.result import ChangeVerdict, Comparison
+from ranktilt.auditing.effects import Change
+from ranktilt.reporting.document import NextCommand
+from ranktilt.reporting.sentences.comparison import change_order, change_verdict_sentence
+from ranktilt.reporting.sentences.next_steps import command_rows
+
+PAGE_OF_LEVELLING = "level.html"
+
+
+def comparison_meaning(comparison: Comparison) -> str:
+    """Say what a comparison means: whether the new run may replace the old one."""
+    verdicts = comparison.verdicts()
+    tilts = moved_tilts(verdicts)
+    if not verdicts or all(verdict.kind == "identical" for verdict in verdicts):
+        return "Nothing changed: what you know of the old run holds for the new one."
+    if tilts:
+        runs = (tilts[0].run, tilts[0].old_run)
+        return f"{_tilt_meaning(tilts[0])}{_effectiveness_meaning(comparison, runs)}"
+    if any(verdict.is_shown for verdict in verdicts):
+        return (
+            "What is favoured is not shown to have changed; what else changed is said below."
+            f"{_effectiveness_meaning(comparison, comparison.runs[0])}"
+        )
+    return (
+        "No change is shown. That is not the same as none: these queries could have missed one as "
+        "large as is said below."
+    )
+
+
+def moved_tilts(verdicts: Sequence[ChangeVerdict]) -> list[Change]:
+    """Return the differences of tilts that are shown, the clearest first."""
+    tilts = [verdict.changes[0] for verdict in verdicts if verdict.side is not None]
+    return sorted(tilts, key=change_order)
+
+
+def _tilt_meaning(change: Change) -> str:
+    side = change.a if change.value > 0 else change.b
+    old = "its old run" if change.run == change.old_run else change.old_run
+    answer = change.estimand.answer
+    front = (
+        f"{change.run} gives {side} more than {old} does ({answer(change.new)} after "
+        f"{answer(change.old)}), by more than chance explains"
+    )
+    if (change.new - change.neutral_new) * (change.old - change.neutral_old) < 0:
+        front += ", and lies on the other side of level"
+    if change.growth_low > 0:
+        return f"{front}, and lies further from level: look at it before you switch."
+    if change.growth_high < 0:
+        return f"{front}, and lies nearer to level: switching lessens the tilt."
+    return f"{front}; that it lies further from level is not shown."
+
+
+def _effectiveness_meaning(comparison: Comparison, runs: tuple[str, str]) -> str:
+    """Say whether the new of two runs is more effective; nothing where that is not shown."""
+    for change in comparison.effectiveness:
+        is_primary = change.measure == comparison.spec["primary"]
+        if is_primary and change.is_shown and (change.run, change.old_run) == runs:
+            return f" It is {'more' if change.value > 0 else 'less'} effective."
+    return ""
+
+
+def comparison_next_commands(comparison: Comparison) -> tuple[NextCommand, ...]:
+    """Return what to do after a comparison; nothing where its audits were not read from files."""
+    new, old = (str(comparison.spec[side].get("file", "")) for side in ("new", "old"))
+    verdicts = comparison.verdicts()
+    if not new or not verdicts or all(verdict.kind == "identical" for verdict in verdicts):
+        return ()
+    if "count_rule" in comparison.spec:  # a gate takes no pairwise audit
+        words = ["ranktilt", "report", new, old, "-o", "both.html"]
+        return (NextCommand(text="See both audits on one page", command=shlex.join(words)),)
+    tilts = moved_tilts(verdicts)
+    if any(verdict.is_shown for verdict in verdicts):
+        return (*_after_a_move(comparison, new, tilts), _gate(comparison, tilts))
+    return _more_queries(comparison)
+
+
+def _after_a_move(
+    comparison: Comparison, new: str, tilts: Sequence[Change]
+) -> tuple[NextCommand, ...]:
+    """Explain and correct a tilt that is shown to have grown, of an audit that files can repeat."""
+    collection = comparison.spec["new"].get("collection", {})
+    is_of_files = bool(collection.get("labels") or collection.get("layout"))
+    if not is_of_files or not any(tilt.growth_low > 0 for tilt in tilts):
+        return ()
+    steps = []
+    if not collection.get("labels"):  # whose columns need not hold anything to explain it by
+        explain = ["ranktilt", "explain", new]
+        steps.append(NextCommand(text="What goes with it", command=shlex.join(explain)))
+    if len(comparison.runs) == 1 and comparison.spec["baseline_run"] is None:
+        level = ["ranktilt", "mitigate", new, "-o", PAGE_OF_LEVELLING]
+        steps.append(NextCommand(text="Level the new run", command=shlex.join(level)))
+    return tuple(steps)
+
+
+def _gate(comparison: Comparison, tilts: Sequence[Change]) -> NextCommand:
+    """Return the gate that fails a build where the tilt of the new run grows."""
+    new, old = (str(comparison.spec[side].get("file", "")) for side in ("new", "old"))
+    if comparison.spec["baseline_run"] is not None:
+        run = tilts[0].run if tilts else comparison.runs[0].new
+        words = ["ranktilt", "gate", new, "--run-name", run]
+        return NextCommand(text=f"Hold {run} to a limit in CI", command=shlex.join(words))
+    words = ["ranktilt", "gate", new, "--baseline", old]
+    return NextCommand(text="Fail a build if the tilt grows", command=shlex.join(words))
+
+
+def _more_queries(comparison: Comparison) -> tuple[NextCommand, ...]:
+    """Say how many queries would show a difference, with the command that audits them."""
+    command = str(comparison.spec["new"].get("command", ""))
+    verdicts = comparison.verdicts()
+    change = min((verdict.changes[0] for verdict in verdicts), key=change_order)
+    if not command or change.unit != " points" or not SHOWN < change.detectable < math.inf:
+        return ()
+    needed = math.ceil(change.queries * (change.detectable / SHOWN) ** 2)
+    text = (
+        f"About {needed:,} queries (you have {change.queries:,}) would show a difference of "
+        f"{SHOWN:g} points; with more of them, audit both again"
+    )
+    return (NextCommand(text=text, command=command),)
+
+
+def derived(comparison: Comparison) -> dict[str, Any]:
+    """Return what a comparison's file says in words."""
+    verdicts = [
+        {
+            "run": verdict.run,
+            "old_run": verdict.old_run,
+            "kind": verdict.kind,
+            "side": verdict.side,
+            "sentence": change_verdict_sentence(verdict),
+            "primary": verdict.primary,
+            "margin": None,
+        }
+        for verdict in comparison.verdicts()
+    ]
+    steps = command_rows(comparison_next_commands(comparison))
+    return {"verdicts": verdicts, "next_steps": steps}

@@ -1,0 +1,58 @@
+"""The commands that keep what a bench chose, or apply a correction all the same."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from ranktilt.mitigation.bench_result import Bench, Candidate
+from ranktilt.reporting.document import NextCommand
+
+RUN_OPTION, RANKER_OPTION = "--save-run", "--save-ranker"
+_FORCE = ("--set", "mitigate.always=true")
+
+
+def bench_next_commands(bench: Bench) -> tuple[NextCommand, ...]:
+    """Return what to do with a bench that a command made and kept nothing of; nothing of others."""
+    words = shlex.split(str(bench.spec.get("command") or ""))
+    if not words or any(word.startswith((RUN_OPTION, RANKER_OPTION)) for word in words):
+        return ()
+    ranker = bench.baseline.ranker
+    is_run = ranker.startswith("replay:") and ">>" not in ranker
+    target = "run" if is_run else "ranker"
+    option = [RUN_OPTION, "mitigated.trec"] if is_run else [RANKER_OPTION, "mitigated"]
+    if bench.choose().applied is not None:
+        command = shlex.join([*words, *option])
+        return (NextCommand(text=f"Write the corrected {target}", command=command),)
+    has_candidates = bool(bench.candidates[1:])
+    forced = [*forced_words(bench, words), *(option if has_candidates else [])]
+    purpose = "Apply a correction" if has_candidates else "Try corrections"
+    return (NextCommand(text=f"{purpose} all the same", command=shlex.join(forced)),)
+
+
+def forced_words(bench: Bench, words: Sequence[str]) -> list[str]:
+    """Return a command with the one method that comes nearest to level, applied in any case."""
+    nearest = bench.choose().nearest
+    if nearest is not None and len(bench.methods) > 1:
+        words = [*_without_option(words, "--method"), "--method", _method_text(bench, nearest)]
+    return [*words, *_FORCE]
+
+
+def _method_text(bench: Bench, candidate: Candidate) -> str:
+    """Return a candidate's method with its options, as it was typed."""
+    texts = map(str, bench.spec["mitigation"]["methods"])
+    return next(text for text in texts if text.partition("(")[0] == candidate.method)
+
+
+def _without_option(words: Sequence[str], option: str) -> list[str]:
+    """Leave an option out of a command, with its values."""
+    others = list[str]()
+    is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+        elif word == option:
+            is_value = True
+        elif not word.startswith(f"{option}="):
+            others.append(word)
+    return others

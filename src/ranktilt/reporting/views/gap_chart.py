@@ -1,0 +1,74 @@
+"""The figure on the first screen of a page about a gap: the gap, its parts, and what remains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
+from ranktilt.reporting.numbers import signed
+
+ALL, REMAINS = "the gap", "what remains"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapMark:
+    """The gap, a part of it, or what remains: its value and 95 % interval."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    is_shown: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapScale:
+    """What a gap is between and in."""
+
+    run: str
+    higher_above_0: str
+    """The side that stands higher where the gap is above 0."""
+    higher_below_0: str
+    unit: str
+    digits: int
+
+
+def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> IntervalChart:
+    """Return the chart of a gap, its parts in this order, and what remains.
+
+    Without parts, which a caller leaves out where they say nothing, it holds the gap alone.
+    """
+    *properties, remains = parts or [gap]
+    drawn = properties[: MOST_ROWS - 2]
+    marks = [gap, *drawn, remains] if parts else [gap]
+    says = "Line: 95 % interval."
+    if parts:
+        says += " The parts and what remains add up to the gap. Grey: not shown."
+    if len(drawn) < len(properties):
+        says += f" Drawn: {len(drawn)} of {len(properties)} properties, the largest."
+    between = f"the gap between {scale.higher_above_0} and {scale.higher_below_0}"
+    return interval_chart(
+        f"{scale.run}: {between}{', and what goes with it' if parts else ''}",
+        says,
+        [_row(mark, scale) for mark in marks],
+        scales=[scale.unit],
+        sides=(f"◀ {scale.higher_below_0} higher", f"{scale.higher_above_0} higher ▶"),
+    )
+
+
+def _row(mark: GapMark, scale: GapScale) -> IntervalRow:
+    value, low, high = (signed(end, scale.digits) for end in (mark.value, mark.low, mark.high))
+    reading = IntervalReading(
+        mark=IntervalMark(value=mark.value, low=mark.low, high=mark.high),
+        text=f"{value} {scale.unit} [{low}, {high}]",
+        tone="" if mark.is_shown else "unsure",
+    )
+    return IntervalRow(label=mark.label, readings=(reading,))
