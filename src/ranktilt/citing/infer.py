@@ -119,7 +119,7 @@ def plain_spread(
 
 def spread(rows: CitationRows, estimate: CitationEstimate, *, resamples: int, seed: int) -> Spread:
     """Return interval, error and p of an estimate over other questions and units."""
-    units = effective_units(rows, estimate)
+    units = float(min(effective_units_of_sides(rows, estimate)))
     supports = rows.per_question(estimate.support_a + estimate.support_b)
     questions = effective_number(supports)
     distance = estimate.distance
@@ -144,12 +144,11 @@ def spread(rows: CitationRows, estimate: CitationEstimate, *, resamples: int, se
     )
 
 
-def effective_units(rows: CitationRows, estimate: CitationEstimate) -> float:
-    """Return the effective number of units of the side that has fewer of them."""
-    numbers = []
-    for support in (estimate.support_a, estimate.support_b):
-        numbers.append(effective_number(sums(rows.cluster, support)))
-    return float(min(numbers))
+def effective_units_of_sides(rows: CitationRows, estimate: CitationEstimate) -> tuple[float, float]:
+    """Return the effective number of units of group a, and of group b."""
+    supports = estimate.support_a, estimate.support_b
+    of_a, of_b = (effective_number(sums(rows.cluster, support)) for support in supports)
+    return of_a, of_b
 
 
 def questions_alone(rows: CitationRows, estimate: CitationEstimate) -> QuestionsAlone:
@@ -175,7 +174,7 @@ def questions_alone(rows: CitationRows, estimate: CitationEstimate) -> Questions
 def exchanged_p(
     rows: CitationRows, estimate: CitationEstimate, *, resamples: int, seed: int
 ) -> float:
-    """Return the p of an estimate where the labels of units mean nothing: (1 + #{|T*| ≥ |T|})/(1 + n).
+    """Return the p of an estimate by exchanging labels of units: (1 + #{|T*| ≥ |T|})/(1 + n).
 
     A unit with pages of both groups is two, each with the label of its pages.
     """

@@ -241,20 +241,27 @@ def _groups(labelled: pl.DataFrame) -> list[str]:
 
 def _counts(answers: Answers, table: pl.DataFrame, retrieved: pl.DataFrame | None) -> Counts:
     cited = table.filter(pl.col("is_cited"))
-    has_consulted, has_lists = answers.has_consulted, retrieved is not None
     queries = set(answers.queries)
-    listed_queries = set() if retrieved is None else set(retrieved["query"])
+    without_citations = answers.answers.height - cited["answer"].n_unique()
+    consulted, not_consulted, lists, not_retrieved, without_list = 0, 0, 0, 0, 0
+    if answers.has_consulted:
+        consulted = int(table["is_consulted"].sum())
+        not_consulted = int((~cited["is_consulted"]).sum())
+    if retrieved is not None:
+        lists = retrieved.height
+        not_retrieved = int((cited["retrieval_rank"] == 0).sum())
+        without_list = len(queries - set(retrieved["query"]))
     return Counts(
         queries=len(queries),
         answers=answers.answers.height,
         citations=cited.height,
-        consulted=int(table["is_consulted"].sum()) if has_consulted else 0,
-        retrieved=0 if retrieved is None else retrieved.height,
-        without_citations=answers.answers.height - cited["answer"].n_unique(),
+        consulted=consulted,
+        retrieved=lists,
+        without_citations=without_citations,
         unlabelled=cited["label"].null_count(),
-        not_consulted=int((~cited["is_consulted"]).sum()) if has_consulted else 0,
-        not_retrieved=int((cited["retrieval_rank"] == 0).sum()) if has_lists else 0,
-        without_list=len(queries - listed_queries) if has_lists else 0,
+        not_consulted=not_consulted,
+        not_retrieved=not_retrieved,
+        without_list=without_list,
     )
 
 

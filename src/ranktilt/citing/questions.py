@@ -25,17 +25,15 @@ def _retrieved_rate(rows: CitationRows) -> CitationEstimate:
     return rate.rate_ratio(rows, rows.is_retrieved)
 
 
-QUESTIONS: dict[str, Question] = {
-    question.key: question
-    for question in (
-        Question(key="rate", estimate=rate.estimate, needs="consulted"),
-        Question(key="equal rank", estimate=equal_rank.estimate, needs="retrieved"),
-        Question(key="retrieved rate", estimate=_retrieved_rate, needs="retrieved"),
-        Question(key="share", estimate=share.estimate),
-        Question(key="first", estimate=first_citation.estimate),
-        Question(key="words", estimate=cited_words.estimate, needs="words"),
-    )
-}
+_IN_ORDER = (
+    Question(key="rate", estimate=rate.estimate, needs="consulted"),
+    Question(key="equal rank", estimate=equal_rank.estimate, needs="retrieved"),
+    Question(key="retrieved rate", estimate=_retrieved_rate, needs="retrieved"),
+    Question(key="share", estimate=share.estimate),
+    Question(key="first", estimate=first_citation.estimate),
+    Question(key="words", estimate=cited_words.estimate, needs="words"),
+)
+QUESTIONS: dict[QuestionKey, Question] = {question.key: question for question in _IN_ORDER}
 """Questions by their key, in the order in which the first that can be answered is the primary one:
 of what was consulted, of what was retrieved at the same rank, or without either."""
 

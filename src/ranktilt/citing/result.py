@@ -1,4 +1,7 @@
-"""The outcome of an audit of citations: data only; its words are in `reporting/sentences/citing`."""
+"""The outcome of an audit of citations: data only.
+
+Its words are in `reporting/sentences/citing`.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Unit:
     units: int
     """Number of units with a label."""
     mixed: int
-    """Units, or domains where the page is the unit, whose several pages hold more than one group."""
+    """Units of several pages with more than one group; domains, where the page is the unit."""
     of_several: int
     """Units, or domains, with several pages."""
 

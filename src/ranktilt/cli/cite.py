@@ -73,7 +73,8 @@ def cite(
     cluster: Annotated[
         str | None,
         Parameter(
-            help="Unit within which labels are constant: domain, page or a column (default: found).",
+            help="Unit within which labels are constant: domain, page or a column (default: the "
+            "domain, if labels agree within it).",
             metavar="COLUMN",
             group=STATISTICS,
         ),

@@ -62,17 +62,18 @@ def estimate(rows: CitationRows) -> CitationEstimate:
     if min(counts) >= FEWEST_CITATIONS:
         fit = _fit_rows(rows.select(used), cited[used])
         information = float(np.sum(fit.expected * fit.residual_group**2))
-        # Where a group never meets the other at a comparable rank of a query, nothing is left of it.
+        # Where groups never meet at comparable ranks of a query, nothing is left of the group.
         if information > _LEAST_INFORMATION * float(cited.sum()):
             value = float(np.exp(fit.coefficient))
             scores = fit.residual_group * (cited[used] - fit.expected)
             influence = np.zeros(len(rows))
             influence[used] = scores / information
     support = rows.weight * rows.is_retrieved
+    value_a, value_b = (_rate(cited, support, side) for side in (rows.is_a, ~rows.is_a))
     return CitationEstimate(
         value=value,
-        value_a=_rate(cited, support, rows.is_a),
-        value_b=_rate(cited, support, ~rows.is_a),
+        value_a=value_a,
+        value_b=value_b,
         scale="log ratio",
         neutral=1.0,
         distance=float(np.log(value)),

@@ -41,6 +41,7 @@ def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
         influence = np.zeros(len(rows))
         for sign, side, rate, total in zip((1, -1), sides, rates, totals, strict=True):
             influence += sign * side * (cited - rate * in_pool) / (rate * total)
+    citations = [float(np.sum(rows.is_cited & pool & side)) for side in sides]
     return CitationEstimate(
         value=_ratio(value_a, value_b),
         value_a=value_a,
@@ -51,8 +52,8 @@ def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
         influence=influence,
         support_a=in_pool * rows.is_a,
         support_b=in_pool * ~rows.is_a,
-        citations_a=float(np.sum(rows.is_cited & pool & rows.is_a)),
-        citations_b=float(np.sum(rows.is_cited & pool & ~rows.is_a)),
+        citations_a=citations[0],
+        citations_b=citations[1],
         exchange=Exchange(amount=cited, support=in_pool),
     )
 

@@ -31,8 +31,10 @@ def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
     """Return group a's share of an amount over cited rows, against its share of the pool."""
     share, influence = weighted_share(rows, amount)
     pool = rows.is_consulted if rows.is_consulted.any() else rows.is_retrieved
-    pool_share, pool_influence = weighted_share(rows, rows.weight * pool)
-    support = pool if pool.any() else rows.is_cited
+    in_pool = rows.weight * pool
+    pool_share, pool_influence = weighted_share(rows, in_pool)
+    support = rows.weight * (pool if pool.any() else rows.is_cited)
+    citations = [float(np.sum(rows.is_cited & side)) for side in (rows.is_a, ~rows.is_a)]
     return CitationEstimate(
         value=100 * share,
         value_a=100 * share,
@@ -41,11 +43,11 @@ def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
         neutral=100 * pool_share,
         distance=100 * (share - pool_share),
         influence=100 * (influence - pool_influence),
-        support_a=rows.weight * (support & rows.is_a),
-        support_b=rows.weight * (support & ~rows.is_a),
-        citations_a=float(np.sum(rows.is_cited & rows.is_a)),
-        citations_b=float(np.sum(rows.is_cited & ~rows.is_a)),
-        exchange=Exchange(amount=_part(amount) - _part(rows.weight * pool)),
+        support_a=support * rows.is_a,
+        support_b=support * ~rows.is_a,
+        citations_a=citations[0],
+        citations_b=citations[1],
+        exchange=Exchange(amount=_part(amount) - _part(in_pool)),
     )
 
 

@@ -93,9 +93,9 @@ def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
     """Say why a question stays open: no pool, few units, or a wide interval."""
     if isnan(effect.neutral):
         return (
-            f"{effect.a} pages get {rounded(effect.value, 1)} % of citations, and nothing tells how "
-            "many could have been cited. Add what was retrieved (--run), or answers that list what "
-            "was consulted."
+            f"{effect.a} pages get {rounded(effect.value, 1)} % of citations, and nothing tells "
+            "how many could have been cited. Add what was retrieved (--run), or use answers that "
+            "list what was consulted."
         )
     if effect.effective_units < FEWEST_UNITS:
         return _few_units(audit, effect)
