@@ -82,12 +82,14 @@ def cite(
     exchanges = Exchanges(resamples=resamples, seed=seed, correction=correction)
     inputs = prepare(answers, labels, run=run, by=by, cluster=cluster)
     chosen_pairs = _pairs(inputs, pairs)
-    effects = citation_effects(inputs, chosen_pairs, exchanges)
+    effects = tuple(citation_effects(inputs, chosen_pairs, exchanges))
+    stages = tuple(stage_shares(inputs, chosen_pairs))
+    funnel = tuple(funnel_parts(inputs, chosen_pairs))
     origin = {} if run is None else {"run": run.name, "run_files": run.spec.get("files", [])}
     audit = CitationAudit(
-        effects=tuple(effects),
-        stages=tuple(stage_shares(inputs, chosen_pairs)),
-        funnel=tuple(funnel_parts(inputs, chosen_pairs)),
+        effects=effects,
+        stages=stages,
+        funnel=funnel,
         rank_rates=tuple(rank_rates(inputs)),
         domains=tuple(domain_citations(inputs)),
         steadiness=steadiness(answers, inputs),

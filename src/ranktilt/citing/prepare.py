@@ -27,7 +27,7 @@ _OWN_DOMAIN = ("domain", "host", "site")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts:
+class CitationCounts:
     """How much of the answers can be used."""
 
     queries: int
@@ -61,7 +61,7 @@ class CitationInputs:
     groups: list[str]
     """Groups of the labelled pages that answers hold, the most cited first."""
     unit: Unit
-    counts: Counts
+    counts: CitationCounts
     has_words: bool
     spec: dict[str, Any]
 
@@ -82,11 +82,13 @@ class CitationInputs:
 
 
 def _arrays(frame: pl.DataFrame, a: str) -> CitationRows:
+    question, cluster = _numbers(frame["query"]), _numbers(frame["unit"])
+    is_a = (frame["label"] == a).to_numpy()
     return CitationRows(
-        question=_numbers(frame["query"]),
-        cluster=_numbers(frame["unit"]),
+        question=question,
+        cluster=cluster,
         weight=frame["weight"].to_numpy(),
-        is_a=(frame["label"] == a).to_numpy(),
+        is_a=is_a,
         is_cited=frame["is_cited"].to_numpy(),
         is_first=frame["is_first"].to_numpy(),
         is_consulted=frame["is_consulted"].to_numpy(),
@@ -239,7 +241,9 @@ def _groups(labelled: pl.DataFrame) -> list[str]:
     return counts.sort(["is_cited", "label"], descending=[True, False])["label"].to_list()
 
 
-def _counts(answers: Answers, table: pl.DataFrame, retrieved: pl.DataFrame | None) -> Counts:
+def _counts(
+    answers: Answers, table: pl.DataFrame, retrieved: pl.DataFrame | None
+) -> CitationCounts:
     cited = table.filter(pl.col("is_cited"))
     queries = set(answers.queries)
     without_citations = answers.answers.height - cited["answer"].n_unique()
@@ -251,7 +255,7 @@ def _counts(answers: Answers, table: pl.DataFrame, retrieved: pl.DataFrame | Non
         lists = retrieved.height
         not_retrieved = int((cited["retrieval_rank"] == 0).sum())
         without_list = len(queries - set(retrieved["query"]))
-    return Counts(
+    return CitationCounts(
         queries=len(queries),
         answers=answers.answers.height,
         citations=cited.height,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ranktilt.citing.infer import FEWEST_UNITS, Over
-from ranktilt.citing.prepare import Counts
+from ranktilt.citing.prepare import CitationCounts
 from ranktilt.citing.questions import QuestionKey
 from ranktilt.citing.unit import Unit
 from ranktilt.data.artifact import Coded, Result
@@ -229,7 +229,7 @@ class CitationAudit(
     domains: tuple[DomainCitations, ...]
     """The most cited domains first."""
     steadiness: Steadiness
-    counts: Counts
+    counts: CitationCounts
     unit: Unit
     groups: tuple[str, ...]
     margin: float

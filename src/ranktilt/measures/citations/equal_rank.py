@@ -36,7 +36,7 @@ _TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Fit:
+class _RankRegression:
     """The fitted regression, over the rows of queries with a citation."""
 
     coefficient: float
@@ -106,7 +106,7 @@ def _rate(cited: Floats, support: Floats, is_side: Bools) -> float:
     return float(cited[is_side].sum()) / total if total > 0 else np.nan
 
 
-def _fit_rows(rows: CitationRows, cited: Floats, *, has_group: bool = True) -> _Fit:
+def _fit_rows(rows: CitationRows, cited: Floats, *, has_group: bool = True) -> _RankRegression:
     """Fit the regression by Newton's method, with or without the group."""
     query = np.unique(rows.question, return_inverse=True)[1].astype(np.int64)
     block = np.unique(rank_block(rows.retrieval_rank), return_inverse=True)[1]
@@ -134,7 +134,7 @@ def _fit_rows(rows: CitationRows, cited: Floats, *, has_group: bool = True) -> _
     effects, group = centred[:, :-1], centred[:, -1]
     weights = np.sqrt(expected)
     projection = np.linalg.lstsq(effects * weights[:, None], group * weights, rcond=1e-9)[0]
-    return _Fit(
+    return _RankRegression(
         coefficient=float(coefficients[-1]),
         expected=expected,
         residual_group=group - effects @ projection,

@@ -34,7 +34,9 @@ def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
     in_pool = rows.weight * pool
     pool_share, pool_influence = weighted_share(rows, in_pool)
     support = rows.weight * (pool if pool.any() else rows.is_cited)
-    citations = [float(np.sum(rows.is_cited & side)) for side in (rows.is_a, ~rows.is_a)]
+    is_a, is_b = rows.is_a, ~rows.is_a
+    citations = [float(np.sum(rows.is_cited & side)) for side in (is_a, is_b)]
+    exchange = Exchange(amount=_part(amount) - _part(in_pool))
     return CitationEstimate(
         value=100 * share,
         value_a=100 * share,
@@ -43,11 +45,11 @@ def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
         neutral=100 * pool_share,
         distance=100 * (share - pool_share),
         influence=100 * (influence - pool_influence),
-        support_a=support * rows.is_a,
-        support_b=support * ~rows.is_a,
+        support_a=support * is_a,
+        support_b=support * is_b,
         citations_a=citations[0],
         citations_b=citations[1],
-        exchange=Exchange(amount=_part(amount) - _part(in_pool)),
+        exchange=exchange,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isnan
 from typing import Any
 
@@ -185,7 +185,7 @@ def citing_meaning(audit: CitationAudit) -> str:
     )
 
 
-def funnel_sentence(parts: tuple[FunnelPart, ...]) -> str:
+def funnel_sentence(parts: Sequence[FunnelPart]) -> str:
     """Say from where the difference between cited and retrieved comes."""
     total = next(part for part in parts if part.name == "total")
     terms = [f"{signed(part.value)} {FUNNEL_WORDS[part.name]}" for part in parts if part != total]
@@ -195,16 +195,26 @@ def funnel_sentence(parts: tuple[FunnelPart, ...]) -> str:
     )
 
 
-def steps(audit: CitationAudit) -> tuple[NextCommand, ...]:
-    """Return what to do next."""
-    return tuple(_steps(audit))
+def steadiness_sentences(audit: CitationAudit) -> Iterator[str]:
+    """Say how concentrated citations are, and how alike answers to one query."""
+    steady = audit.steadiness
+    yield (
+        f"Citations spread as over {rounded(steady.effective_domains, 1)} equally cited domains; "
+        f"the largest gets {rounded(100 * steady.largest_share, 1)} %."
+    )
+    if steady.repeats and not isnan(steady.jaccard):
+        yield (
+            f"Two answers to one query share {rounded(100 * steady.jaccard, 1)} % of the pages "
+            f"that either cites (rank-biased overlap {rounded(steady.overlap, 2)}; "
+            f"{counted(steady.repeats, 'pair', 'pairs')} of repeats)."
+        )
 
 
-def _steps(audit: CitationAudit) -> Iterator[NextCommand]:
-    file = audit.spec.get("saved") or "citations.json"
-    effect = audit.primary[0]
-    if effect.verdict(audit.margin) != "inconclusive":
-        yield NextCommand(text="Hold it in CI", command=f"ranktilt gate {file} --max-tilt 5")
+def citing_steps(audit: CitationAudit) -> Iterator[NextCommand]:
+    """Yield what to do next."""
+    file = audit.loaded_from or "citations.json"
+    if audit.primary[0].verdict(audit.margin) != "inconclusive":
+        yield NextCommand(text="Keep it so in CI", command=f"ranktilt gate {file} --max-tilt 5")
 
 
 def ratio_words(value: float) -> str:

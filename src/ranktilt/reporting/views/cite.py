@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from math import isfinite, isnan, log2
-from operator import attrgetter
+from math import isfinite, log2
 
-from ranktilt.citing.result import CitationAudit, CitationEffect, FunnelPart, RankRate, StageShare
-from ranktilt.reporting.document import (
-    Block,
-    Cell,
-    Column,
-    ColumnOf,
-    Document,
-    PageBlocks,
-    Section,
-    Sentence,
-    Table,
-    name_column,
-    tabulated,
-    text_column,
-)
+from ranktilt.citing.result import CitationAudit, CitationEffect, StageShare
+from ranktilt.reporting.document import Block, Document, PageBlocks, Section, Sentence
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import (
     MOST_ROWS,
@@ -31,45 +17,50 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, decimal, estimate, number, p_value, percent, signed
+from ranktilt.reporting.numbers import decimal
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.citing import (
-    FUNNEL_WORDS,
-    QUESTION_WORDS,
     citing_meaning,
+    citing_steps,
     funnel_sentence,
     ratio_words,
-    steps,
+    steadiness_sentences,
     these_units_sentences,
     verdict_sentence,
 )
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
-
-_MOST_DOMAINS = 10
-_OVER = {"questions": "these domains, further questions", "questions and units": ""}
+from ranktilt.reporting.views.cite_tables import (
+    domain_table,
+    effect_table,
+    funnel_table,
+    rank_table,
+    stage_table,
+)
 
 
 def view(audit: CitationAudit) -> Document:
     """Return the document of an audit of citations."""
     notes = note_sentences(audit.notes)
+    first = audit.primary[0]
+    sections = [
+        Section("rates", "Who is cited, and how much more often", (), (effect_table(audit),)),
+        _funnel_section(audit),
+        *_rank_section(audit),
+        _domain_section(audit),
+        provenance(audit.spec, notes),
+    ]
     return Document(
         kind="Whom the answers cite",
         headline=headline(audit),
-        sections=(
-            Section("rates", "Who is cited, and how much more often", (), (_effects(audit),)),
-            *_funnel_section(audit),
-            *_rank_section(audit),
-            _domain_section(audit),
-            provenance(audit.spec, notes),
-        ),
+        sections=tuple(sections),
         sentences=tuple(_sentences(audit)),
         meaning=citing_meaning(audit),
         hero=PageBlocks(make=partial(_hero, audit)),
-        next_steps=steps(audit),
+        next_steps=tuple(citing_steps(audit)),
         legend=tuple(_legend(audit)),
         notes=notes,
-        sides=(audit.primary[0].a, audit.primary[0].b),
+        sides=(first.a, first.b),
         names=audit.groups,
     )
 
@@ -87,135 +78,26 @@ def _tone(audit: CitationAudit, effect: CitationEffect) -> Tone:
     return tones.get(effect.verdict(audit.margin), "unsure")
 
 
-def _effects(audit: CitationAudit) -> Table:
-    """Lay out a row for each question, below a heading for each of several pairs."""
-    first = audit.primary[0]
-    has_pairs = len(audit.primary) > 1
-    titles = ("first", "second") if has_pairs else (first.a, first.b)
-    columns: list[ColumnOf] = [
-        (name_column("question"), lambda effect: QUESTION_WORDS[effect.question]),
-        (Column(titles[0], hint="rate or part, in %"), partial(_side, side="value_a")),
-        (Column(titles[1], hint="rate or part, in %"), partial(_side, side="value_b")),
-        (Column("ratio, or part in %"), _value),
-        (Column("neutral", spare=5), _neutral),
-        (Column("corrected p", spare=6), lambda effect: number(effect.p_corrected, p_value)),
-        (Column("citations", spare=2), _citations),
-    ]
-    caption = "Citations by question, with 95 % intervals over questions and domains"
-    if not has_pairs:
-        return tabulated(caption, audit.effects, columns)
-    rows = sorted(audit.effects, key=lambda effect: (effect.a, effect.b))
-    return tabulated(
-        caption,
-        rows,
-        columns,
-        group=lambda effect: (f"{effect.a} against {effect.b}",),
-        groups=("pair",),
-    )
-
-
-def _side(effect: CitationEffect, side: str) -> Cell:
-    value = getattr(effect, side)
-    if effect.scale == "share":
-        return number(value, decimal)
-    return number(value, _small_percent)
-
-
-def _small_percent(rate: float) -> str:
-    return decimal(100 * rate, 2 if rate < 0.1 else 1)
-
-
-def _value(effect: CitationEffect) -> Cell:
-    if effect.scale == "share":
-        return estimate(effect, decimal)
-    return estimate(effect, ratio_words)
-
-
-def _neutral(effect: CitationEffect) -> Cell:
-    show = decimal if effect.scale == "share" else partial(decimal, digits=0)
-    return number(effect.neutral, show)
-
-
-def _citations(effect: CitationEffect) -> str:
-    return f"{effect.citations_a:,} | {effect.citations_b:,}"
-
-
-def _funnel_section(audit: CitationAudit) -> Iterator[Section]:
-    """Lay out the stages and, where lists are known, the parts of the difference."""
-    columns: list[ColumnOf] = [
-        (name_column("stage"), attrgetter("stage")),
-        (text_column("group"), attrgetter("group")),
-        (Column("share, %"), lambda stage: estimate(stage, decimal)),
-        (Column("pages", spare=1), lambda stage: number(stage.pages, count)),
-    ]
-    blocks: list[Block] = [tabulated("From stage to stage", audit.stages, columns)]
+def _funnel_section(audit: CitationAudit) -> Section:
+    """Show the stages and, where lists are known, the parts of the difference."""
+    blocks: list[Block] = [stage_table(audit)]
     lead: tuple[str, ...] = ()
     if audit.funnel:
-        pair = _pair(audit.funnel[0])
-        parts = tuple(part for part in audit.funnel if _pair(part) == pair)
+        first = audit.funnel[0]
+        parts = [part for part in audit.funnel if (part.a, part.b) == (first.a, first.b)]
         lead = (f"{funnel_sentence(parts)}.",)
-        part_columns: list[ColumnOf] = [
-            (name_column("part"), attrgetter("name")),
-            (text_column("which is", spare=1), lambda part: FUNNEL_WORDS[part.name]),
-            (Column("points"), lambda part: estimate(part, signed)),
-            (Column("p", spare=2), lambda part: number(part.p, p_value)),
-        ]
-        blocks.append(
-            tabulated(
-                "Share of citations less share of what was retrieved, in parts",
-                audit.funnel,
-                part_columns,
-                group=lambda part: (f"{part.a} against {part.b}",),
-                groups=("pair",),
-            )
-        )
-    yield Section("funnel", "Retrieved, consulted, cited", lead, tuple(blocks))
-
-
-def _pair(part: FunnelPart) -> tuple[str, str]:
-    return part.a, part.b
+        blocks.append(funnel_table(audit))
+    return Section("funnel", "Retrieved, consulted, cited", lead, tuple(blocks))
 
 
 def _rank_section(audit: CitationAudit) -> Iterator[Section]:
-    if not audit.rank_rates:
-        return
-    columns: list[ColumnOf] = [
-        (name_column("ranks"), _ranks),
-        (text_column("group"), attrgetter("group")),
-        (Column("cited, %"), lambda rate: estimate(rate, percent)),
-        (Column("pages"), lambda rate: number(rate.pages, count)),
-    ]
-    table = tabulated("How often a page at a rank is cited", audit.rank_rates, columns, folded=True)
-    yield Section("ranks", "By rank", (), (table,))
-
-
-def _ranks(rate: RankRate) -> str:
-    return str(rate.first) if rate.first == rate.last else f"{rate.first}–{rate.last}"
+    if audit.rank_rates:
+        yield Section("ranks", "By rank", (), (rank_table(audit),))
 
 
 def _domain_section(audit: CitationAudit) -> Section:
-    """List the most cited domains, and how concentrated and steady citations are."""
-    steady = audit.steadiness
-    lead = [
-        f"Citations are spread as over {decimal(steady.effective_domains)} equally cited domains; "
-        f"the largest has {percent(steady.largest_share)} %."
-    ]
-    if steady.repeats and not isnan(steady.jaccard):
-        lead.append(
-            f"Two answers to one query share {percent(steady.jaccard)} % of the pages that either "
-            f"cites ({steady.repeats:,} pairs of repeats; in order, rank-biased overlap "
-            f"{decimal(steady.overlap, 2)})."
-        )
-    columns: list[ColumnOf] = [
-        (name_column("domain"), attrgetter("domain")),
-        (text_column("group"), attrgetter("group")),
-        (Column("citations"), lambda domain: number(domain.citations, count)),
-        (Column("consulted", spare=2), lambda domain: number(domain.consulted, count)),
-        (Column("retrieved", spare=1), lambda domain: number(domain.retrieved, count)),
-    ]
-    cited = [domain for domain in audit.domains if domain.citations][:_MOST_DOMAINS]
-    table = tabulated("The most cited domains", cited, columns, folded=True)
-    return Section("domains", "Domains", tuple(lead), (table,), titled=True)
+    lead = tuple(steadiness_sentences(audit))
+    return Section("domains", "Domains", lead, (domain_table(audit),), titled=True)
 
 
 def _hero(audit: CitationAudit) -> Iterator[IntervalChart]:
