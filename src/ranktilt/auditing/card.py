@@ -34,7 +34,7 @@ from ranktilt.measures.exposure.base import AttentionEstimand
 from ranktilt.measures.exposure.property_lift import PropertyEstimand
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.ranking import Floats, Ints
-from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
+from ranktilt.measures.twins.base import TwinAnswers, TwinEstimand, TwinLists
 from ranktilt.measures.twins.head_to_head import HeadToHead
 from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.measures.twins.score_gap import ScoreGap
@@ -130,7 +130,7 @@ class Card:
             for number, (pair, twins) in enumerate(self.twins.items()):
                 parts = {"shares": share_difference(signs[pair])}
                 weight = page.known.astype(np.float64)
-                answers = Answers(page.difference(signs[pair]), weight, parts)
+                answers = TwinAnswers(page.difference(signs[pair]), weight, parts)
                 if paired[pair] or band is None:
                     answers = answers._replace(clusters=page.clusters(signs[pair]))
                     yield run, number, self._exchanged(judged_run, estimand, twins, answers)
@@ -155,7 +155,7 @@ class Card:
             for number, (pair, twins) in enumerate(self.twins.items()):
                 a, b = (self.groups.names.index(name) for name in pair)
                 sides = judged_run.ranking, code == a, code == b
-                answers = Answers(*estimand.columns(*sides), estimand.composition(*sides))
+                answers = TwinAnswers(*estimand.columns(*sides), estimand.composition(*sides))
                 labels = listed_labels(
                     judged_run, estimand, code == a, code == b, origins=self.origins
                 )
@@ -228,7 +228,7 @@ class Card:
         )
 
     def _sample(
-        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
+        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
         group_a, group_b = twins.pair
         return Sample(
@@ -244,7 +244,7 @@ class Card:
         )
 
     def _exchanged(
-        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
+        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
         """Make a sample of twins, with labels exchanged within origins, alike in all queries."""
         sample = self._sample(judged_run, estimand, twins, answers)

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ranktilt.measures.ranking import Bools, Floats, Ints
-from ranktilt.measures.twins.base import TwinAnswers, Meetings, TwinEstimand, TwinLists
+from ranktilt.measures.twins.base import Meetings, TwinAnswers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
 
 

@@ -69,7 +69,7 @@ class _Origin:
 
 
 @dataclass(kw_only=True)
-class _Copies:
+class _SeenRecords:
     """Records that were read, to leave out those that come again."""
 
     count: int = 0
@@ -173,7 +173,7 @@ def _read_records(
     columns = _Columns(is_exact=is_exact)
     layout: ModuleType | None = None
     repeat_counts = Counter[str]()
-    copies = _Copies()
+    copies = _SeenRecords()
     for number, (origin, content) in enumerate(records):
         # Answers without a name of their own may well be equal; a record with one is written once.
         has_own_name = origin.query is None and queries is None
