@@ -27,7 +27,7 @@ def check_sentence(check: CheckResult) -> str:
         if not row.is_calibrated
     ]
     if reasons:
-        return f"Not a fair comparison{_sides(check)}: {'; '.join(reasons)}."
+        return f"Not a fair comparison{_compared_sides(check)}: {'; '.join(reasons)}."
     comparison = _comparison(check)
     warnings = check.of("warning")
     if not warnings:
@@ -41,10 +41,10 @@ def _comparison(check: CheckResult) -> str:
         return "Nothing is compared: no document names its source"
     if not check.is_compared:
         return f"Nothing is compared: only source {check.sources[0]!r} is left"
-    return f"A fair comparison{_sides(check)}"
+    return f"A fair comparison{_compared_sides(check)}"
 
 
-def _sides(check: CheckResult) -> str:
+def _compared_sides(check: CheckResult) -> str:
     """Name the compared sources; nothing where none are."""
     if not check.is_compared:
         return ""
