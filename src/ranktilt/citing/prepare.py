@@ -20,6 +20,7 @@ from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.measures.citations.base import CitationRows, Ints
 
+_DOMAINS = {"page_domain": pl.String}
 _KEEP = "keep"
 """Option of a run's file for a document that comes twice for a query."""
 _OWN_DOMAIN = ("domain", "host", "site")
@@ -99,7 +100,11 @@ def _arrays(frame: pl.DataFrame, a: str) -> CitationRows:
 
 def _numbers(names: pl.Series) -> Ints:
     """Return the number of each name, from 0 in their order."""
-    return names.rank("dense").to_numpy().astype(np.int64) - 1
+    distinct = names.unique().sort()
+    numbers = pl.DataFrame({"name": distinct, "number": np.arange(len(distinct))})
+    frame = names.alias("name").to_frame()
+    joined = frame.join(numbers, on="name", how="left", maintain_order="left")
+    return joined["number"].to_numpy().astype(np.int64)
 
 
 def prepare(
@@ -230,9 +235,14 @@ def _with_labels(table: pl.DataFrame, known: pl.DataFrame, label_file: LabelFile
     table = table.join(known.select(others), on="page", how="left", maintain_order="left")
     if label_file.rest:
         table = table.with_columns(pl.col("label").fill_null(label_file.rest))
-    domains = pl.col("page").map_elements(domain_of, return_dtype=pl.String)
-    unknown_domain = pl.when(domains == "").then(pl.col("page")).otherwise(domains)
-    return table.with_columns(pl.col(DOMAIN).fill_null(unknown_domain))
+    # An address is taken apart once, in however many answers it is.
+    unknown = table.filter(pl.col(DOMAIN).is_null())["page"].unique()
+    domains = [domain_of(page) or page for page in unknown]
+    domain_of_page = pl.DataFrame(
+        {"page": unknown, "page_domain": domains}, schema_overrides=_DOMAINS
+    )
+    table = table.join(domain_of_page, on="page", how="left", maintain_order="left")
+    return table.with_columns(pl.col(DOMAIN).fill_null(pl.col("page_domain"))).drop("page_domain")
 
 
 def _groups(labelled: pl.DataFrame) -> list[str]:
