@@ -59,7 +59,7 @@ def test_planted_preference_is_found(tmp_path: Path) -> None:
     assert effect.low < 2.5 < effect.high
     assert audit.unit.name == "domain"
     assert gate_citations(audit, max_tilt=20).outcome == "tilted"
-    assert audit.headline.startswith("of consulted pages, ai ones are cited 2.")
+    assert audit.headline.startswith("Of consulted pages, ai ones are cited 2.")
 
 
 def test_no_preference_is_no_finding(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def verdict_sentence(audit: CitationAudit, effect: CitationEffect) -> str:
         return f"{_size_sentence(effect)} (corrected p {_p(effect.p_corrected)})."
     if verdict == "level":
         return f"{_size_sentence(effect)}, within the margin of ±{audit.margin:g} %: level."
-    return f"inconclusive: {_open_reason(audit, effect)}"
+    return f"Inconclusive: {_open_reason(audit, effect)}"
 
 
 def _size_sentence(effect: CitationEffect) -> str:
@@ -80,7 +80,7 @@ def _size_sentence(effect: CitationEffect) -> str:
         )
     pool = _POOLS[effect.question]
     return (
-        f"of {pool}, {effect.a} ones are cited {ratio_words(effect.value)} times "
+        f"Of {pool}, {effect.a} ones are cited {ratio_words(effect.value)} times "
         f"{_ratio_interval(effect.low, effect.high)} as often as {effect.b} ones"
     )
 

@@ -109,7 +109,7 @@ _STAGE_COLUMNS: tuple[ColumnOf, ...] = (
 
 def stage_table(audit: CitationAudit) -> Table:
     """Lay out each group's share of every stage."""
-    return tabulated("From stage to stage", audit.stages, _STAGE_COLUMNS)
+    return tabulated("From stage to stage", audit.stages, _STAGE_COLUMNS, folded=True)
 
 
 def _part_words(part: FunnelPart) -> str:
