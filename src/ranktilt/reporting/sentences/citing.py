@@ -111,8 +111,8 @@ def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
         else f"{rounded(detectable, 1)} points"
     )
     return (
-        f"{_size_sentence(effect)}. These questions and {_units(audit)} would find {size} four "
-        "times in five, and a smaller difference less often."
+        f"these questions and {_units(audit)} would find {size} four times in five, and a smaller "
+        f"difference less often. {_size_sentence(effect)}."
     )
 
 
