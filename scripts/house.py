@@ -482,13 +482,13 @@ def print_counts() -> None:
     """Print how many commands, options and rooms there are."""
     counts = option_counts()
     largest = max(counts, key=lambda name: counts[name])
-    print(f"{'commands':22} {len(counts):9,}  {'25':>6}  leaves of the command line")
+    print(f"{'commands':22} {len(counts):9,}  {'26':>6}  leaves of the command line")
     print(f"{'options':22} {sum(counts.values()):9,}  {'360':>6}  of all commands")
     print(f"{'largest command':22} {counts[largest]:9,}  {'32':>6}  options of {largest}")
     in_texts, in_file = key_counts()
     print(f"{'keys of texts':22} {in_texts:9,}  {'':>6}  of rankers, models, measures and probes")
     print(f"{'keys of the file':22} {in_file:9,}  {'':>6}  of ranktilt.toml, besides a model's own")
-    print(f"{'rooms':22} {rooms(ROOT / 'src' / PACKAGE):9,}  {'16':>6}  of the package")
+    print(f"{'rooms':22} {rooms(ROOT / 'src' / PACKAGE):9,}  {'17':>6}  of the package")
 
 
 def has_broken_rules(report: Report) -> bool:

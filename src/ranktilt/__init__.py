@@ -45,8 +45,12 @@ if TYPE_CHECKING:
     from ranktilt.auditing.sequential import sequential_audit as sequential_audit
     from ranktilt.auditing.source_audits import SourceAudits as SourceAudits
     from ranktilt.auditing.source_audits import audit_sources as audit_sources
+    from ranktilt.citing.cite import cite as cite
+    from ranktilt.citing.result import CitationAudit as CitationAudit
+    from ranktilt.data.answers import Answers as Answers
     from ranktilt.data.bundled.reader import bundled as bundled
     from ranktilt.data.collection import Collection as Collection
+    from ranktilt.data.formats.citations.answer_file import read_answers as read_answers
     from ranktilt.data.labels import labelled as labelled
     from ranktilt.data.load import load as load
     from ranktilt.data.mix import mix as mix
@@ -110,10 +114,12 @@ if TYPE_CHECKING:
 _NAMES = {
     "AP": "measures.average_precision",
     "Answering": "generation.settings",
+    "Answers": "data.answers",
     "Audit": "auditing.result",
     "Bench": "mitigation.bench_result",
     "Candidate": "mitigation.bench_result",
     "CheckResult": "explaining.check_result",
+    "CitationAudit": "citing.result",
     "Collection": "data.collection",
     "Comparison": "auditing.comparison.result",
     "Crossing": "generation.versions.options",
@@ -155,6 +161,7 @@ _NAMES = {
     "bench": "mitigation.bench",
     "bundled": "data.bundled.reader",
     "check": "explaining.check",
+    "cite": "citing.cite",
     "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",
     "estimand": "measures.base",
@@ -174,6 +181,7 @@ _NAMES = {
     "nDCG": "measures.ndcg",
     "pairwise": "auditing.pairwise.audit",
     "ranker": "registry",
+    "read_answers": "data.formats.citations.answer_file",
     "relative_delta": "measures.contrast",
     "replay_log": "auditing.replay_log.replay_log",
     "report": "reporting.report",

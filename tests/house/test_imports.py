@@ -23,7 +23,7 @@ LEVELS = [
     ["auditing"],
     ["generation"],
     ["explaining"],
-    ["judging", "training"],
+    ["judging", "training", "citing"],
     ["mitigation"],
     ["adapters"],
     ["reporting"],

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ranktilt.measures.ndsr import page_shares
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists, mid_ranks
+from ranktilt.measures.twins.base import TwinAnswers, TwinEstimand, TwinLists, mid_ranks
 from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
 from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.measures.twins.score_gap import ScoreGap
@@ -339,7 +339,7 @@ SUMS = [replace(POOLED, pairs="relevant"), replace(POOLED, pairs="other"), RankG
 def test_each_unit_adds_what_its_own_pairs_do(
     of: TwinEstimand, queries: list[Query], relevant: list[set[int]]
 ) -> None:
-    def answers(pairs: Pairs) -> Answers:
+    def answers(pairs: Pairs) -> TwinAnswers:
         every = np.divmod(np.arange(len(queries) * len(pairs)), len(pairs))
         return of.answers(lists(queries, pairs, relevant[: len(queries)], every))
 

@@ -37,7 +37,7 @@ from ranktilt.measures.exposure.base import AttentionEstimand
 from ranktilt.measures.exposure.property_lift import PropertyEstimand
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.ranking import Floats, Ints
-from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
+from ranktilt.measures.twins.base import TwinAnswers, TwinEstimand, TwinLists
 from ranktilt.measures.twins.head_to_head import HeadToHead
 from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.measures.twins.score_gap import ScoreGap
@@ -148,7 +148,7 @@ class Card:
             for pair_index, (pair, twins) in enumerate(self.twins.items()):
                 parts = {"shares": share_difference(signs[pair])}
                 weight = page.known.astype(np.float64)
-                answers = Answers(page.difference(signs[pair]), weight, parts)
+                answers = TwinAnswers(page.difference(signs[pair]), weight, parts)
                 if paired[pair] or band is None:
                     answers = answers._replace(clusters=page.clusters(signs[pair]))
                     sample = self._exchanged(judged_run, estimand, twins, answers)
@@ -177,7 +177,7 @@ class Card:
                 is_first, is_second = code == a, code == b
                 total, weight = estimand.columns(judged_run.ranking, is_first, is_second)
                 composition = estimand.composition(judged_run.ranking, is_first, is_second)
-                answers = Answers(total, weight, composition)
+                answers = TwinAnswers(total, weight, composition)
                 labels = listed_labels(
                     judged_run, estimand, is_first, is_second, origins=self.origins
                 )
@@ -258,7 +258,7 @@ class Card:
         )
 
     def _sample(
-        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
+        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
         group_a, group_b = twins.pair
         return Sample(
@@ -274,7 +274,7 @@ class Card:
         )
 
     def _exchanged(
-        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: Answers
+        self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
         """Make a sample of twins, compared with labels that twins exchange in all queries alike."""
         sample = self._sample(judged_run, estimand, twins, answers)

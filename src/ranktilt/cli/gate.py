@@ -26,7 +26,7 @@ from ranktilt.cli.statistics_options import read_optional_margin, statistics_set
 def gate(
     audit: Annotated[
         Path,
-        Parameter(help="An audit (ranktilt audit --json, or judge --json).", name="AUDIT"),
+        Parameter(help="An audit (--json of ranktilt audit, judge or cite).", name="AUDIT"),
     ],
     /,
     *,
@@ -156,13 +156,14 @@ def gate(
     from ranktilt.auditing.gate.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.citing.result import CitationAudit
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.reporting.report import read_result
 
     files = GateFiles(output=output, junit=junit, markdown=markdown)
     files.check([audit] if baseline is None else [audit, baseline])
     limit = read_optional_margin(max_tilt, "--max-tilt")
-    result = read_result(audit, (Audit, SourceAudits, JudgeAudit))
+    result = read_result(audit, (Audit, SourceAudits, JudgeAudit, CitationAudit))
     of_judges = {"--max-gap": max_gap, "--min-tau": min_tau}
     of_rankers = {
         "--max-tilt": max_tilt,
@@ -180,6 +181,12 @@ def gate(
 
         decision = gate_judges(result, max_gap=max_gap, min_tau=min_tau, inconclusive=inconclusive)
         return files.deliver(decision)
+    if isinstance(result, CitationAudit):
+        unread = {option: value for option, value in of_rankers.items() if option != "--max-tilt"}
+        options.refuse_unread({**unread, **of_judges}, "an audit of citations takes --max-tilt")
+        from ranktilt.citing.gate import gate_citations
+
+        return files.deliver(gate_citations(result, max_tilt=limit, inconclusive=inconclusive))
     options.refuse_unread(of_judges, "it needs an audit of judges (ranktilt judge --json)")
     earlier: Any = None if baseline is None else type(result).load(baseline)
     for checked in (result, earlier):

@@ -22,6 +22,7 @@ from cyclopts.exceptions import (
 from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is imported
     build,
     check,
+    cite,
     compare,
     data,
     gate,

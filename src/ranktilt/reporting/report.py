@@ -17,6 +17,7 @@ from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.citing.result import CitationAudit
 from ranktilt.data.artifact import Result, read_json, used_from_files
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import read_bytes, write_bytes
@@ -56,6 +57,7 @@ RESULTS: tuple[type[Result], ...] = (
     ExplainedGaps,
     PairwiseAudit,
     JudgeAudit,
+    CitationAudit,
     Bench,
     TrainingStudy,
     SequentialAudit,

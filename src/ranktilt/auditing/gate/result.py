@@ -24,7 +24,7 @@ _WORST_FIRST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level"
 class LimitCheck:
     """One check of a comparison against a limit: whether the tilt is small, or has not grown."""
 
-    name: Literal["tilt", "growth", "loss", "tau"]
+    name: Literal["tilt", "growth", "loss", "tau", "citations"]
     outcome: Outcome
     """``within``: a side is shown to be favoured, but within the limit."""
     value: float

@@ -1,4 +1,4 @@
-"""Answers about whole lists: the labels of each list, or its documents, in random order."""
+"""TwinAnswers about whole lists: the labels of each list, or its documents, in random order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ranktilt.auditing.null_distributions.base import LabelEffects
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
 from ranktilt.measures.ranking import Bools, Floats, Ints
-from ranktilt.measures.twins.base import Answers
+from ranktilt.measures.twins.base import TwinAnswers
 from ranktilt.progress import report
 from ranktilt.statistics.two_way import Clusters
 
@@ -79,8 +79,8 @@ def null_attention(
 
 def attention_answers(
     estimand: AttentionEstimand, judged_run: JudgedRun, lists: GroupLists
-) -> Answers:
+) -> TwinAnswers:
     """Answer a question about all groups, query by query."""
     values = np.where(judged_run.judgments.known_query, estimand.per_query(lists), np.nan)
     known = ~np.isnan(values)
-    return Answers(np.where(known, values, 0.0), known.astype(np.float64))
+    return TwinAnswers(np.where(known, values, 0.0), known.astype(np.float64))

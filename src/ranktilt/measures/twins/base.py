@@ -241,7 +241,7 @@ class Partners(NamedTuple):
         return index, self.partner[self.start[docs[index]] + within]
 
 
-class Answers(NamedTuple):
+class TwinAnswers(NamedTuple):
     """The answers of one run, query by query: the value is ``Σ total / Σ weight``."""
 
     total: Floats
@@ -264,6 +264,6 @@ class TwinEstimand(Estimand):
     unit = "pair"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("all", "relevant", "other")}
 
-    def answers(self, lists: TwinLists) -> Answers:
+    def answers(self, lists: TwinLists) -> TwinAnswers:
         """Answer the question for each query of a run."""
         raise NotImplementedError

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ranktilt.measures.ranking import Bools, Floats, Ints
-from ranktilt.measures.twins.base import Answers, Meetings, TwinEstimand, TwinLists
+from ranktilt.measures.twins.base import Meetings, TwinAnswers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
 
 
@@ -104,7 +104,7 @@ class HeadToHeadTwins(TwinEstimand):
         }[self.pairs]
         return question if self.over == "queries" else f"{question[:-1]}, all pairs together?"
 
-    def answers(self, lists: TwinLists) -> Answers:
+    def answers(self, lists: TwinLists) -> TwinAnswers:
         meetings = lists.meetings
         is_counted = self._counts_meetings(meetings)
         counts = self._pair_counts(lists)
@@ -116,13 +116,13 @@ class HeadToHeadTwins(TwinEstimand):
         if self.over == "pairs":
             weight = np.ones(len(outcome))
             clusters = Clusters(query=query, origin=doc, total=outcome, weight=weight)
-            return Answers(total=lead, weight=pairs, parts=parts, clusters=clusters)
+            return TwinAnswers(total=lead, weight=pairs, parts=parts, clusters=clusters)
         is_met = pairs > 0
         size = np.where(is_met, pairs, 1.0)
         clusters = Clusters(
             query=query, origin=doc, total=outcome / size[query], weight=1 / size[query]
         )
-        return Answers(
+        return TwinAnswers(
             total=lead / size, weight=is_met.astype(np.float64), parts=parts, clusters=clusters
         )
 

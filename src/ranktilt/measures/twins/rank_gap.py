@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ranktilt.measures.ranking import Floats, Ints
-from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
+from ranktilt.measures.twins.base import TwinAnswers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters, sums
 
 
@@ -43,7 +43,7 @@ class PairRankGap(TwinEstimand):
     def title(self) -> str:
         return "pair rank gap" if self.pairs == "relevant" else "pair rank gap, summed per query"
 
-    def answers(self, lists: TwinLists) -> Answers:
+    def answers(self, lists: TwinLists) -> TwinAnswers:
         if self.pairs == "all" or lists.relevant_pairs is None:
             return _summed(lists)
         query, pair = lists.relevant_pairs
@@ -57,7 +57,7 @@ class PairRankGap(TwinEstimand):
             "absent": absent / (2 * len(pair)) if len(pair) else np.nan,
         }
         weight = np.ones(len(query))
-        return Answers(
+        return TwinAnswers(
             total=sums(query, gaps, lists.queries),
             weight=sums(query, weight, lists.queries),
             parts=parts,
@@ -72,7 +72,7 @@ def _below(lists: TwinLists, entries: Ints) -> Floats:
     return np.where(entries >= 0, lists.below[entries], 0.0)
 
 
-def _summed(lists: TwinLists) -> Answers:
+def _summed(lists: TwinLists) -> TwinAnswers:
     """Sum the gaps of every pair of the collection, per query; unretrieved pairs add nothing."""
     docs, pairs, ranking = lists.docs, lists.pairs, lists.ranking
     width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
@@ -90,7 +90,7 @@ def _summed(lists: TwinLists) -> Answers:
         weight=1.0 / np.bincount(query)[query],
     )
     is_listed = np.diff(ranking.offsets) > 0
-    return Answers(
+    return TwinAnswers(
         total=sums(ranking.query, weights, lists.queries),
         weight=is_listed.astype(np.float64),
         clusters=clusters,

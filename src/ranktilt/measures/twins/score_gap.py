@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ranktilt.measures.ranking import Floats, Ints, Ranking
-from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
+from ranktilt.measures.twins.base import TwinAnswers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters, sums
 
 
@@ -41,10 +41,10 @@ class PairScoreGap(TwinEstimand):
     def title(self) -> str:
         return "score gap"
 
-    def answers(self, lists: TwinLists) -> Answers:
+    def answers(self, lists: TwinLists) -> TwinAnswers:
         ranking, query_count = lists.ranking, lists.queries
         if not lists.scored:
-            return Answers(
+            return TwinAnswers(
                 total=np.zeros(query_count),
                 weight=np.zeros(query_count),
                 parts={"pairs": 0.0, "raw": np.nan},
@@ -58,7 +58,7 @@ class PairScoreGap(TwinEstimand):
         clusters = Clusters(
             query=query, origin=lists.docs[first], total=scaled, weight=np.ones(len(query))
         )
-        return Answers(
+        return TwinAnswers(
             total=sums(query, scaled, query_count),
             weight=np.bincount(query, minlength=query_count).astype(np.float64),
             parts={

@@ -12,6 +12,7 @@ _DERIVED = {
     "Audit": "verdicts:derived",
     "Bench": "mitigate:derived",
     "CheckResult": "check:derived",
+    "CitationAudit": "citing:derived",
     "Comparison": "comparison_meaning:derived",
     "Controlled": "controls:derived",
     "Equivalence": "check:derived_equivalence",
@@ -31,6 +32,7 @@ _DERIVED = {
 """The function that puts a result, or a part of one, in words, by its class."""
 _LEADING = {
     "Bench": "mitigate:leading",
+    "CitationAudit": "citing:leading",
     "Comparison": "comparison:leading",
     "ExplainedGaps": "properties:leading",
     "FactorEffects": "factors:leading",

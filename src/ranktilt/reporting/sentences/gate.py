@@ -72,7 +72,7 @@ def gate_questions(gate: Gate) -> list[str]:
 
 def outcome_word(check: LimitCheck) -> str:
     """Say an outcome in a word: an order of systems is within its limit, or beyond it."""
-    words = _WORDS if check.name in ("tilt", "growth") else _ORDER_WORDS
+    words = _WORDS if check.name in ("tilt", "growth", "citations") else _ORDER_WORDS
     return words.get(check.outcome, check.outcome)
 
 
@@ -94,7 +94,26 @@ def limit_reason(check: LimitCheck, queries: int = 0) -> str:
         return _loss_reason(check, check.checked_change)
     if check.checked_change is not None:
         return _growth_reason(check, check.checked_change)
+    if check.name == "citations":
+        return _citation_reason(check)
     return _order_reason(check, queries)
+
+
+def _citation_reason(check: LimitCheck) -> str:
+    """Say how a citation rate, or a share of citations, lies beside its limit."""
+    if math.isnan(check.value):
+        return "undefined: too few citations on a side"
+    if math.isnan(check.low):
+        return f"{signed(check.value, 1)} without an interval: too few domains carry a side"
+    limits = f"{signed(check.floor, 1)} to {signed(check.ceiling, 1)}"
+    numbers = (
+        f"{signed(check.value, 1)} [{signed(check.low, 1)}, {signed(check.high, 1)}] from neutral"
+    )
+    if check.outcome in ("level", "within"):
+        return f"{numbers} lies within {limits}"
+    if check.outcome == "tilted":
+        return f"{numbers} lies wholly outside {limits}"
+    return f"{numbers}: neither shown to lie within {limits} nor outside"
 
 
 def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:

@@ -12,6 +12,7 @@ _VIEWS = {
     "Audit": "audit",
     "Bench": "experiments.bench",
     "CheckResult": "check",
+    "CitationAudit": "cite",
     "Comparison": "compare",
     "ExplainedGaps": "properties",
     "Explanation": "explain",

@@ -1,0 +1,118 @@
+"""Audit whom an engine's answers cite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+from ranktilt.citing.domains import domain_citations, steadiness
+from ranktilt.citing.effects import Exchanges, citation_effects
+from ranktilt.citing.funnel import funnel_parts, rank_rates, stage_shares
+from ranktilt.citing.notes import citation_notes
+from ranktilt.citing.prepare import CitationInputs, load_list, prepare
+from ranktilt.citing.result import CitationAudit
+from ranktilt.data.answers import Answers
+from ranktilt.data.formats.citations.answer_file import read_answers
+from ranktilt.data.label_file import LabelFile
+from ranktilt.data.run import Run
+from ranktilt.errors import UserError, unknown
+from ranktilt.statistics.bootstrap import RESAMPLES
+
+MARGIN = 5.0
+"""Percent of a ratio, or points of a share, that count as level unless the user says more."""
+
+
+def cite(
+    answers: Answers | str | Path,
+    labels: str | Path | LabelFile,
+    *,
+    run: Run | str | Path | None = None,
+    by: str = "source",
+    pairs: Sequence[tuple[str, str]] | None = None,
+    cluster: str | None = None,
+    margin: float = MARGIN,
+    correction: str = "holm",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> CitationAudit:
+    """Audit whom an engine's answers cite, of what they consulted and what was retrieved.
+
+    Parameters
+    ----------
+    answers : Answers, str or Path
+        Answers with their citations, or the file or folder that holds them (`read_answers`).
+    labels : str, Path or LabelFile
+        The group of each page, by its address or id: ``pages.csv:id=url,source=kind``.
+    run : Run, str or Path, optional
+        What was retrieved for the queries, or its file, where a page that comes again keeps its
+        first rank; without it, the lists that the answers hold, if any.
+    by : str, optional
+        Column of the labels whose groups are compared.
+    pairs : sequence of (str, str), optional
+        Groups to compare, such as ``[("ai", "human")]``; all pairs otherwise.
+    cluster : str, optional
+        Unit at which labels are constant: ``domain``, ``page`` or a column of the labels; found
+        where None.
+    margin : float, optional
+        Percent of a ratio, or points of a share, that count as level.
+    correction : str, optional
+        How p-values are corrected for many tests: ``holm`` or ``bonferroni``.
+    resamples, seed : int, optional
+        Number of exchanges of labels, and where they start.
+
+    Returns
+    -------
+    CitationAudit
+        For every pair of groups: citation rates given consulted and at equal rank, shares of
+        citations, where a share comes from, and a verdict on the primary question.
+
+    Raises
+    ------
+    UserError
+        If no cited page has a label, all have the same, or a pair names no group.
+    """
+    if not isinstance(answers, Answers):
+        answers = read_answers(answers)
+    if not margin >= 0:
+        raise UserError(f"expected a margin of at least 0, got {margin}")
+    if run is not None and not isinstance(run, Run):
+        run = load_list(run)
+    exchanges = Exchanges(resamples=resamples, seed=seed, correction=correction)
+    inputs = prepare(answers, labels, run=run, by=by, cluster=cluster)
+    chosen_pairs = _pairs(inputs, pairs)
+    effects = tuple(citation_effects(inputs, chosen_pairs, exchanges))
+    stages = tuple(stage_shares(inputs, chosen_pairs))
+    funnel = tuple(funnel_parts(inputs, chosen_pairs))
+    origin = {} if run is None else {"run": run.name, "run_files": run.spec.get("files", [])}
+    audit = CitationAudit(
+        effects=effects,
+        stages=stages,
+        funnel=funnel,
+        rank_rates=tuple(rank_rates(inputs)),
+        domains=tuple(domain_citations(inputs)),
+        steadiness=steadiness(answers, inputs),
+        counts=inputs.counts,
+        unit=inputs.unit,
+        groups=tuple(inputs.groups),
+        margin=margin,
+        correction=correction,
+        spec={**inputs.spec, **origin, "resamples": resamples, "seed": seed},
+    )
+    return replace(audit, notes=tuple(citation_notes(audit)))
+
+
+def _pairs(
+    inputs: CitationInputs, pairs: Sequence[tuple[str, str]] | None
+) -> list[tuple[str, str]]:
+    """Return the pairs to compare; of two groups, the less cited one comes first."""
+    if pairs is None:
+        return list(combinations(reversed(inputs.groups), 2))
+    for pair in pairs:
+        for group in pair:
+            if group not in inputs.groups:
+                raise unknown("group", group, inputs.groups)
+        if pair[0] == pair[1]:
+            raise UserError(f"expected two different groups, got {pair[0]!r} twice")
+    return list(pairs)

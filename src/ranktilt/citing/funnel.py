@@ -1,0 +1,125 @@
+"""Retrieved, consulted, cited: each group's share of a stage, and what made it change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ranktilt.citing.infer import PlainSpread, plain_spread
+from ranktilt.citing.prepare import CitationInputs
+from ranktilt.citing.result import FunnelPart, RankRate, Stage, StageShare
+from ranktilt.measures.citations.base import Bools, CitationRows, weighted_share
+from ranktilt.measures.citations.funnel import funnel_terms
+
+RANK_BANDS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 50), (51, 10_000))
+
+
+def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> list[StageShare]:
+    """Return each group's part of what was retrieved, consulted and cited, with intervals."""
+    shares = []
+    for a, b in pairs:
+        rows = inputs.pair_rows(a, b)
+        for stage, mask in _stages(rows).items():
+            value, influence = weighted_share(rows, rows.weight * mask)
+            around = plain_spread(
+                rows, 100 * value, 100 * influence, support=mask, bounds=(0.0, 100.0)
+            )
+            pages = int(np.sum(mask & rows.is_a))
+            shares.append(
+                StageShare(
+                    stage=stage,
+                    group=a,
+                    value=100 * value,
+                    low=around.low,
+                    high=around.high,
+                    over=around.over,
+                    pages=pages,
+                )
+            )
+            shares.append(
+                StageShare(
+                    stage=stage,
+                    group=b,
+                    value=100 * (1 - value),
+                    low=100 - around.high,
+                    high=100 - around.low,
+                    over=around.over,
+                    pages=int(mask.sum()) - pages,
+                )
+            )
+    return shares
+
+
+def _stages(rows: CitationRows) -> dict[Stage, Bools]:
+    """Return which rows are in each stage that is known."""
+    stages: dict[Stage, Bools] = {}
+    if rows.is_retrieved.any():
+        stages["retrieved"] = rows.is_retrieved
+    if rows.is_consulted.any():
+        stages["consulted"] = rows.is_consulted
+    stages["cited"] = rows.is_cited
+    if rows.is_retrieved.any():
+        stages["cited without being retrieved"] = rows.is_cited & ~rows.is_retrieved
+    return stages
+
+
+def funnel_parts(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> list[FunnelPart]:
+    """Return what the share of citations is made of, beyond the share of what was retrieved.
+
+    None where no list is known.
+    """
+    parts = []
+    for a, b in pairs:
+        rows = inputs.pair_rows(a, b)
+        if not rows.is_retrieved.any():
+            continue
+        support = rows.is_retrieved | rows.is_cited
+        for term in funnel_terms(rows):
+            around = plain_spread(rows, term.points, term.influence, support=support)
+            parts.append(
+                FunnelPart(
+                    name=term.name,
+                    a=a,
+                    b=b,
+                    value=term.points,
+                    low=around.low,
+                    high=around.high,
+                    over=around.over,
+                    p=around.p,
+                )
+            )
+    return parts
+
+
+def rank_rates(inputs: CitationInputs) -> list[RankRate]:
+    """Return how often pages at a rank are cited, by group; none where no list is known."""
+    rates = []
+    for group in inputs.groups:
+        rows = inputs.group_rows(group)
+        for first, last in RANK_BANDS:
+            mask = (first <= rows.retrieval_rank) & (rows.retrieval_rank <= last)
+            if not mask.any():
+                continue
+            around = _rate(rows, mask)
+            rates.append(
+                RankRate(
+                    first=first,
+                    last=min(last, int(rows.retrieval_rank[mask].max())),
+                    group=group,
+                    value=around.value,
+                    low=around.low,
+                    high=around.high,
+                    over=around.over,
+                    pages=int(mask.sum()),
+                )
+            )
+    return rates
+
+
+def _rate(rows: CitationRows, mask: Bools) -> PlainSpread:
+    amount = rows.weight * mask
+    total = float(amount.sum())
+    rate = float((amount * rows.is_cited).sum()) / total
+    influence = amount * (rows.is_cited - rate) / total
+    return plain_spread(rows, rate, influence, support=mask, bounds=(0.0, 1.0))

@@ -1,0 +1,104 @@
+"""A gate on an audit of citations: the primary question against a limit."""
+
+from __future__ import annotations
+
+import math
+
+from ranktilt.auditing.gate.options import POLICIES
+from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
+from ranktilt.citing.result import CitationAudit, CitationEffect
+from ranktilt.data.notes.base import warnings_of
+from ranktilt.errors import UserError, unknown
+from ranktilt.measures.margin import Margin
+
+MAX_TILT = 5.0
+
+
+def gate_citations(
+    audit: CitationAudit, *, max_tilt: Margin | None = None, inconclusive: str = "fail"
+) -> Gate:
+    """Judge an audit of citations by a limit: exit codes and outcomes are those of `gate`.
+
+    Parameters
+    ----------
+    audit : CitationAudit
+        An audit whose primary question has a neutral value.
+    max_tilt : float, optional
+        Largest tilt, either way: percent more or less often of a citation rate, points of a share
+        (default: 5).
+    inconclusive : {"fail", "pass"}, optional
+        Exit code of an inconclusive outcome: 3 or 0.
+
+    Returns
+    -------
+    Gate
+        One row a pair of groups.
+
+    Raises
+    ------
+    UserError
+        If the limit is negative, or nothing tells what could have been cited.
+    """
+    limit = MAX_TILT if max_tilt is None else max_tilt
+    if isinstance(limit, str):
+        raise UserError(f"expected percent of a rate, or points of a share; got {limit}")
+    if not limit >= 0:
+        raise UserError(f"expected a limit of at least 0, got {limit}")
+    if inconclusive not in POLICIES:
+        raise unknown("policy for inconclusive", inconclusive, POLICIES)
+    if any(math.isnan(effect.neutral) for effect in audit.primary):
+        raise UserError(
+            "a share of citations alone favours nobody, so that no limit can be set; audit with "
+            "what was retrieved (--run), or answers that list what they consulted"
+        )
+    rows = tuple(_row(effect, limit) for effect in audit.primary)
+    spec = {
+        "max_tilt": limit,
+        "baseline": False,
+        "min_effect": 0.0,
+        "inconclusive": inconclusive,
+        "audit": audit.spec.get("command"),
+    }
+    if audit.loaded_from:
+        spec["file"] = audit.loaded_from
+    return Gate(spec=spec, rows=rows, notes=warnings_of(audit.notes))
+
+
+def _row(effect: CitationEffect, limit: float) -> GateRow:
+    return GateRow(
+        run="answers",
+        measure=effect.question,
+        a=effect.a,
+        b=effect.b,
+        queries=effect.questions,
+        checks=(check_citations(effect, limit),),
+    )
+
+
+def check_citations(effect: CitationEffect, limit: float) -> LimitCheck:
+    """Check an effect against a limit; a ratio counts as percent more or less than neutral."""
+    low, high = (_from_neutral(effect, end) for end in (effect.low, effect.high))
+    floor, ceiling = (_from_neutral(effect, end) for end in effect.half_widths(limit))
+    outcome: Outcome = "inconclusive"
+    verdict = effect.verdict(limit)
+    if effect.is_testable and floor <= low and high <= ceiling:
+        outcome = "level" if verdict == "level" else "within"
+    elif verdict in ("a", "b") and (low > ceiling or high < floor):
+        outcome = "tilted"
+    return LimitCheck(
+        name="citations",
+        outcome=outcome,
+        value=_from_neutral(effect, effect.value),
+        low=low,
+        high=high,
+        floor=floor,
+        ceiling=ceiling,
+        asked_limit=limit,
+    )
+
+
+def _from_neutral(effect: CitationEffect, value: float) -> float:
+    """Return how far a value lies from neutral: points of a share, percent of a ratio."""
+    if effect.scale == "share":
+        return value - effect.neutral
+    return 100 * (value / effect.neutral - 1)

@@ -1,0 +1,120 @@
+"""``ranktilt cite``: whom an engine's answers cite, of what was consulted and retrieved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
+from ranktilt.cli.label_options import LabelOptions
+from ranktilt.cli.output import PageOutput
+from ranktilt.cli.statistics_options import sampling_of_tests
+from ranktilt.data.formats.notation import file_of
+from ranktilt.errors import UserError
+
+
+@verb(
+    "cite",
+    "cite answers.jsonl --groups pages.csv:id=url,source=kind",
+    "cite answers.jsonl --run search.csv:id=url --groups pages.csv:id=url,source=kind -o cite.html",
+    arguments="ANSWERS",
+    panel=UNDERSTAND,
+)
+def cite(
+    answers: Annotated[
+        Path,
+        Parameter(
+            name="ANSWERS",
+            help="Answers with citations: JSON lines, or a file or folder of responses (SerpAPI, "
+            "OpenAI, Perplexity, Gemini, Anthropic, TREC RAG, texts with [1] and sources).",
+        ),
+    ],
+    /,
+    *,
+    labels: LabelOptions = LabelOptions(),
+    run: Annotated[
+        Path | None,
+        Parameter(
+            help="What was retrieved for the queries: a run, or search results.",
+            metavar="FILE",
+            group=INPUT,
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        Parameter(
+            help="Queries of the answers in their order, where answers do not name theirs.",
+            metavar="FILE",
+            group=SELDOM,
+        ),
+    ] = None,
+    exact_urls: Annotated[
+        bool,
+        Parameter(
+            help="Compare addresses character by character, with scheme, www and parameters.",
+            group=SELDOM,
+        ),
+    ] = False,
+    by: Annotated[
+        str,
+        Parameter(
+            help="Column whose groups are compared (default: source).",
+            metavar="COLUMN",
+            group=QUESTION,
+        ),
+    ] = "source",
+    pair: Annotated[
+        list[str] | None,
+        Parameter(help="Groups to compare (default: all pairs).", metavar="A,B", group=QUESTION),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        Parameter(
+            help="Unit within which labels are constant: domain, page or a column (default: the "
+            "domain, if labels agree within it).",
+            metavar="COLUMN",
+            group=STATISTICS,
+        ),
+    ] = None,
+    margin: Annotated[
+        float,
+        Parameter(
+            help="Percent of a citation rate, or points of a share, that count as level.",
+            metavar="X",
+            group=STATISTICS,
+            validator=options.NOT_NEGATIVE,
+        ),
+    ] = 5.0,
+    output: PageOutput = PageOutput(),
+) -> None:
+    """Show whom answers cite: of what they consulted, of what was retrieved, and of all cited.
+
+    A page cited twice in an answer counts once, and every query counts alike, however often it was
+    asked. Where all pages of a domain have one label, domains are the sample: below ten of them on
+    a side the kind of pages stays open, and what holds for these domains is said.
+    """
+    inputs = [answers, *(file_of(path) for path in (run, labels.groups) if path is not None)]
+    output.check(*inputs)
+    label_file = labels.labels
+    if label_file is None:
+        raise UserError("cite needs the group of each page: --groups FILE:id=url,source=COLUMN")
+    from ranktilt.citing.cite import cite as cite_answers
+    from ranktilt.data.formats.citations.answer_file import read_answers
+    from ranktilt.data.queries import query_texts
+
+    names = None if queries is None else list(query_texts(queries))
+    output.deliver(
+        cite_answers(
+            read_answers(answers, queries=names, exact_urls=exact_urls),
+            label_file,
+            run=run,
+            by=by,
+            pairs=options.read_pairs(pair),
+            cluster=cluster,
+            margin=margin,
+            **sampling_of_tests(),
+        )
+    )

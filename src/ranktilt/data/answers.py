@@ -1,0 +1,112 @@
+"""What an engine answered to each query, which pages it cited, and which it had consulted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from ranktilt.errors import UserError
+
+ANSWER_SCHEMA = {
+    "query": pl.String,
+    "repeat": pl.String,
+    "has_consulted": pl.Boolean,
+    "has_retrieved": pl.Boolean,
+}
+PAGE_SCHEMA = {
+    "answer": pl.Int64,
+    "page": pl.String,
+    "citation_rank": pl.Int64,
+    "is_consulted": pl.Boolean,
+    "retrieval_rank": pl.Int64,
+    "cited_words": pl.Float64,
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answers:
+    """Answers of one engine; those to one query are repeats of each other.
+
+    A page counts once in an answer, however often it is cited there.
+    """
+
+    answers: pl.DataFrame
+    """One row an answer: ``query``, ``repeat`` (unique within the query), ``has_consulted`` and
+    ``has_retrieved`` (whether the answer tells what was consulted, and what was retrieved)."""
+    pages: pl.DataFrame
+    """One row for each page of an answer: ``answer`` (row of `answers`), ``page``,
+    ``citation_rank`` (from 1 in the order of first citations; null where not cited),
+    ``is_consulted``, ``retrieval_rank`` (null where not retrieved) and ``cited_words`` (null where
+    the answer has no spans)."""
+    spec: dict[str, Any] = field(default_factory=dict)
+    """Where the answers come from: ``files``, ``read_as``, and what was left out."""
+
+    def __post_init__(self) -> None:
+        for name, frame, schema in (
+            ("answers", self.answers, ANSWER_SCHEMA),
+            ("pages", self.pages, PAGE_SCHEMA),
+        ):
+            missing = [column for column in schema if column not in frame.columns]
+            if missing:
+                raise UserError(f"{name}: expected columns {', '.join(schema)}; missing: {missing}")
+            columns = [pl.col(column).cast(kind) for column, kind in schema.items()]
+            object.__setattr__(self, name, frame.select(columns))
+        repeated = self.answers.select("query", "repeat").is_duplicated()
+        if repeated.any():
+            query, repeat = self.answers.select("query", "repeat").row(repeated.arg_max() or 0)
+            raise UserError(f"query {query!r} has two answers of run {repeat!r}")
+        if self.pages.select("answer", "page").is_duplicated().any():
+            raise UserError("expected each page once in an answer")
+
+    @property
+    def queries(self) -> list[str]:
+        """Queries in the order of their first answers."""
+        return self.answers["query"].unique(maintain_order=True).to_list()
+
+    @property
+    def cited(self) -> pl.DataFrame:
+        """Rows of `pages` that are cited."""
+        return self.pages.filter(pl.col("citation_rank").is_not_null())
+
+    @property
+    def has_consulted(self) -> bool:
+        """Whether every answer tells what was consulted."""
+        return bool(self.answers["has_consulted"].all())
+
+    @property
+    def has_retrieved(self) -> bool:
+        """Whether any answer holds the results of a search."""
+        return bool(self.answers["has_retrieved"].any())
+
+    @property
+    def has_words(self) -> bool:
+        """Whether answers tell which words a page supports."""
+        return bool(self.pages["cited_words"].is_not_null().any())
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.queries):,} queries, {self.answers.height:,} answers"
+        return f"Answers({counts}, {self.cited.height:,} citations)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieved:
+    """The pages that a search returned for each query."""
+
+    pages: pl.DataFrame
+    """``query``, ``page`` and ``rank`` (from 1, without gaps); a page once a query."""
+
+    @classmethod
+    def from_lists(cls, lists: Iterable[tuple[str, Sequence[str]]]) -> Retrieved:
+        """Return the pages of ranked lists; a page that comes again keeps its first rank."""
+        queries, pages, ranks = list[str](), list[str](), list[int]()
+        for query, ranked_pages in lists:
+            distinct_pages = list(dict.fromkeys(ranked_pages))
+            queries += [query] * len(distinct_pages)
+            pages += distinct_pages
+            ranks += range(1, len(distinct_pages) + 1)
+        schema = {"query": pl.String, "page": pl.String, "rank": pl.Int64}
+        frame = pl.DataFrame({"query": queries, "page": pages, "rank": ranks}, schema=schema)
+        return cls(pages=frame)

@@ -1,0 +1,51 @@
+"""Anthropic: blocks of text with ``citations``, after the results of a web search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ranktilt.data.formats.citations.base import (
+    AnswerRecord,
+    divide_words,
+    flattened,
+    pages_of,
+    records_in,
+    unrepeated,
+)
+
+NAME = "Anthropic citations"
+_RESULTS = "web_search_tool_result"
+
+
+def fits(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is a message of blocks."""
+    blocks = records_in(record.get("content"))
+    return any("citations" in block or block.get("type") == _RESULTS for block in blocks)
+
+
+def read(record: Mapping[str, Any]) -> AnswerRecord:
+    """Read the citations of each block of text; the results of searches were consulted."""
+    sentences, results = [], []
+    for block in records_in(record["content"]):
+        if block.get("type") == _RESULTS:
+            results += pages_of(records_in(block.get("content")), _RESULTS)
+        elif block.get("type") == "text":
+            sources = [_source(citation) for citation in records_in(block.get("citations"))]
+            sentences.append((str(block.get("text", "")), pages_of(sources, "citations")))
+    cited = flattened(pages for _text, pages in sentences)
+    return AnswerRecord(
+        cited=cited,
+        consulted=unrepeated([*results, *cited]) if results else None,
+        cited_words=divide_words(sentences),
+        text="".join(text for text, _pages in sentences),
+    )
+
+
+def _source(citation: Mapping[str, Any]) -> Any:
+    """Return the page that a citation names: an address, a source, or a document of the prompt."""
+    for name in ("url", "source", "document_title"):
+        if citation.get(name):
+            return citation[name]
+    index = citation.get("document_index")
+    return None if index is None else f"document {index}"

@@ -1,0 +1,68 @@
+"""SerpAPI: ``ai_overview`` beside ``organic_results``, and the answer of Google's AI mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ranktilt.data.formats.citations.base import (
+    AnswerRecord,
+    divide_words,
+    flattened,
+    mapping_in,
+    pages_of,
+    records_in,
+    unrepeated,
+)
+from ranktilt.errors import UserError
+
+NAME = "SerpAPI"
+
+
+def fits(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is a response of SerpAPI to a search."""
+    has_answer = "ai_overview" in record or {"text_blocks", "references"} <= record.keys()
+    return has_answer or {"search_parameters", "organic_results"} <= record.keys()
+
+
+def read(record: Mapping[str, Any]) -> AnswerRecord:
+    """Read the overview's references in the order in which its text cites them.
+
+    A search without an overview is an answer without citations. References that no block of the
+    text names follow in their own order.
+    """
+    answer = mapping_in(record.get("ai_overview")) or record
+    if "page_token" in answer and not answer.get("references"):
+        message = "the overview was not fetched, only its page_token"
+        raise UserError(f"{message}; ask for it with engine=google_ai_overview")
+    references = pages_of(answer.get("references") or [], "references")
+    sentences = []
+    for block in _blocks(answer.get("text_blocks")):
+        indexes = _indexes(block, len(references))
+        sentences.append((str(block.get("snippet", "")), [references[i] for i in indexes]))
+    cited = flattened(pages for _snippet, pages in sentences)
+    organic = records_in(record.get("organic_results"))
+    retrieved = pages_of([result for result in organic if result.get("link")], "organic_results")
+    return AnswerRecord(
+        cited=unrepeated([*cited, *references]),
+        retrieved=retrieved if "organic_results" in record else None,
+        cited_words=divide_words(sentences),
+        text="\n".join(snippet for snippet, _pages in sentences if snippet),
+    )
+
+
+def _blocks(blocks: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the blocks of a text and the entries of its lists, at any depth."""
+    for block in records_in(blocks):
+        yield block
+        for key in ("list", "text_blocks"):
+            yield from _blocks(block.get(key))
+
+
+def _indexes(block: Mapping[str, Any], reference_count: int) -> Sequence[int]:
+    indexes = block.get("reference_indexes") or []
+    for index in indexes:
+        if not isinstance(index, int) or not 0 <= index < reference_count:
+            message = f"reference_indexes names {index!r}"
+            raise UserError(f"{message}, and there are {reference_count} references")
+    return indexes

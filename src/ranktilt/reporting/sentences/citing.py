@@ -1,0 +1,240 @@
+"""Audits of citations in words: who is cited more, at which stage, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isnan
+from typing import Any
+
+from ranktilt.auditing.answer.verdict import FindingKind
+from ranktilt.citing.infer import FEWEST_CITATIONS, FEWEST_UNITS
+from ranktilt.citing.questions import QuestionKey
+from ranktilt.citing.result import CitationAudit, CitationEffect, FunnelPart
+from ranktilt.errors import counted, join_words
+from ranktilt.measures.printing import rounded, signed
+from ranktilt.reporting.document import NextCommand
+from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+
+QUESTION_WORDS: dict[QuestionKey, str] = {
+    "rate": "citation rate of consulted pages",
+    "equal rank": "citation rate at equal rank",
+    "retrieved rate": "citation rate of retrieved pages",
+    "share": "share of citations",
+    "first": "share of first citations",
+    "words": "share of cited words",
+}
+_POOLS: dict[QuestionKey, str] = {
+    "rate": "consulted pages",
+    "equal rank": "pages at the same rank",
+    "retrieved rate": "retrieved pages",
+}
+FUNNEL_WORDS = {
+    "questions": "questions that bring more citations hold more or fewer of these pages",
+    "exposure": "where the search ranked them",
+    "selection": "picked beyond their rank",
+    "unretrieved": "cited without being retrieved",
+    "total": "in all",
+}
+_SMALL = 1.0
+"""Ratios below it are printed with three decimals."""
+
+
+def citation_findings(audit: CitationAudit) -> tuple[Finding, ...]:
+    """Return the verdict on the primary question for every pair, findings first."""
+    return ranked(_finding(audit, effect) for effect in audit.primary)
+
+
+def leading(audit: CitationAudit) -> Finding:
+    """Return the finding that leads."""
+    return first_of(citation_findings(audit), nothing="nothing was compared.")
+
+
+def derived(audit: CitationAudit) -> dict[str, Any]:
+    """Return what a file says in words."""
+    findings = citation_findings(audit)
+    return {"verdicts": [finding.sentence for finding in findings]}
+
+
+def _finding(audit: CitationAudit, effect: CitationEffect) -> Finding:
+    verdict = effect.verdict(audit.margin)
+    kind: FindingKind = "favours" if verdict in ("a", "b") else verdict  # type: ignore[assignment]
+    return Finding(kind=kind, sentence=verdict_sentence(audit, effect), size=0.0)
+
+
+def verdict_sentence(audit: CitationAudit, effect: CitationEffect) -> str:
+    """Say who is cited more on a question, or why that stays open."""
+    verdict = effect.verdict(audit.margin)
+    if verdict in ("a", "b"):
+        return f"{_size_sentence(effect)} (corrected p {_p(effect.p_corrected)})."
+    if verdict == "level":
+        return f"{_size_sentence(effect)}, within the margin of ±{audit.margin:g} %: level."
+    return f"Inconclusive: {_open_reason(audit, effect)}"
+
+
+def _size_sentence(effect: CitationEffect) -> str:
+    if effect.scale == "share":
+        interval = _interval(effect.low, effect.high, digits=1)
+        return (
+            f"{effect.a} pages get {rounded(effect.value, 1)} % {interval} of "
+            f"{_share_noun(effect)}; {rounded(effect.neutral, 1)} % would favour neither side"
+        )
+    pool = _POOLS[effect.question]
+    return (
+        f"Of {pool}, {effect.a} ones are cited {ratio_words(effect.value)} times "
+        f"{_ratio_interval(effect.low, effect.high)} as often as {effect.b} ones"
+    )
+
+
+def _share_noun(effect: CitationEffect) -> str:
+    return {"share": "citations", "first": "first citations"}.get(effect.question, "cited words")
+
+
+def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
+    """Say why a question stays open: no pool, few units, or a wide interval."""
+    if isnan(effect.neutral):
+        return (
+            f"{effect.a} pages get {rounded(effect.value, 1)} % of citations, and nothing tells "
+            "how many could have been cited. Add what was retrieved (--run), or use answers that "
+            "list what was consulted."
+        )
+    if effect.effective_units < FEWEST_UNITS:
+        return _few_units(audit, effect)
+    if effect.effective_questions < FEWEST_UNITS:
+        queries = counted(effect.questions, "query", "queries")
+        return f"{queries} are too few to say whom answers cite; ask at least {FEWEST_UNITS}."
+    if isnan(effect.value):
+        return f"fewer than {FEWEST_CITATIONS} citations of a side are too few to compare."
+    detectable = effect.detectable
+    size = (
+        f"a ratio of {rounded(detectable, 2)} or {rounded(1 / detectable, 2)}"
+        if effect.scale == "log ratio"
+        else f"{rounded(detectable, 1)} points"
+    )
+    return (
+        f"these questions and {_units(audit)} would find {size} four times in five, and a smaller "
+        f"difference less often. {_size_sentence(effect)}."
+    )
+
+
+def _few_units(audit: CitationAudit, effect: CitationEffect) -> str:
+    """Say that a kind stays open, and what holds for the units at hand."""
+    these = effect.these_units
+    side = effect.a if these is None else these.thinner
+    number = rounded(effect.effective_units, 1)
+    text = (
+        f"{side} pages come from too few {_units(audit)} ({number} effective) to speak of them as "
+        "a kind."
+    )
+    if these is None or isnan(these.low):
+        return text
+    interval = _ratio_interval(these.low, these.high)
+    return (
+        f"{text} In further questions like these, pages of these {_units(audit)} are cited "
+        f"{ratio_words(effect.value)} times {interval} as often as {_opposite(effect, side)} ones."
+    )
+
+
+def _opposite(effect: CitationEffect, side: str) -> str:
+    return effect.b if side == effect.a else effect.a
+
+
+def these_units_sentences(audit: CitationAudit, effect: CitationEffect) -> tuple[str, ...]:
+    """Say which units carry the side whose kind stays open, and what it would be without them."""
+    these = effect.these_units
+    if these is None:
+        return ()
+    names = [f"{unit.name} ({rounded(100 * unit.share, 0)} %)" for unit in these.largest]
+    sentences = [f"Most {these.thinner} pages are of {join_words(names)}."]
+    without = [
+        f"{ratio_words(unit.value_without)} without {unit.name}"
+        for unit in these.largest
+        if not isnan(unit.value_without)
+    ]
+    if without:
+        sentences.append(f"The ratio is {join_words(without)}.")
+    if not isnan(these.score_low):
+        citations = min(effect.citations_a, effect.citations_b)
+        score = _ratio_interval(these.score_low, these.score_high)
+        sentences.append(
+            f"It rests on {counted(citations, 'citation', 'citations')}; an interval made for so "
+            f"few is {score}."
+        )
+    return tuple(sentences)
+
+
+def citing_meaning(audit: CitationAudit) -> str:
+    """Say what the verdict means for somebody who reads nothing else."""
+    effect = audit.primary[0]
+    verdict = effect.verdict(audit.margin)
+    if verdict in ("a", "b"):
+        favoured, opposite = effect.side(verdict), effect.b if verdict == "a" else effect.a
+        return (
+            f"The answers pick {favoured} pages over {opposite} ones by more than chance explains: "
+            "do not take citations for quality alone."
+        )
+    if verdict == "level":
+        return "Both sides are cited about as often, given what the engine could have cited."
+    if effect.these_units is not None:
+        return (
+            f"This is about a few {_units(audit)}, not about all {effect.these_units.thinner} "
+            "pages. To learn about the kind, ask questions that bring more of them."
+        )
+    return (
+        "These answers cannot tell whether a side is favoured. That is neither a tilt nor its "
+        "absence: ask more questions before you decide."
+    )
+
+
+def funnel_sentence(parts: Sequence[FunnelPart]) -> str:
+    """Say from where the difference between cited and retrieved comes."""
+    total = next(part for part in parts if part.name == "total")
+    terms = [f"{signed(part.value)} {FUNNEL_WORDS[part.name]}" for part in parts if part != total]
+    return (
+        f"{total.a} pages: {signed(total.value)} points from retrieved to cited; of these "
+        f"{join_words(terms)}"
+    )
+
+
+def steadiness_sentences(audit: CitationAudit) -> Iterator[str]:
+    """Say how concentrated citations are, and how alike answers to one query."""
+    steady = audit.steadiness
+    yield (
+        f"Citations spread as over {rounded(steady.effective_domains, 1)} equally cited domains; "
+        f"the largest gets {rounded(100 * steady.largest_share, 1)} %."
+    )
+    if steady.repeats and not isnan(steady.jaccard):
+        yield (
+            f"Two answers to one query share {rounded(100 * steady.jaccard, 1)} % of the pages "
+            f"that either cites (rank-biased overlap {rounded(steady.overlap, 2)}; "
+            f"{counted(steady.repeats, 'pair', 'pairs')} of repeats)."
+        )
+
+
+def citing_steps(audit: CitationAudit) -> Iterator[NextCommand]:
+    """Yield what to do next."""
+    file = audit.loaded_from or "citations.json"
+    if audit.primary[0].verdict(audit.margin) != "inconclusive":
+        yield NextCommand(text="Keep it so in CI", command=f"ranktilt gate {file} --max-tilt 5")
+
+
+def ratio_words(value: float) -> str:
+    """Print a ratio with the digits that tell small ones apart."""
+    if isnan(value):
+        return "–"
+    return rounded(value, 3 if value < _SMALL else 2)
+
+
+def _ratio_interval(low: float, high: float) -> str:
+    return "" if isnan(low) else f"[{ratio_words(low)}, {ratio_words(high)}]"
+
+
+def _interval(low: float, high: float, *, digits: int) -> str:
+    return "" if isnan(low) else f"[{rounded(low, digits)}, {rounded(high, digits)}]"
+
+
+def _units(audit: CitationAudit) -> str:
+    return f"{audit.unit.name}s" if audit.unit.name in ("domain", "page") else audit.unit.name
+
+
+def _p(p: float) -> str:
+    return "< .001" if p < 0.001 else rounded(p, 3).removeprefix("0")

@@ -1,0 +1,81 @@
+"""Words of the notes on answers and what they cite."""
+
+from __future__ import annotations
+
+from ranktilt.data.notes.citations import (
+    AnswersReadAs,
+    AnswersWithoutCitations,
+    CitedWithoutConsulting,
+    FewQuestions,
+    NoPool,
+    QueriesWithoutList,
+    UnitFound,
+    UnlabelledCitations,
+)
+from ranktilt.errors import counted
+from ranktilt.reporting.sentences.notes.base import note_words
+
+
+@note_words.register
+def _answers_read_as(note: AnswersReadAs) -> str:
+    rule = (
+        "character by character"
+        if note.exact_urls
+        else ("without scheme, www, trailing slash, fragment and tracking parameters")
+    )
+    return f"answers read as {note.layout}; addresses are compared {rule}"
+
+
+@note_words.register
+def _unit_found(note: UnitFound) -> str:
+    if note.is_chosen:
+        return f"labels are taken as constant within {note.unit}, as you chose ({note.units:,})"
+    if note.unit == "page":
+        return (
+            f"labels differ within domains ({note.mixed:,} of {note.of_several:,} with several "
+            "pages), so that each page counts by itself"
+        )
+    mixed = "none" if not note.mixed else f"{note.mixed:,}"
+    return (
+        f"labels are constant within domains ({mixed} of {note.of_several:,} with several pages "
+        f"holds both groups), so that the {note.units:,} domains are the sample, not their pages"
+    )
+
+
+@note_words.register
+def _unlabelled_citations(note: UnlabelledCitations) -> str:
+    share = f"{note.citations:,} of {counted(note.of_all, 'citation', 'citations')}"
+    return f"{share} are of pages without a label and count for no group"
+
+
+@note_words.register
+def _answers_without_citations(note: AnswersWithoutCitations) -> str:
+    share = f"{note.answers:,} of {counted(note.of_all, 'answer', 'answers')}"
+    return f"{share} cite no page, and say nothing of whom the engine picks"
+
+
+@note_words.register
+def _cited_without_consulting(note: CitedWithoutConsulting) -> str:
+    share = f"{note.citations:,} of {counted(note.of_all, 'citation', 'citations')}"
+    return f"{share} are of pages that the answer did not consult; citation rates leave them out"
+
+
+@note_words.register
+def _queries_without_list(note: QueriesWithoutList) -> str:
+    share = f"{note.queries:,} of {counted(note.of_all, 'query', 'queries')}"
+    return f"the run has no list for {share}; their citations count as not retrieved"
+
+
+@note_words.register
+def _few_questions(note: FewQuestions) -> str:
+    return (
+        f"{counted(note.queries, 'query', 'queries')}: below 30, intervals are a little too narrow"
+    )
+
+
+@note_words.register
+def _no_pool(note: NoPool) -> str:
+    return (
+        "nothing tells what could have been cited: a share of citations alone favours nobody. "
+        "Name what was retrieved (--run), or use answers that list what they consulted"
+    )

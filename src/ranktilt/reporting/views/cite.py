@@ -1,0 +1,165 @@
+"""An audit of citations: rates by side, the funnel, rates by rank, and domains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import isfinite, log2
+
+from ranktilt.citing.result import CitationAudit, CitationEffect, StageShare
+from ranktilt.reporting.document import Block, Document, PageBlocks, Section, Sentence
+from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
+from ranktilt.reporting.numbers import decimal
+from ranktilt.reporting.provenance import provenance
+from ranktilt.reporting.sentences.citing import (
+    citing_meaning,
+    citing_steps,
+    funnel_sentence,
+    ratio_words,
+    steadiness_sentences,
+    these_units_sentences,
+    verdict_sentence,
+)
+from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.tones import Tone
+from ranktilt.reporting.views.cite_tables import (
+    domain_table,
+    effect_table,
+    funnel_table,
+    rank_table,
+    stage_table,
+)
+
+
+def view(audit: CitationAudit) -> Document:
+    """Return the document of an audit of citations."""
+    notes = note_sentences(audit.notes)
+    first = audit.primary[0]
+    sections = [
+        Section("rates", "Who is cited, and how much more often", (), (effect_table(audit),)),
+        _funnel_section(audit),
+        *_rank_section(audit),
+        _domain_section(audit),
+        provenance(audit.spec, notes),
+    ]
+    return Document(
+        kind="Whom the answers cite",
+        headline=headline(audit),
+        sections=tuple(sections),
+        sentences=tuple(_sentences(audit)),
+        meaning=citing_meaning(audit),
+        hero=PageBlocks(make=partial(_hero, audit)),
+        next_steps=tuple(citing_steps(audit)),
+        legend=tuple(_legend(audit)),
+        notes=notes,
+        sides=(first.a, first.b),
+        names=audit.groups,
+    )
+
+
+def _sentences(audit: CitationAudit) -> Iterator[Sentence]:
+    """Say the verdict on each pair, and which units it rests on."""
+    for effect in audit.primary:
+        yield Sentence(verdict_sentence(audit, effect), _tone(audit, effect), "strong")
+        for text in these_units_sentences(audit, effect):
+            yield Sentence(text)
+
+
+def _tone(audit: CitationAudit, effect: CitationEffect) -> Tone:
+    tones: dict[str, Tone] = {"a": "first", "b": "second", "level": "good"}
+    return tones.get(effect.verdict(audit.margin), "unsure")
+
+
+def _funnel_section(audit: CitationAudit) -> Section:
+    """Show the stages and, where lists are known, the parts of the difference."""
+    blocks: list[Block] = [stage_table(audit)]
+    lead: tuple[str, ...] = ()
+    if audit.funnel:
+        first = audit.funnel[0]
+        parts = [part for part in audit.funnel if (part.a, part.b) == (first.a, first.b)]
+        lead = (f"{funnel_sentence(parts)}.",)
+        blocks.append(funnel_table(audit))
+    return Section("funnel", "Retrieved, consulted, cited", lead, tuple(blocks))
+
+
+def _rank_section(audit: CitationAudit) -> Iterator[Section]:
+    if audit.rank_rates:
+        yield Section("ranks", "By rank", (), (rank_table(audit),))
+
+
+def _domain_section(audit: CitationAudit) -> Section:
+    lead = tuple(steadiness_sentences(audit))
+    return Section("domains", "Domains", lead, (domain_table(audit),), titled=True)
+
+
+def _hero(audit: CitationAudit) -> Iterator[IntervalChart]:
+    """Draw group a's share of every stage, or the primary ratio of every pair."""
+    if len(audit.primary) == 1 and len({stage.stage for stage in audit.stages}) > 1:
+        first = audit.primary[0].a
+        shares = [stage for stage in audit.stages if stage.group == first]
+        yield interval_chart(
+            f"{first} pages at each stage",
+            "Where the share falls from one stage to the next, these pages were passed over.",
+            [_stage_row(stage) for stage in shares],
+            scales=("share of pages, %",),
+        )
+        return
+    rows = [_ratio_row(effect) for effect in audit.primary if _is_drawn(effect)][:MOST_ROWS]
+    if rows:
+        yield interval_chart(
+            "How many times as often one side is cited, in doublings",
+            "At 0 both sides are cited alike; at 1 the first is cited twice as often.",
+            rows,
+            scales=("doublings",),
+        )
+
+
+def _stage_row(stage: StageShare) -> IntervalRow:
+    reading = IntervalReading(
+        mark=IntervalMark(value=stage.value, low=stage.low, high=stage.high),
+        text=f"{decimal(stage.value)} % [{decimal(stage.low)}, {decimal(stage.high)}]",
+        neutral=float("nan"),
+    )
+    return IntervalRow(label=stage.stage, readings=(reading,), note=f"{stage.pages:,} pages")
+
+
+def _is_drawn(effect: CitationEffect) -> bool:
+    return effect.scale == "log ratio" and isfinite(effect.value) and effect.value > 0
+
+
+def _ratio_row(effect: CitationEffect) -> IntervalRow:
+    low, high = effect.low, effect.high
+    if effect.these_units is not None:
+        low, high = effect.these_units.low, effect.these_units.high
+    ends = [log2(end) if isfinite(end) and end > 0 else float("nan") for end in (low, high)]
+    reading = IntervalReading(
+        mark=IntervalMark(value=log2(effect.value), low=ends[0], high=ends[1]),
+        text=f"{ratio_words(effect.value)} [{ratio_words(low)}, {ratio_words(high)}]",
+    )
+    return IntervalRow(label=f"{effect.a} / {effect.b}", readings=(reading,))
+
+
+def _legend(audit: CitationAudit) -> Iterator[str]:
+    yield (
+        "A page cited twice in an answer counts once; every query counts alike, however often it "
+        "was asked."
+    )
+    yield (
+        "p is the larger of two tests: labels exchanged between domains, and a t test over "
+        "questions and domains with as many degrees of freedom as the side with fewer domains "
+        "allows. Intervals are one at a time; p is corrected "
+        f"({audit.correction.title()})."
+    )
+    if any(stage.over == "questions" for stage in audit.stages):
+        yield (
+            "Shares of stages are given for these domains in further questions: too few domains "
+            "carry a side to speak of its kind."
+        )
