@@ -27,6 +27,7 @@ from ranktilt.reporting.sentences.mitigate import (
     nearest_sentence,
     reason,
 )
+from ranktilt.reporting.views.experiments.bench_chart import bench_chart
 from ranktilt.training import mining
 from tests.mitigation.planted import DIAL, bench_of, collection, planted, swept
 from tests.refusals import refused
@@ -361,6 +362,13 @@ def test_ratio_is_level_within_percent_and_moved_lists_are_cost() -> None:
     assert limits(choice) == "within ±5 points with at most 20 % of the first ten replaced"
     assert [moved.candidate for moved in bench.movements] == ["α = 0.001", "α = 0.01", "α = 0.1"]
     assert "first 10 replaced, %" in table(bench)
+    chart = bench_chart(choice)
+    assert chart is not None
+    assert chart.says.endswith("of the cost, at most 20 % replaced.")
+    reading = chart.rows[0].readings[1]
+    assert reading is not None
+    loss = bench.loss(chart.rows[0].label)
+    assert reading.text == f"{loss:.1f} % of the first ten replaced"
 
 
 def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> None:
