@@ -8,6 +8,8 @@ from ranktilt.data.notes.runs import (
     AnswersUnreadable,
     EntriesUnknown,
     FittedQueriesLeftOut,
+    ListsCutInTies,
+    ListsTied,
     LittleVariation,
     OwnDocumentsLeftOut,
     QueriesFailed,
@@ -103,6 +105,28 @@ def _little_variation(note: LittleVariation) -> str:
 @note_words.register
 def _runs_identical(note: RunsIdentical) -> str:
     return f"{few_names(note.runs)} are identical: they give every query the same list"
+
+
+@note_words.register
+def _lists_tied(note: ListsTied) -> str:
+    queries = counted(note.queries, "query", "queries")
+    share = f"{100 * note.queries / note.total:.1f} %"
+    scores = "all its scores" if note.queries == 1 else "all their scores"
+    return (
+        f"{note.run}: {queries} ({share}): {scores} are equal, so nothing was ranked; their "
+        "documents still count, tied: remove such queries from the run to leave them out"
+    )
+
+
+@note_words.register
+def _lists_cut_in_ties(note: ListsCutInTies) -> str:
+    lists = counted(note.lists, "list", "lists")
+    verb = "ends" if note.lists == 1 else "end"
+    share = f"{100 * note.lists / note.total:.1f} %"
+    return (
+        f"{note.run}: {lists} ({share}) {verb} inside a tie ({note.documents:,} documents share "
+        "the last score, in the median): which of them were kept was up to the engine"
+    )
 
 
 @note_words.register
