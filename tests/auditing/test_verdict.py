@@ -523,7 +523,7 @@ def commands(audit: Audit) -> list[str]:
 def test_tilt_is_explained_levelled_and_gated_with_given_options() -> None:
     assert commands(of(HUMAN)) == [
         "ranktilt explain data -r bm25 --attribution",
-        "ranktilt mitigate data -r bm25 -o level.html",
+        "ranktilt mitigate data -r bm25 --save-ranker mitigated -o level.html",
         "ranktilt audit data -r bm25 --json audit.json && ranktilt gate audit.json --max-tilt 5",
     ]
     file = {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}}
@@ -535,9 +535,7 @@ def test_tilt_is_explained_levelled_and_gated_with_given_options() -> None:
         ),
         (
             "ranktilt mitigate --run engine.trec --groups pages.csv:id=url,source=is_ai --name "
-            "1=ai "
-            "-o "
-            "level.html"
+            "1=ai --save-run mitigated.trec -o level.html"
         ),
     ]
 
@@ -555,7 +553,7 @@ def test_steps_name_all_that_was_read_and_how() -> None:
         HUMAN, path="data", layout="beir", only_sources=["human", "llm"], without_sources=["gpt"]
     )
     assert commands(chosen)[1:] == [
-        "ranktilt mitigate data -r bm25 --pair human,llm -o level.html",
+        "ranktilt mitigate data -r bm25 --pair human,llm --save-ranker mitigated -o level.html",
         "ranktilt audit data -r bm25 --source human --source llm --json audit.json && "
         "ranktilt gate audit.json --max-tilt 5",
     ]
