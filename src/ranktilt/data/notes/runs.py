@@ -141,6 +141,8 @@ class FittedQueriesLeftOut(Note):
 
     queries: int
     files: tuple[str, ...]
+    keeps_medians: bool = False
+    """Whether medians of random labels rest on them all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,7 +142,9 @@ def _queries_repeated(note: QueriesRepeated) -> str:
 @note_words.register
 def _fitted_queries_left_out(note: FittedQueriesLeftOut) -> str:
     queries = counted(note.queries, "query", "queries")
-    return f"{queries} left out for all runs: {' and '.join(note.files)} learned from them"
+    medians = "; medians of random labels are those of all queries" if note.keeps_medians else ""
+    files = " and ".join(note.files)
+    return f"{queries} left out for all runs: {files} learned from them{medians}"
 
 
 @note_words.register
