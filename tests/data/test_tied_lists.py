@@ -72,8 +72,8 @@ def test_few_tied_lists_do_not_warn_and_few_cuts_are_not_noted(tmp_path: Path) -
 def test_lists_of_our_own_rankers_are_cut_by_no_engine(tmp_path: Path) -> None:
     run = saved(tmp_path, CUT, FALLING)
     assert [note.kind for note in tied_list_notes(run)] == ["ListsCutInTies"]
-    made = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"ranker": "bm25(k=4)"})
-    assert list(tied_list_notes(made)) == []
+    computed = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"ranker": "bm25(k=4)"})
+    assert list(tied_list_notes(computed)) == []
 
 
 def test_queries_without_an_order_do_not_repeat_each_other() -> None:

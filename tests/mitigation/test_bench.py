@@ -27,6 +27,7 @@ from ranktilt.reporting.sentences.mitigate import (
     nearest_sentence,
     reason,
 )
+from ranktilt.reporting.sentences.mitigate_next import ways_on
 from ranktilt.reporting.views.experiments.bench_chart import bench_chart
 from ranktilt.training import mining
 from tests.mitigation.planted import DIAL, bench_of, collection, planted, swept
@@ -379,6 +380,12 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
         None,
         CANNOT,
     )  # α = 0.01 is level, and was not chosen
+    words = ["ranktilt", "mitigate", "DIR", "--method", "offset"]
+    force = "apply a correction all the same (--set mitigate.always=true)"
+    assert ways_on(bench, words) == (
+        f"allow a higher --budget, try other methods (omit --method) or {force}"
+    )
+    assert ways_on(bench, words[:3]) == f"allow a higher --budget or {force}"
     assert bench_headline(choice).startswith(
         "Cannot be mitigated within the budget: α = 0.1 moved the tilt from −"
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.base import Note, Severity
 from ranktilt.data.notes.runs import ListsCutInTies, ListsTied
 from ranktilt.data.run import Run
 
@@ -44,7 +44,7 @@ def tied_list_notes(run: Run) -> Iterator[Note]:
     is_tied = tied_lists(run.offsets, run.scores)
     tied = int(is_tied.sum())
     if tied:
-        severity = "warning" if tied >= _SHARE * lists else "note"
+        severity: Severity = "warning" if tied >= _SHARE * lists else "note"
         yield ListsTied(severity=severity, run=run.name, queries=tied, total=lists)
     if not _is_cut_by_others(run):
         return
