@@ -147,6 +147,24 @@ class TestOtherQueries:
         ):
             compared(two_group_audit(even[:19], even[:19]), lone, max_left_out=5)
 
+    def test_those_that_a_run_learned_from_are_not_counted(self) -> None:
+        fitted = {"file": "offset 0.6", "queries": ["q9", "q3"]}
+        new = replace(self.NEW, spec={**self.NEW.spec, "runs": [{"fitted_on": fitted}]})
+        comparison = compared(new, self.OLD, max_left_out=20)  # 1 of 5, without q9
+        assert note_sentences(comparison.notes)[:2] == (
+            "1 query left out for all runs: offset 0.6 learned from them",
+            "left out: 1 of 5 queries (20.0 %): 1 query only in the new audit ('q8')",
+        )
+        assert comparison.tilts == compared(self.NEW, self.OLD, max_left_out=34).tilts
+        assert comparison.verdicts()[0].sentence.endswith(", on 4 common queries")
+        with refused(
+            "the audits are over different queries: 1 query only in the new one ('q8'); that is 1 "
+            "of 5 (20.0 %), more than --max-left-out 19; …"
+        ):
+            compared(new, self.OLD, max_left_out=19)
+        # That the older audit holds what the newer one learned from is no fault of either order.
+        assert compared(self.OLD, new, max_left_out=20).spec["queries_left_out"] == 2
+
     def test_it_is_as_if_neither_audit_held_them(self) -> None:
         rng = np.random.default_rng(4)
         new, old = noisy(rng, 40), noisy(rng, 40)

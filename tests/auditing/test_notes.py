@@ -161,6 +161,24 @@ def test_few_queries_that_find_anything_are_warned_of(queries: int, answered: in
     )
 
 
+def test_judgments_of_one_side_name_a_way_on() -> None:
+    start = "nothing to compare: no document of source 'llm' is judged relevant; to ask whose "
+    start += "documents stand on top, omit --qrels"
+    with refused(start):
+        notes(labelled(PAIR, [("q0", "a-h")]), SCORES)
+    twin = {**PAIR, "origin": ["a", "a"]}
+    with refused(
+        f"{start}; to compare by relevance, judge the versions too: repeat each judgment for the "
+        "documents of the same origin"
+    ):
+        notes(labelled(twin, [("q0", "a-h")]), SCORES)
+    twins_alone = twins(1)
+    human = twins_alone.qrels.filter(pl.col("doc_id").str.ends_with("human"))
+    collection = Collection(twins_alone.docs, twins_alone.queries, human)
+    with refused(f"{start.replace('omit --qrels', 'add --qrels none')}…"):
+        notes(collection, {"q0": {"0-human": 1.0}})
+
+
 QUERIES = {"q1": "red", "q2": "blue", "q3": "green", "q4": "grey"}
 
 

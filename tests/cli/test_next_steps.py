@@ -62,6 +62,26 @@ def write_lists(path: Path, *, even: bool = False) -> Path:
     return write_run(path, lists)
 
 
+def word_count(document: str) -> int:
+    number, _, source = document[1:].partition("-")
+    return WORDS[source] + int(number) % 5
+
+
+def write_word_run(path: Path) -> Path:
+    """Write a run whose scores rise with the words of a document, but for a little."""
+    lists = dict[str, dict[str, float]]()
+    for number in range(COUNT):
+        names = [
+            f"d{(number + shift) % COUNT}-{source}"
+            for shift in range(8)
+            for source in ("human", "ai")
+        ]
+        lists[f"q{number}"] = {
+            name: word_count(name) + (number + 3 * rank) % 7 / 10 for rank, name in enumerate(names)
+        }
+    return write_run(path, lists)
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Go to a folder with collections, runs and labels."""
@@ -87,6 +107,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tmp_path / "bare.csv",
         "\n".join(["doc_id,source,gender", *(f"{a},{b},{d}" for a, b, _, d in rows), ""]),
     )
+    coded = [f"{a},{int(b == 'ai')},{c},{word_count(a)}" for a, b, c, _ in rows]
+    write(tmp_path / "coded.csv", "\n".join(["doc_id,is_ai,origin,words", *coded, ""]))
+    write_word_run(tmp_path / "words.trec")
+    lines = (tmp_path / "even.trec").read_text().splitlines(keepends=True)
+    write(tmp_path / "short.trec", "".join(lines[: len(lines) // 2]))
     write(tmp_path / "qrels.txt", "".join(f"q{row[2][1:]} 0 {row[0]} 1\n" for row in rows))
     return tmp_path
 
@@ -167,6 +192,43 @@ def test_every_step_runs_as_printed(
     for step in steps:
         more = quick if step[1] in ("audit", "mitigate", "gate") and "--set" not in step else []
         code, _, err = cli(*step[1:], *more)
+        assert code in (0, 1, 3), f"{shlex.join(step)}: {err}"
+
+
+CODED = "--groups coded.csv:source=is_ai --name 1=ai --name 0=human"
+CHAINS = [
+    # What is explained goes by a column other than the one whose values are named.
+    ([f"explain --run words.trec {CODED} --attribution"], "--by words"),
+    (
+        [
+            f"audit --run run.trec {CODED} --json old.json",
+            f"audit --run short.trec {CODED} --json new.json",
+            "compare new.json old.json --max-left-out 60",
+        ],
+        "--max-left-out 60",
+    ),
+    ([f"audit --run lex=run.trec {CODED}"], "mitigate --run run.trec"),
+    ([f"audit --run run.trec {CODED}"], "--save-run mitigated.trec"),
+    (["audit twins -r bm25 -m nDCG@10"], "--save-ranker mitigated"),
+    (
+        [f"audit --run even.trec {CODED} --json a.json", "gate a.json --max-tilt 100"],
+        "--json a.json && ranktilt gate a.json --max-tilt 100",
+    ),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("before", "words"), CHAINS, ids=[words for _, words in CHAINS])
+def test_steps_carry_what_they_need_to_run(
+    cli: Cli, here: Path, before: list[str], words: str
+) -> None:
+    for command in before:
+        code, out, err = cli(*shlex.split(command))
+        assert code in (0, 1), err
+    lines = re.findall(r"^Next: .*$", out + "\n" + err, flags=re.MULTILINE)
+    assert any(words in line for line in lines), lines
+    for step in suggested(out + "\n" + err):
+        code, _, err = cli(*step[1:])
         assert code in (0, 1, 3), f"{shlex.join(step)}: {err}"
 
 

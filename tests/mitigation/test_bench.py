@@ -27,6 +27,8 @@ from ranktilt.reporting.sentences.mitigate import (
     nearest_sentence,
     reason,
 )
+from ranktilt.reporting.sentences.mitigate_next import ways_on
+from ranktilt.reporting.views.experiments.bench_chart import bench_chart
 from ranktilt.training import mining
 from tests.mitigation.planted import DIAL, bench_of, collection, planted, swept
 from tests.refusals import refused
@@ -361,6 +363,13 @@ def test_ratio_is_level_within_percent_and_moved_lists_are_cost() -> None:
     assert limits(choice) == "within ±5 points with at most 20 % of the first ten replaced"
     assert [moved.candidate for moved in bench.movements] == ["α = 0.001", "α = 0.01", "α = 0.1"]
     assert "first 10 replaced, %" in table(bench)
+    chart = bench_chart(choice)
+    assert chart is not None
+    assert chart.says.endswith("of the cost, at most 20 % replaced.")
+    reading = chart.rows[0].readings[1]
+    assert reading is not None
+    loss = bench.loss(chart.rows[0].label)
+    assert reading.text == f"{loss:.1f} % of the first ten replaced"
 
 
 def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> None:
@@ -371,6 +380,12 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
         None,
         CANNOT,
     )  # α = 0.01 is level, and was not chosen
+    words = ["ranktilt", "mitigate", "DIR", "--method", "offset"]
+    force = "apply a correction all the same (--set mitigate.always=true)"
+    assert ways_on(bench, words) == (
+        f"allow a higher --budget, try other methods (omit --method) or {force}"
+    )
+    assert ways_on(bench, words[:3]) == f"allow a higher --budget or {force}"
     assert bench_headline(choice).startswith(
         "Cannot be mitigated within the budget: α = 0.1 moved the tilt from −"
     )

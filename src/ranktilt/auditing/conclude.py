@@ -128,7 +128,9 @@ def _notes(
     yield from identical_notes(judged_runs)
     yield from source_notes(collection, groups.by)
     yield from judgment_notes(judgments, collection)
-    yield from repeated_notes(_repeated(inputs))
+    yield from repeated_notes(
+        {run.run.name: run.repeated_by_content for run in judged_runs if run.repeated_by_content}
+    )
     yield from group_notes(
         groups,
         [pair.names for pair in inputs.pairs if inputs.measures and not pair.has_judgments],

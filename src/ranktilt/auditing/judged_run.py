@@ -15,6 +15,7 @@ from ranktilt.auditing.judgments import MIXER, Judgments, signatures
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels import no_overlap
 from ranktilt.data.run import Run, codes, collection_rows
+from ranktilt.data.tied_lists import tied_lists
 from ranktilt.errors import DataError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.exposure.base import GroupLists
@@ -155,6 +156,17 @@ class JudgedRun:
             for index, earliest in enumerate(first[number])
             if index != earliest and self.judgments.known_query[index]
         }
+
+    @property
+    def repeated_by_content(self) -> dict[str, str]:
+        """Those of `repeated` that say something twice: a text, or a ranking that has an order."""
+        judgments = self.judgments
+        is_tied = tied_lists(self.ranking.offsets, self.ranking.scores)
+        repeats_text = judgments.same_text != np.arange(len(judgments.queries))
+        unranked = {
+            judgments.queries[index] for index in np.flatnonzero(is_tied & ~repeats_text).tolist()
+        }
+        return {query: first for query, first in self.repeated.items() if query not in unranked}
 
     def group_codes(self, groups: Groups) -> Ints:
         """Return the group of each entry's document.

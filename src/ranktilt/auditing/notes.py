@@ -55,6 +55,7 @@ from ranktilt.data.notes.runs import (
     VerdictWithinNoise,
 )
 from ranktilt.data.run import Run, stage_facts
+from ranktilt.data.tied_lists import tied_list_notes
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.ranking import first_ranks
 from ranktilt.rankers.candidates import FITTED
@@ -91,6 +92,7 @@ def run_notes(
             first=strange[0],
             has_labels_only=only_labels(collection),
         )
+    yield from tied_list_notes(judged_run.run)
     yield from exclusion_notes(name, spec)
     yield from answer_notes(judged_run.run)
 

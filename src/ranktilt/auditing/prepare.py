@@ -16,7 +16,7 @@ from ranktilt.auditing.grouping.twins import are_twins, twin_rows
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
-from ranktilt.auditing.notes import without_fitted
+from ranktilt.auditing.notes import only_labels, without_fitted
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import AuditOptions, usual_primary
 from ranktilt.data.collection import Collection
@@ -320,9 +320,23 @@ def _check_judged(
             f"; {noun} no known {groups.by} (first: {judgments.ids[int(beyond[0])]!r}; known "
             f"ids look like {collection.ids[0]!r}): use these ids in the judgments"
         )
+    remedy = hint or f"; {_without_judgments(collection)}"
     raise UserError(
-        f"nothing to compare: no document of {groups.by} {missing[0]!r} is judged relevant{hint}"
+        f"nothing to compare: no document of {groups.by} {missing[0]!r} is judged relevant{remedy}"
     )
+
+
+def _without_judgments(collection: Collection) -> str:
+    """Say how to audit where the judgments are of one side alone."""
+    has_labels = only_labels(collection)
+    way = "omit --qrels" if has_labels else "add --qrels none"
+    words = f"to ask whose documents stand on top, {way}"
+    if (collection.docs["origin"] != collection.docs["id"]).any():
+        words += (
+            "; to compare by relevance, judge the versions too: repeat each judgment for the "
+            "documents of the same origin"
+        )
+    return words
 
 
 def _compared_pairs(

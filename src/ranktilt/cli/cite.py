@@ -11,7 +11,7 @@ from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput
-from ranktilt.cli.statistics_options import sampling_of_tests
+from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
@@ -106,6 +106,7 @@ def cite(
     from ranktilt.data.queries import query_texts
 
     names = None if queries is None else list(query_texts(queries))
+    statistics = statistics_settings()
     output.deliver(
         cite_answers(
             read_answers(answers, queries=names, exact_urls=exact_urls),
@@ -115,6 +116,8 @@ def cite(
             pairs=options.read_pairs(pair),
             cluster=cluster,
             margin=margin,
-            **sampling_of_tests(),
+            resamples=statistics.resamples,
+            seed=statistics.seed,
+            correction=statistics.correction,
         )
     )

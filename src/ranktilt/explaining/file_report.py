@@ -41,6 +41,7 @@ from ranktilt.data.notes.texts import FileHasOtherReadings, FileNotReadable
 from ranktilt.data.queries import read_queries
 from ranktilt.data.run import Run
 from ranktilt.data.stated_sources import MOST_VALUES, columns_of_few_values
+from ranktilt.data.tied_lists import tied_list_notes
 from ranktilt.errors import DataError, UserError, counted
 
 _KEYS = {
@@ -226,6 +227,7 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
             _command(["audit", "--run", text, "--groups", "LABELS", "--qrels", "QRELS"]),
             _command(["audit", "DIR", "--run", text]),
         ),
+        notes=tuple(tied_list_notes(run)),
     )
 
 

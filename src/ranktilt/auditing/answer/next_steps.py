@@ -32,6 +32,9 @@ _UNFAIR = 0.05
 """Share of pairs that are too alike, or difference of the sides, that asks for a check first."""
 _MOST = 3
 """Most steps that an answer recommends."""
+_SAVE_RUN = ("--save-run", "mitigated.trec")
+_SAVE_RANKER = ("--save-ranker", "mitigated")
+"""What a correction is written to, so that a step leaves something to use."""
 
 StepKind = Literal["check", "explain", "twins", "mitigate", "keep", "fail", "queries", "card"]
 
@@ -117,7 +120,8 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         yield _gate(audit)
         return
     if level := mitigate_words(audit, run, pair):
-        yield _step("mitigate", level, "-o", "level.html")
+        save = _SAVE_RUN if "--run" in level else _SAVE_RANKER
+        yield _step("mitigate", level, *save, "-o", "level.html")
     yield _gate(audit, "fail")
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ranktilt.auditing.comparison.less_variation import with_less_variation
-from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
+from ranktilt.auditing.comparison.match import (
+    MAX_LEFT_OUT,
+    change_tasks,
+    estimand_tasks,
+    match,
+)
 from ranktilt.auditing.comparison.notes import change_notes, warnings_of_both
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.provenance import comparison_spec
@@ -48,6 +53,8 @@ def compare_audits(
         "primary": _primary(new, matched.measures),
         "queries_left_out": matched.queries_left_out,
     }
+    if options.max_left_out != MAX_LEFT_OUT:
+        spec["max_left_out"] = options.max_left_out
     notes = (
         *warnings_of_both(new.notes, old.notes),
         *matched.left_out,

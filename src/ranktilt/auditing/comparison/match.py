@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -26,10 +27,13 @@ from ranktilt.data.notes.comparisons import (
     RunsPaired,
     Side,
 )
+from ranktilt.data.notes.runs import FittedQueriesLeftOut
+from ranktilt.data.run import stage_facts
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.printing import digits_apart
 from ranktilt.measures.ranking import Floats, Ints
+from ranktilt.rankers.candidates import FITTED
 from ranktilt.statistics.bootstrap import shared_numbering
 from ranktilt.statistics.two_way import Clusters
 
@@ -138,15 +142,17 @@ class CommonQueries:
     """
     only_new: tuple[str, ...] = ()
     only_old: tuple[str, ...] = ()
+    fitted: tuple[str, ...] = ()
+    """Queries that one result lacks because its runs learned from them; no others' fault."""
 
     @property
     def left_out(self) -> int:
-        """Number of queries that only one of the results holds."""
+        """Number of queries that only one of the results holds, without `fitted`."""
         return len(self.only_new) + len(self.only_old)
 
     @property
     def total(self) -> int:
-        """Number of queries that either result holds."""
+        """Number of queries that either result holds, without `fitted`."""
         return len(self.rows[0]) + self.left_out
 
     @property
@@ -192,7 +198,10 @@ def match(
             "an audit has no measure: without judgments there is no Relative Δ to compare"
         )
     _refuse_other_settings(new, old)
-    common = common_queries(new.queries, old.queries, max_left_out=max_left_out)
+    learned = _learned(new), _learned(old)
+    common = common_queries(
+        new.queries, old.queries, max_left_out=max_left_out, fitted=[*map(set, learned)]
+    )
     runs = _run_pairs(new, old, baseline_run)
     measure_names = _measure_names(new), _measure_names(old)
     measures = [name for name in measure_names[0] if name in measure_names[1]]
@@ -235,7 +244,7 @@ def match(
         rows=common.rows,
         left_out=left_out,
         notes=notes,
-        queries_left_out=common.left_out,
+        queries_left_out=common.left_out + len(common.fitted),
         questions=tuple(questions),
         answers=answers,
     )
@@ -325,8 +334,12 @@ def common_queries(
     max_left_out: float,
     noun: str = "audit",
     hint: str = "use the same judgments for both",
+    fitted: Sequence[AbstractSet[str]] = (frozenset(), frozenset()),
 ) -> CommonQueries:
     """Return the queries that both results have.
+
+    `fitted` are those that runs of the new and the old result learned from, which it leaves out;
+    that only the other one holds them counts for nothing.
 
     Raises
     ------
@@ -345,10 +358,14 @@ def common_queries(
         rows_old = np.array(sorted(rows_old, key=old.__getitem__), dtype=np.int64)
     common = CommonQueries(
         rows=(rows_new, rows_old),
-        only_new=tuple(query for query in new if query not in in_old),
-        only_old=tuple(query for query in old if query not in in_new),
+        only_new=tuple(query for query in new if query not in in_old | fitted[1]),
+        only_old=tuple(query for query in old if query not in in_new | fitted[0]),
+        fitted=(
+            *(query for query in new if query in fitted[1] - in_old),
+            *(query for query in old if query in fitted[0] - in_new),
+        ),
     )
-    if common.left_out and not len(rows_new):
+    if not len(rows_new) and (common.left_out or common.fitted):
         raise UserError(f"the {noun}s have no query in common: {common.differences('one')}; {hint}")
     if common.percent_left_out > max_left_out:
         digits = digits_apart([common.percent_left_out], [max_left_out], 1)
@@ -361,13 +378,31 @@ def common_queries(
 
 
 def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note]:
-    if not common.left_out:
+    if not (common.left_out or common.fitted):
         return
     effects = (*new.tilts, *new.card, *old.tilts, *old.card)
     # The draws behind a median are not kept with an audit, so that it cannot be taken over fewer
     # queries.
     shuffled = any(not effect.twins and effect.estimand.sided for effect in effects)
-    yield common.note("audit", keeps_medians=shuffled)
+    if common.fitted:
+        files = dict.fromkeys([*_learned(new).values(), *_learned(old).values()])
+        yield FittedQueriesLeftOut(
+            queries=len(common.fitted),
+            files=tuple(files),
+            keeps_medians=shuffled and not common.left_out,
+        )
+    if common.left_out:
+        yield common.note("audit", keeps_medians=shuffled)
+
+
+def _learned(audit: Audit) -> dict[str, str]:
+    """Return the queries that runs of an audit learned from, each with the file of the fit."""
+    learned = dict[str, str]()
+    for spec in audit.spec.get("runs", ()):
+        for _, fact in stage_facts(spec, FITTED):
+            file = str(fact.get("file", "a fit"))
+            learned |= dict.fromkeys(map(str, fact.get("queries", ())), file)
+    return learned
 
 
 def _refuse_nothing(

@@ -190,8 +190,10 @@ def _say_nothing_written(saving: SavingOptions, bench: Bench) -> None:
         "level": "there is nothing to mitigate",
         "inconclusive": "the result is inconclusive",
     }.get(outcome, f"the tilt {outcome}")
-    say(f"{target}: nothing written, because {reason}")
-    from ranktilt.reporting.sentences.mitigate_next import forced_words
+    from ranktilt.reporting.sentences.mitigate_next import forced_words, ways_on
 
-    words = forced_words(bench, ["ranktilt", *sys.argv[1:]])
+    typed = ["ranktilt", *sys.argv[1:]]
+    way = ways_on(bench, typed)
+    say(f"{target}: nothing written, because {reason}{f'; {way}' if way else ''}")
+    words = forced_words(bench, typed)
     note(f"Next: Apply a correction all the same: {shlex.join(words)}")

@@ -103,6 +103,27 @@ class RunsIdentical(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ListsTied(Note):
+    """Queries whose documents all have one score, so that nothing was ranked."""
+
+    run: str
+    queries: int
+    total: int
+    """Queries with any document."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListsCutInTies(Note):
+    """Lists that were cut between documents of equal scores, not by RankTilt."""
+
+    run: str
+    lists: int
+    total: int
+    documents: int
+    """How many documents of such a list share its last score, in the median."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class QueriesRepeated(Note):
     """Queries that repeat others, by text or by ranking and judgments."""
 
@@ -120,6 +141,8 @@ class FittedQueriesLeftOut(Note):
 
     queries: int
     files: tuple[str, ...]
+    keeps_medians: bool = False
+    """Whether medians of random labels rest on them all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,6 +110,8 @@ def _gate(comparison: Comparison, tilts: Sequence[Change]) -> NextCommand:
         words = ["ranktilt", "gate", new, "--run-name", run]
         return NextCommand(text=f"Check {run} against a limit in CI", command=shlex.join(words))
     words = ["ranktilt", "gate", new, "--baseline", old]
+    if "max_left_out" in comparison.spec:
+        words += ["--max-left-out", f"{comparison.spec['max_left_out']:g}"]
     return NextCommand(text="Fail a build if the tilt grows", command=shlex.join(words))
 
 

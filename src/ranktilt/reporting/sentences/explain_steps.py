@@ -90,7 +90,12 @@ def gaps_steps(gaps: ExplainedGaps) -> tuple[NextCommand, ...]:
 
 def _column_steps(gaps: ExplainedGaps, run: str, column: str) -> Iterator[NextCommand]:
     """Audit by a property itself, whatever the groups are."""
-    words = _inputs(replace(gaps, spec={**gaps.spec, "by": column}), [run], with_names=False)
+    collection = dict(gaps.spec["collection"])
+    if "label_file" in collection:
+        # Names of values, and a label of the rest, belong to the column of the groups.
+        collection["label_file"] = {**collection["label_file"], "names": {}, "rest": None}
+    spec = {**gaps.spec, "by": column, "collection": collection}
+    words = _inputs(replace(gaps, spec=spec), [run])
     if words:
         yield _step(f"Audit the ranker by {column} itself", ["ranktilt", "audit", *words])
 

@@ -295,11 +295,18 @@ def gate_next_commands(gate: Gate) -> tuple[NextCommand, ...]:
     if not file:
         return ()
     if gate.outcome not in ("tilted", "inconclusive"):
-        return (NextCommand(text="Run the gate again after each change", command=command),) * bool(
-            command
-        )
+        again = _audit_and_gate(gate, file, command)
+        text = "Run the gate again after each change"
+        return (NextCommand(text=text, command=again),) if command else ()
     words = shlex.join(["ranktilt", "report", file, "-o", "audit.html"])
     return (NextCommand(text="See the evidence, query by query", command=words),)
+
+
+def _audit_and_gate(gate: Gate, file: str, command: str) -> str:
+    """Return the command of a gate, behind the one that writes the audit which it reads."""
+    audit = str(gate.spec.get("audit") or "")
+    # Words alone say where an audit was written: another file would be left as it is.
+    return f"{audit} && {command}" if file in shlex.split(audit) else command
 
 
 def derived(gate: Gate) -> dict[str, Any]:

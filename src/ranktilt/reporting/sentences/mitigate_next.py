@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from ranktilt.errors import join_words
 from ranktilt.mitigation.bench_result import Bench, Candidate
 from ranktilt.reporting.document import NextCommand
 
 RUN_OPTION, RANKER_OPTION = "--save-run", "--save-ranker"
+_METHOD = "--method"
 _FORCE = ("--set", "mitigate.always=true")
 
 
@@ -30,11 +32,24 @@ def bench_next_commands(bench: Bench) -> tuple[NextCommand, ...]:
     return (NextCommand(text=f"{purpose} all the same", command=shlex.join(forced)),)
 
 
+def ways_on(bench: Bench, words: Sequence[str]) -> str:
+    """Say what to change in a command that applied nothing; empty where nothing is tilted."""
+    outcome = bench.choose().outcome
+    if outcome == "level":
+        return ""
+    ways = ["take more queries" if outcome == "inconclusive" else "allow a higher --budget"]
+    has_method = any(word.partition("=")[0] == _METHOD for word in words)
+    if bench.candidates[1:] and has_method:
+        ways.append(f"try other methods (omit {_METHOD})")
+    ways.append(f"apply a correction all the same ({' '.join(_FORCE)})")
+    return join_words(ways, "or")
+
+
 def forced_words(bench: Bench, words: Sequence[str]) -> list[str]:
     """Return a command with the one method that comes nearest to level, applied in any case."""
     nearest = bench.choose().nearest
     if nearest is not None and len(bench.methods) > 1:
-        words = [*_without_option(words, "--method"), "--method", _method_text(bench, nearest)]
+        words = [*_without_option(words, _METHOD), _METHOD, _method_text(bench, nearest)]
     return [*words, *_FORCE]
 
 

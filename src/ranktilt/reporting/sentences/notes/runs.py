@@ -8,6 +8,8 @@ from ranktilt.data.notes.runs import (
     AnswersUnreadable,
     EntriesUnknown,
     FittedQueriesLeftOut,
+    ListsCutInTies,
+    ListsTied,
     LittleVariation,
     OwnDocumentsLeftOut,
     QueriesFailed,
@@ -109,6 +111,28 @@ def _runs_identical(note: RunsIdentical) -> str:
 
 
 @note_words.register
+def _lists_tied(note: ListsTied) -> str:
+    queries = counted(note.queries, "query", "queries")
+    share = f"{100 * note.queries / note.total:.1f} %"
+    scores = "all its scores" if note.queries == 1 else "all their scores"
+    return (
+        f"{note.run}: {queries} ({share}): {scores} are equal, so nothing was ranked; their "
+        "documents still count, tied: remove such queries from the run to leave them out"
+    )
+
+
+@note_words.register
+def _lists_cut_in_ties(note: ListsCutInTies) -> str:
+    lists = counted(note.lists, "list", "lists")
+    verb = "ends" if note.lists == 1 else "end"
+    share = f"{100 * note.lists / note.total:.1f} %"
+    return (
+        f"{note.run}: {lists} ({share}) {verb} inside a tie ({note.documents:,} documents share "
+        "the last score, in the median): which of them were kept was up to the engine"
+    )
+
+
+@note_words.register
 def _queries_repeated(note: QueriesRepeated) -> str:
     verb = "repeats" if note.queries == 1 else "repeat"
     return (
@@ -121,7 +145,9 @@ def _queries_repeated(note: QueriesRepeated) -> str:
 @note_words.register
 def _fitted_queries_left_out(note: FittedQueriesLeftOut) -> str:
     queries = counted(note.queries, "query", "queries")
-    return f"{queries} left out for all runs, because {' and '.join(note.files)} learned from them"
+    medians = "; medians of random labels are those of all queries" if note.keeps_medians else ""
+    files = " and ".join(note.files)
+    return f"{queries} left out for all runs, because {files} learned from them{medians}"
 
 
 @note_words.register

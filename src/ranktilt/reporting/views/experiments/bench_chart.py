@@ -21,7 +21,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import percent
+from ranktilt.reporting.numbers import decimal
 from ranktilt.reporting.sentences.gate import tilt_numbers
 from ranktilt.reporting.sentences.mitigate import cost_words, points
 from ranktilt.reporting.tones import VERDICT_TONES
@@ -47,7 +47,7 @@ def bench_chart(choice: Choice) -> IntervalChart | None:
             says += f"; of the cost, a loss of at most {points(choice.budget)}"
             scales.append(f"change of {bench.effectiveness_measure}, points")
         else:
-            says += f"; of the cost, at most {percent(100 * choice.budget)} replaced"
+            says += f"; of the cost, at most {100 * choice.budget:g} % replaced"
             scales.append("first ten replaced, %")
     first, second = bench.pairs[0]
     sides = (f"◀ {second}", f"{first} ▶") if len(bench.pairs) == 1 else ("", "")
@@ -153,7 +153,7 @@ def _movement_reading(choice: Choice, candidate: Candidate) -> IntervalReading |
     replaced = movement.replaced
     return IntervalReading(
         mark=IntervalMark(value=replaced.value, low=replaced.low, high=replaced.high),
-        text=f"{percent(replaced.value)} of the first ten replaced",
+        text=f"{decimal(replaced.value)} % of the first ten replaced",
         tone=VERDICT_TONES[movement.outcome(choice.budget)],
         band=(-math.inf, 100 * choice.budget),
     )
