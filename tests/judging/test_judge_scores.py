@@ -135,7 +135,8 @@ def test_a_folder_holds_a_file_a_system(tmp_path: Path) -> None:
         ("q1 0 d1 2\n", ":1: expected values per query"),
         (
             "query-id\tcorpus-id\tscore\nq\td\t1\n",
-            ":1: expected values per query, got documents (query-id, corpus-id, score); pass grades",
+            ":1: expected values per query, got documents (query-id, corpus-id, score); pass "
+            "grades",
         ),
         (
             "map all 0.5\n",

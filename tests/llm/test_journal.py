@@ -236,8 +236,8 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
         first.stdout.readline()
         with Journal(folder) as journal:
             message = (
-                r"journal\.sqlite: another process is writing answers of this model; run this again "
-                "when it is done$"
+                r"journal\.sqlite: another process is writing answers of this model; run this "
+                "again when it is done$"
             )
             with pytest.raises(UserError, match=message):
                 ask(Echo(), requests("something new"), journal)
@@ -287,7 +287,8 @@ def test_what_is_appended_is_found_and_a_closed_journal_says_what_it_is(
         ),
         (
             9,
-            "belongs to another version of RankTilt; move it away, and its answers will be requested again",
+            "belongs to another version of RankTilt; move it away, and its answers will be "
+            "requested again",
         ),
     ],
 )

@@ -247,7 +247,8 @@ FEWER = ONES[1]._replace(
             ONES[1:],
             {},
             (
-                "a bench needs one baseline, the ranker without any correction (no method), and at least one candidate "
+                "a bench needs one baseline, the ranker without any correction (no method), and "
+                "at least one candidate "
             ),
         ),
         ((*ONES, planted(2, (0, 0, 0), name="α = 1")), {}, "candidate 'α = 1' is given twice"),

@@ -137,8 +137,8 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     )
     assert len(view.texts or []) < 2 * content["shown"] == len(content["docs"]["id"])
     assert (
-        f"The page includes the texts of {len(view.texts or [])} of {2 * content['shown']} documents"
-        in view.block.says
+        f"The page includes the texts of {len(view.texts or [])} of {2 * content['shown']} "
+        "documents" in view.block.says
     )
     known = dict(zip(collection.ids, letters, strict=True))
     assert view.texts == [known[doc] for doc in content["docs"]["id"]][: len(view.texts)]

@@ -464,7 +464,8 @@ def test_one_pair_has_no_negatives_in_its_batch(tiny: Path, tmp_path: Path) -> N
         collection.docs, collection.queries, collection.qrels.filter(pl.col("grade") > 0).head(1)
     )
     with refused(
-        "train retriever: negatives=in-batch belong to other relevant documents, and there is only one; …"
+        "train retriever: negatives=in-batch belong to other relevant documents, and there is "
+        "only one; …"
     ):
         train_retriever(
             single_pair, tiny, tmp_path / "model", options=replace(QUICK, negatives="in-batch")

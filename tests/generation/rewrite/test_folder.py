@@ -298,7 +298,8 @@ def test_the_card_counts_by_source_and_gives_the_prompt_in_full(card: Any, tmp_p
     text = card(prompt=file)
     assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
     assert (
-        f"From `{file}`; `{{text}}` stands for the document. The model gets the document's text and title,"
+        f"From `{file}`; `{{text}}` stands for the document. The model gets the document's text "
+        "and title,"
     ) in text
     assert "nothing from the queries or judgments" in text
     assert "```text\nPlease rewrite the following text: {text}\n```" in card()

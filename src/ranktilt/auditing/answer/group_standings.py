@@ -118,19 +118,20 @@ def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
     differs = is_over | is_over.T
     letters = compact_letters(differs)
     names = [groups[index] for index in order]
-    standings = [
-        GroupStanding(
+    standings = []
+    for rank, (name, position) in enumerate(zip(names, order, strict=True)):
+        over, under = int(is_over[rank].sum()), int(is_over[:, rank].sum())
+        standing = GroupStanding(
             run=run,
             group=name,
-            lead=float(mean_lead[order[rank]]),
-            low=float(mean_low[order[rank]]),
-            high=float(mean_high[order[rank]]),
-            over=int(is_over[rank].sum()),
-            under=int(is_over[:, rank].sum()),
+            lead=float(mean_lead[position]),
+            low=float(mean_low[position]),
+            high=float(mean_high[position]),
+            over=over,
+            under=under,
             letters=letters[rank],
         )
-        for rank, name in enumerate(names)
-    ]
+        standings.append(standing)
     sets = [_members(names, members) for members in letter_sets(differs)]
     level = sum(effect.verdict(audit.margin) == "level" for effect in answers)
     return GroupDisplay(run=run, standings=tuple(standings), sets=tuple(sets), level=level)

@@ -20,6 +20,7 @@ from ranktilt.auditing.answer.command_words import (
     mitigate_words,
     split_words,
 )
+from ranktilt.auditing.groups import Pair
 from ranktilt.data.notes.texts import CheckFailed
 
 SHOWN = 10.0
@@ -101,7 +102,20 @@ def _unfair(audit: Audit) -> bool:
 
 
 def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
+    """Yield what to do about a side that is favoured: why, how to correct it, how to hold it."""
     run, pair = verdict.run, (verdict.a, verdict.b)
+    yield from _why(audit, run, pair)
+    if verdict.slight:
+        yield _gate(audit)
+        return
+    if level := mitigate_words(audit, run, pair):
+        save = _SAVE_RUN if "--run" in level else _SAVE_RANKER
+        yield _step("mitigate", level, *save, "-o", "level.html")
+    yield _gate(audit, "fail")
+
+
+def _why(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
+    """Yield the command that says the most about what goes with a tilt."""
     if explain := explain_twins_words(audit, [run], pair):
         moving = [
             row.control
@@ -116,13 +130,6 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         yield _step("explain", properties, "--attribution")
     elif folder_of(audit) and (labelled := explain_labels_words(audit, [run], pair)):
         yield _step("explain", labelled, "--attribution")
-    if verdict.slight:
-        yield _gate(audit)
-        return
-    if level := mitigate_words(audit, run, pair):
-        save = _SAVE_RUN if "--run" in level else _SAVE_RANKER
-        yield _step("mitigate", level, *save, "-o", "level.html")
-    yield _gate(audit, "fail")
 
 
 def _gate(audit: Audit, kind: StepKind = "keep") -> NextStep:

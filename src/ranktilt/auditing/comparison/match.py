@@ -350,22 +350,8 @@ def common_queries(
         raise UserError(
             f"--max-left-out: expected a percentage from 0 to 100, got {max_left_out:g}"
         )
-    in_new, in_old = set(new), set(old)
-    rows_new = np.array([row for row, query in enumerate(new) if query in in_old], dtype=np.int64)
-    rows_old = np.array([row for row, query in enumerate(old) if query in in_new], dtype=np.int64)
-    if [new[row] for row in rows_new] != [old[row] for row in rows_old]:
-        rows_new = np.array(sorted(rows_new, key=new.__getitem__), dtype=np.int64)
-        rows_old = np.array(sorted(rows_old, key=old.__getitem__), dtype=np.int64)
-    common = CommonQueries(
-        rows=(rows_new, rows_old),
-        only_new=tuple(query for query in new if query not in in_old | fitted[1]),
-        only_old=tuple(query for query in old if query not in in_new | fitted[0]),
-        fitted=(
-            *(query for query in new if query in fitted[1] - in_old),
-            *(query for query in old if query in fitted[0] - in_new),
-        ),
-    )
-    if not len(rows_new) and (common.left_out or common.fitted):
+    common = _matched_queries(new, old, fitted)
+    if not len(common.rows[0]) and (common.left_out or common.fitted):
         raise UserError(f"the {noun}s have no query in common: {common.differences('one')}; {hint}")
     if common.percent_left_out > max_left_out:
         digits = digits_apart([common.percent_left_out], [max_left_out], 1)
@@ -375,6 +361,29 @@ def common_queries(
             f" more than --max-left-out {max_left_out:g}; {hint}"
         )
     return common
+
+
+def _matched_queries(
+    new: Sequence[str], old: Sequence[str], fitted: Sequence[AbstractSet[str]]
+) -> CommonQueries:
+    """Match the queries of two results, and say why a query is in one of them only."""
+    in_new, in_old = set(new), set(old)
+    rows_new = np.array([row for row, query in enumerate(new) if query in in_old], dtype=np.int64)
+    rows_old = np.array([row for row, query in enumerate(old) if query in in_new], dtype=np.int64)
+    if [new[row] for row in rows_new] != [old[row] for row in rows_old]:
+        rows_new = np.array(sorted(rows_new, key=new.__getitem__), dtype=np.int64)
+        rows_old = np.array(sorted(rows_old, key=old.__getitem__), dtype=np.int64)
+    by_new, by_old = fitted
+    only_new = tuple(query for query in new if query not in in_old | by_old)
+    only_old = tuple(query for query in old if query not in in_new | by_new)
+    left_by_old = [query for query in new if query in by_old - in_old]
+    left_by_new = [query for query in old if query in by_new - in_new]
+    return CommonQueries(
+        rows=(rows_new, rows_old),
+        only_new=only_new,
+        only_old=only_old,
+        fitted=(*left_by_old, *left_by_new),
+    )
 
 
 def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note]:

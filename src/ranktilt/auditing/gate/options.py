@@ -78,8 +78,8 @@ class GateOptions:
             )
         if isinstance(self.max_tilt, float | int) and self.max_tilt >= LARGEST_DELTA:
             raise UserError(
-                f"--max-tilt: expected less than {LARGEST_DELTA:g}, the largest possible Relative Δ; "
-                f"got {self.max_tilt:g}"
+                f"--max-tilt: expected less than {LARGEST_DELTA:g}, the largest possible Relative "
+                f"Δ; got {self.max_tilt:g}"
             )
         # A loss of 100 points is the largest there is, so that a limit of 100 would check nothing.
         if self.max_loss is not None and not 0 <= self.max_loss < 100:
