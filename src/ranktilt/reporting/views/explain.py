@@ -218,7 +218,9 @@ def _table_of_rows(result: ProbeResult) -> ProbeTable:
 
 def _figures(result: ProbeResult) -> Iterator[Figure]:
     for figure in result.figures:
-        yield _figure(figure, result.probe)
+        # Without a query no document has a share of query words, and there is nothing to draw.
+        if figure.series:
+            yield _figure(figure, result.probe)
 
 
 def _figure(figure: ProbeFigure, probe: str) -> Figure:
