@@ -114,7 +114,7 @@ class TestDL19:
         assert (sizes[0], sizes[-1]) == (12, 193)
         assert means(result) == pytest.approx([0.5058], abs=5e-5)
         assert (
-            f"{dl19.docs.height - len(texts):,} documents without length, in no group"
+            f"{dl19.docs.height - len(texts):,} documents without length, so in no group"
             in note_sentences(result.notes)
         )
         assert [(t.twins, t.null_low < 0 < t.null_high) for t in result.tilts] == [

@@ -217,7 +217,7 @@ class TestGroups:
         assert [mean(result, "R@2", g) for g in result.groups] == pytest.approx([2 / 3, 1, 0])
         assert [mean(result, "RR", g) for g in result.groups] == pytest.approx([1, 1 / 2, 0])
         assert not result.tilts[0].twins
-        assert "2 documents without gender, in no group" in note_sentences(result.notes)
+        assert "2 documents without gender, so in no group" in note_sentences(result.notes)
         collection = twins(3)
         extra = pl.DataFrame({"id": ["x"], "text": ["x"], "source": ["claude"], "origin": ["x"]})
         wider = Collection(
@@ -352,10 +352,10 @@ class TestUnknown:
         result = audit(collection, self.run(scores), ["RR"])
         assert per_query(result, "RR", "all")[3] == 0
         assert note_sentences(result.notes)[0].startswith(
-            "r: 3 entries of 2 documents not in the collection (first: 'nobody'); "
+            "r: 3 entries for 2 documents not in the collection (first: 'nobody'); "
         )
         assert note_sentences(result.notes)[1].startswith(
-            "1 judgment of unknown documents and 2 judgments of unknown queries count in "
+            "1 judgment for unknown documents and 2 judgments for unknown queries count only in "
         )
 
     @pytest.mark.parametrize(
@@ -457,8 +457,9 @@ def test_excluded_queries_and_dropped_resamples_are_said() -> None:
     collection = collection_of(docs, {name: f"x {name}" for name in qrels}, qrels)
     run = run_of(collection, {"p": {"a": 2.0, "b": 1.0}, "q": {}, "s": {}, "r": {"a": 1.0}})
     result = audit(collection, run, "nDCG@3")
-    assert "1 of 4 queries excluded: no relevant document of both human and llm" in note_sentences(
-        result.notes
+    assert (
+        "1 of 4 queries excluded: no relevant documents from both human and llm"
+        in note_sentences(result.notes)
     )
     dropped = result.tilts[0].dropped
     assert 2_700 < dropped < 3_300  # a resample lacks p (2/3)³ = 8/27 of the time

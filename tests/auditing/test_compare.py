@@ -152,13 +152,13 @@ class TestOtherQueries:
         new = replace(self.NEW, spec={**self.NEW.spec, "runs": [{"fitted_on": fitted}]})
         comparison = compared(new, self.OLD, max_left_out=20)  # 1 of 5, without q9
         assert note_sentences(comparison.notes)[:2] == (
-            "1 query left out for all runs: offset 0.6 learned from them",
+            "1 query left out for all runs, because offset 0.6 learned from them",
             "left out: 1 of 5 queries (20.0 %): 1 query only in the new audit ('q8')",
         )
         assert comparison.tilts == compared(self.NEW, self.OLD, max_left_out=34).tilts
         assert comparison.verdicts()[0].sentence.endswith(", on 4 common queries")
         with refused(
-            "the audits are over different queries: 1 query only in the new one ('q8'); that is 1 "
+            "the audits cover different queries: 1 query only in the new one ('q8'); that is 1 "
             "of 5 (20.0 %), more than --max-left-out 19; …"
         ):
             compared(new, self.OLD, max_left_out=19)

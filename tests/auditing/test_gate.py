@@ -508,7 +508,7 @@ class TestAnyQuestion:
         [
             (
                 {"measures": ["HeadToHead"], "baseline": True},
-                "the growth of engine HeadToHead human,llm is not known",
+                "the growth of engine HeadToHead human,llm is unknown",
             ),
             (
                 {"measures": ["RankGap(pairs=all)"], "max_tilt": 15},

@@ -149,7 +149,7 @@ class TestLabels:
         )
         assert out.value != within.value
         result = rt.audit(collection, run, "nDCG@3", by="kind", **QUICK)
-        assert "80 documents without kind, in no group" in note_sentences(result.notes)
+        assert "80 documents without kind, so in no group" in note_sentences(result.notes)
 
     def test_judgment_of_missing_document_is_of_no_stratum(self) -> None:
         collection, _ = listed(["abab"] * 2, LETTERS)

@@ -40,7 +40,7 @@ CASES = {
     ),
     "one between": (
         {"a": 0.7, "b": 0.7, "m": 0.5, "y": 0.3, "z": 0.3},
-        "run: m is favoured over 2 others, 2 over it; [ab] and [ab] cannot "
+        "run: m is favoured over 2 others, and 2 are favoured over it; [ab] and [ab] cannot "
         "be distinguished; nor can [yz] and [yz]",
     ),
     "all apart": (

@@ -74,8 +74,8 @@ def test_a_side_that_is_named_too_often_is_said_to_be() -> None:
     )
     assert not row.is_calibrated
     assert instrument_sentence(row) == (
-        "mine on nDCG@10: with sources by a coin, 40 of 200 audits name a side (20.0 % [14.7, "
-        "26.2]); "
+        "mine on nDCG@10: with sources set by a coin, 40 of 200 audits favour a side (20.0 % "
+        "[14.7, 26.2]); "
         "too many, as at most 5 % are expected"
     )
 

@@ -74,7 +74,7 @@ def test_tilt_to_popular_documents_is_a_verdict() -> None:
     assert (effect.a, effect.b) == ("high-popularity", "low-popularity")
     verdict = audit.verdict("tilt 0.5")
     assert (verdict.kind, verdict.side) == ("favours", "high-popularity")
-    assert "in popularity its first 10 results lie above the whole list" in verdict.sentence
+    assert "its first 10 results are higher in popularity than the whole list" in verdict.sentence
     assert effect.details["mean_first"] > effect.details["mean_list"]
 
 

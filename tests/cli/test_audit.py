@@ -311,7 +311,7 @@ def test_distances_are_audited_once_their_order_is_named(
         assert result.code == 2
         assert result.err.startswith(
             f"ranktilt: {file}: the scores rise along the given order in 2 of 2 lists; "
-            "--score-order ascending (smaller"
+            "say how to order the results with --score-order ascending (smaller"
         )
         audit = saved(cli, tmp_path, *first, "--run", file, "--score-order", "ascending")
         values = {estimate.estimand.key: estimate.value for estimate in audit.card}

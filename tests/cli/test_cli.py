@@ -222,7 +222,7 @@ def test_help_names_the_verbs_in_five_panels_of_one_line_each(cli: Cli) -> None:
     assert list(panels.items())[:5] == [
         ("Start", ["demo", "check", "audit", "report"]),
         ("Decide", ["compare", "gate"]),
-        ("Understand", ["explain", "judge", "pairwise"]),
+        ("Understand", ["cite", "explain", "judge", "pairwise"]),
         ("Correct", ["mitigate", "train"]),
         ("More", ["data", "generate", "rank", "tools"]),
     ]

@@ -64,7 +64,10 @@ def test_queries_that_only_one_audit_holds_are_left_out(cli: Cli, tmp_path: Path
     assert (printed.code, "on 34 common queries exceeds 0" in printed.out) == (1, True)
     for verb in (["compare", *files], ["gate", files[0], "--baseline", files[1]]):
         printed = cli(*verb, "--max-left-out", "5")
-        assert (printed.code, "5.6 %), more than --max-left-out 5; make both" in printed.err) == (
+        assert (
+            printed.code,
+            "5.6 %), more than --max-left-out 5; use the same" in printed.err,
+        ) == (
             2,
             True,
         )

@@ -144,8 +144,8 @@ def test_a_collection_is_built_and_its_texts_are_cut(
     assert err.splitlines() == [
         f"{tmp_path / 'nq'}: Collection(3 human; 4 queries, 4 judgments)",
         (
-            "Not as published: 3 training and 4 development questions were read, 307,373 and 7,830 "
-            "there are."
+            "Not as published: 3 training and 4 development questions were read, but there are "
+            "307,373 and 7,830."
         ),
         (
             "Texts begin with their title and are truncated; rewrites may not be: `ranktilt "

@@ -162,7 +162,7 @@ def test_a_judge_grades_false_versions_and_faults_are_resumed(
         assert dry.out.splitlines()[0].split()[:3] == ["judge", "3", "pairs,"]
         code, out, err = cli(*call, "-o", output)
         assert code == 1
-        assert "umbrela-tiny: 2 of 3 pairs graded; 2 answers asked for" in err
+        assert "umbrela-tiny: graded 2 of 3 pairs; asked for 2 answers" in err
         assert "1 request got no answer" in err
         assert "of 2 false versions graded lower than their originals" in out
         left = json.loads(cli(*call, "--dry-run", "--price", "1000000,0", "--json", "-").out)
@@ -175,7 +175,7 @@ def test_a_judge_grades_false_versions_and_faults_are_resumed(
         )
         code, out, err = cli(*call, "-o", output)
         assert code == 0
-        assert "3 of 3 pairs graded; 1 answer asked for" in err
+        assert "graded 3 of 3 pairs; asked for 1 answer" in err
         assert (
             "facts: 1 of 3 false versions graded lower than their originals, 0 higher, by "
             "umbrela-tiny"

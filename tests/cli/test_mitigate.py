@@ -395,7 +395,7 @@ def test_a_study_of_training_is_written(
     assert code == 0
     assert "qa-test (6 queries, depth 9)" in out
     assert "Body already tuned for retrieval: " in out
-    assert "each trained ranker is the mean of 2 trainings with other seeds" in out
+    assert "each trained ranker is the mean of 2 trainings with different seeds" in out
     assert err.splitlines()[-1] == "qa-training: the trained models and their runs"
     content = json.loads((tmp_path / "s.json").read_text())
     assert [row["seed"] for row in content["rankers"]] == [4, 4, 5, 5]

@@ -104,7 +104,7 @@ def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) ->
     assert sorted(entries(cli)) == ["one", "two"]
     result = cli("tools", "doctor", "two", "--prune")
     assert (result.code, result.out) == (0, "")
-    assert result.err.startswith("removed 1 entry: ")
+    assert result.err.startswith("removed 1 entry, freed ")
     assert entries(cli) == ["one"]
     assert (
         refused(cli, "tools", "doctor", "three", "--prune")

@@ -375,7 +375,8 @@ def test_no_twins_names_the_command_that_writes_them(
         "1",
     )
     assert (
-        f"write them: ranktilt generate rewrite {mixed} --split train --llm MODEL -o NEW" in refusal
+        f"write twins: ranktilt generate rewrite {mixed} --split train --llm MODEL -o NEW"
+        in refusal
     )
 
 

@@ -359,8 +359,8 @@ def test_what_cannot_be_attributed_is_one_line() -> None:
         attribute(collection, [run], [LONG] * 11)
     with refused("attribution: property 'long' is given twice"):
         attribute(collection, [run], [LONG, ROUND, LONG])
-    needs = "attribution needs 30 pairs of human and llm in the same rankings; toy holds"
-    with refused(f"{needs} 480 pairs, minus those without none (480)"):
+    needs = "attribution needs 30 pairs of human and llm in the same rankings; toy has"
+    with refused(f"{needs} 480 pairs, not counting those without none (480)"):
         attribute(collection, [run], [property_of("none", lambda text: math.nan)])
     few = run_of(
         collection,

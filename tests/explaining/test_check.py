@@ -168,15 +168,16 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
         == ["llm"]
     )
     assert (result.sources, result.fair) == (("llm", "gpt"), False)
-    assert note_sentences(result.notes)[0].startswith("gpt has no document of the same origin")
+    assert note_sentences(result.notes)[0].startswith(
+        "gpt shares no origin with a document of human"
+    )
     part = replace(collection, docs=collection.docs.filter(~pl.col("id").is_in(["3-llm", "4-gpt"])))
     result = check(part, [ranker("bm25")])
     assert [
         (row.pairs, row.left_out, row.queries, row.excluded) for row in result.effectiveness
     ] == [(11, 1, 11, 1)] * 2
     assert any(
-        "effectiveness of human and llm is that of a search among 11 pairs alone: 1 document"
-        in note
+        "effectiveness of human and llm comes from a search among 11 pairs only; 1 document" in note
         for note in note_sentences(result.notes)
     )
 
@@ -232,8 +233,8 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
 def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path: Path) -> None:
     few = replace(toy_effectiveness()[0], left_out=0, excluded=5, queries=12)
     assert list(note_sentences(effectiveness_notes((few,), "human"))) == [
-        "5 of 17 queries excluded: no relevant document on both sides",
-        "warning: only 12 queries are compared; t tests of fewer than 30 are not to rely on",
+        "5 of 17 queries excluded: no relevant documents on both sides",
+        "warning: only 12 queries are compared; t tests of fewer than 30 are unreliable",
     ]
     assert not list(
         effectiveness_notes(

@@ -117,7 +117,7 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
         raise AssertionError("measured before all was checked")
 
     monkeypatch.setattr(TypeTokenProbe, "measure", measured)
-    with pytest.raises(UserError, match="model 'no-such-folder' is no folder"):
+    with pytest.raises(UserError, match="model 'no-such-folder' is not a folder"):
         explain(rt.bundled(), ["type-token", "perplexity"], lm=["no-such-folder"])
 
 

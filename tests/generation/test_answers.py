@@ -97,7 +97,7 @@ RATIO, COPIES = (
         (partial(Answering, n=0), "generation: expected n of at least 1, got 0"),
         (
             partial(Answering, n=2, temperatures=(0.0,)),
-            "at temperature 0 a model repeats itself: 2 documents of a que",
+            "at temperature 0 a model repeats itself: 2 documents per que",
         ),
         (
             partial(Rewriting, attempts=0),

@@ -177,7 +177,7 @@ def test_pooled_collection_keeps_human_documents_and_is_fair(
     save(pooled(both, pool(both, [])), tmp_path)
     row = next(r for r in check(load(tmp_path)).faults if r.name == "pairs missing a side")
     assert (row.count, row.total, row.verdict) == (0, 1, "ok")
-    assert row.note == "7 documents outside the pool have no twin by design"
+    assert row.note == "7 documents outside the pool have no twin, by design"
 
 
 @pytest.mark.data

@@ -143,7 +143,7 @@ def test_a_batch_is_given_up_by_name(
     with pytest.raises(UserError, match="what became of 1 request, in "):
         ask()
     with pytest.raises(
-        UserError, match=r"^no batch 'batch-7' is waited for.*; waited for: 'batch-0'$"
+        UserError, match=r"^not waiting for batch 'batch-7'.*; waiting for: 'batch-0'$"
     ):
         ask(give_up=["batch-7"])
     server.content = unchanged

@@ -248,7 +248,7 @@ FEWER = ONES[1]._replace(
             {},
             (
                 "a bench needs one baseline, the ranker without any correction (no method), and "
-                "at least one candidate "
+                "at least one candidate"
             ),
         ),
         ((*ONES, planted(2, (0, 0, 0), name="α = 1")), {}, "candidate 'α = 1' is given twice"),

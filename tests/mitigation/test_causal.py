@@ -64,7 +64,7 @@ def test_a_planted_effect_is_found_as_by_two_regressions_and_read(
         "perplexity, in nats per word (trigrams), moves scores of planted by −"
         in causal_sentence(fit)
     )
-    assert "; llm less human: perplexity −0." in causal_sentence(fit)
+    assert "; llm minus human: perplexity −0." in causal_sentence(fit)
 
 
 @pytest.mark.parametrize("scored", [Planted(), Planted(beta=0.3, noise=2.0), BM25()])

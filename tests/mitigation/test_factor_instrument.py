@@ -101,7 +101,7 @@ def test_without_noise_both_ratios_are_what_was_planted() -> None:
         len(fit.pairs) == fit.by_source.pairs == 120
     )  # 30 queries, 2 origins, 2 levels of the other factor
     assert fit.perplexity_gap < 0
-    assert "high less low fluency: perplexity −" in causal_sentence(fit)
+    assert "high minus low fluency: perplexity −" in causal_sentence(fit)
     favoured = fitted(collection, Planted(noise=0.0, bonus=0.3))
     assert favoured.coefficient == pytest.approx(-0.5)
     assert favoured.by_source is not None
@@ -171,7 +171,7 @@ def test_a_designed_collection_levels_another(tmp_path: Path) -> None:
     )
     assert full < half < before
     assert bench.spec["mitigation"]["methods"] == ["causal(instrument=fluency)"]
-    assert any("high less low fluency" in note for note in bench_notes(bench))
+    assert any("high minus low fluency" in note for note in bench_notes(bench))
 
 
 def test_what_is_no_instrument_is_refused() -> None:

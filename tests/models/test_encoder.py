@@ -217,7 +217,7 @@ def test_a_broken_model_is_one_clear_line(
         (
             lambda w: w,
             1,
-            "hold encoder.layer.1.attention.output.LayerNorm.bias and 15 more, which a Bert",
+            "hold encoder.layer.1.attention.output.LayerNorm.bias and 15 more, which the Bert",
         ),
     ],
 )

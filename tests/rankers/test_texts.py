@@ -45,7 +45,13 @@ NASTY = [
 texts = st.one_of(st.sampled_from(NASTY), st.text(), st.text(alphabet='ab"\\()@,=> \n'))
 names = st.from_regex(r"[A-Za-z_][\w.+-]*", fullmatch=True)
 options = st.dictionaries(st.from_regex(r"[A-Za-z_]\w*", fullmatch=True), texts, max_size=3)
-stages = st.builds(Stage, names, st.none() | texts, options, st.none() | st.integers(0, 10**9))
+stages = st.builds(
+    Stage,
+    name=names,
+    argument=st.none() | texts,
+    options=options,
+    k=st.none() | st.integers(0, 10**9),
+)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +287,7 @@ REFUSED = {
         "expected {query}, with or without {attribute}, got 'female'"
     ),
     "engine:a:b(query_template={gender} {query})": (
-        "query_template: expected {query}, and {attribute}"
+        "query_template: expected {query}, with or without {attribute}"
     ),
 }
 

@@ -68,7 +68,7 @@ def test_headline_of_twelve_judges_names_best_and_favoured_side() -> None:
     assert sentences[0] == headline(result).partition(". But")[0]
     assert sentences[1].startswith("fond favours llm text on twins: ")
     assert sentences[2].startswith("even0 is level between human and llm twins")
-    assert view(result).meaning.startswith("Take even0, or a cheaper one of the 10 others")
+    assert view(result).meaning.startswith("Use even0, or a cheaper one of the 10 others")
 
 
 def test_first_sentence_of_an_audit_is_the_largest_finding() -> None:

@@ -240,7 +240,7 @@ def test_texts_are_cut_at_tokens_limits_count_special_ones_and_an_encoder_is_fou
         (
             [],
             {"model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}},
-            "own, which is never run",
+            "own code, which is never run",
         ),
         ([], {"num_hidden_layers": 3}, "its weights lack encoder.layer.2."),
         ([], {"file": "tokenizer_config.json", "pad_token": None}, "a padding token"),

@@ -207,7 +207,7 @@ def test_refusals_before_any_training(
         ),
         (
             {"curve": ((("human", 999),),)},
-            "asked to learn from 999 relevant documents of source 'human', and there ar",
+            "asked to learn from 999 relevant documents of source 'human', but there ar",
         ),
         (
             {"curve": ((("human", 1),),) * 2},

@@ -239,7 +239,7 @@ def _too_few_pairs(
     properties = [f"{name} ({count:,})" for name, count in lacking.items()]
     fault = ": rank deeper, or more queries"
     if lacking:
-        fault = f", minus those without {join_words(properties)}"
+        fault = f", not counting those without {join_words(properties)}"
     return UserError(
         f"attribution needs {FEWEST_PAIRS} pairs of {reference} and {source} in the same rankings; "
         f"{run.name} has {counted(pairs, 'pair', 'pairs')}{fault}"

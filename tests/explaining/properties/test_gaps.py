@@ -202,7 +202,7 @@ def test_a_gap_is_said_from_the_side_that_stands_higher() -> None:
     gaps = explain_gaps(shop_collection(), shop_run(), by="kind", pairs=[("forum", "shop")])
     (sentence,) = [line.text for line in view(gaps).sentences]
     assert re.fullmatch(
-        r"engine scores shop higher than forum, by 0\.\d+ sd \[0\.\d+, 0\.\d+\]\. Of this gap "
+        r"engine scores shop higher than forum, by 0\.\d+ sd \[0\.\d+, 0\.\d+\]\. Of this gap, "
         r"\+0\.\d+ sd \[\+0\.\d+, \+0\.\d+\] goes with words; \+0\.\d+ sd \[.*\] remains at equal "
         r"properties\.",
         sentence,

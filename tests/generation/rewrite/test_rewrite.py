@@ -348,19 +348,19 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
             ONE_ORIGIN,
             {},
             None,
-            "documents 'd1' and 'd2' of source 'human' have the same origin, 'd1': nobody could",
+            "documents 'd1' and 'd2' of source 'human' have the same origin, 'd1', so nobody could",
         ),
         (
             humans({**TEXTS, f"d1-{SOURCE}": "x"}),
             {},
             None,
-            f"two documents would be called 'd1-{SOURCE}' beside the r",
+            f"two documents would be called 'd1-{SOURCE}', because",
         ),
         (
             humans({"x": "a", "x-human": "b", "y": "c"}),
             {},
             ["y"],
-            "two documents would be called 'x-human' beside the",
+            "two documents would be called 'x-human', because",
         ),
     ],
 )

@@ -233,7 +233,7 @@ def test_labels_say_what_is_relevant(tmp_path: Path) -> None:
         ({"num_labels": 4}, "expected 1 or 2, relevant or not, got 4"),
         (
             {"id2label": {"0": "cat", "1": "dog"}},
-            "cannot tell which of 'cat' and 'dog' says relevant",
+            "cannot tell which of 'cat' and 'dog' means relevant",
         ),
         (
             {"num_labels": 1, "sbert_ce_default_activation_function": "mine.Squash"},

@@ -55,7 +55,7 @@ def test_audit_has_figures_of_its_page_and_duplicates_are_numbered() -> None:
         "relative-delta-human-against-llm.svg",
         "ndcg-1-over-all-documents-and-how-far-it-tilts-between-human-and-llm.svg",
         "who-fills-the-first-ranks-human.svg",
-        "whose-right-answers-are-found-sooner-human-less-llm.svg",
+        "whose-right-answers-are-found-sooner-human-minus-llm.svg",
     ]
     first = drawn["relative-delta-human-against-llm.svg"]
     assert {"people", "favours human"} <= set(texts(first))

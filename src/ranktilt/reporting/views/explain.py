@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ranktilt.data.notes.probes import GapAttributed
 from ranktilt.errors import join_words
 from ranktilt.explaining.base import EffectSize, ProbeFigure, ProbeResult, ProbeTable
@@ -219,7 +221,7 @@ def _table_of_rows(result: ProbeResult) -> ProbeTable:
 def _figures(result: ProbeResult) -> Iterator[Figure]:
     for figure in result.figures:
         # Without a query no document has a share of query words, and there is nothing to draw.
-        if figure.series:
+        if any(np.any(np.nan_to_num(values)) for values in figure.series.values()):
             yield _figure(figure, result.probe)
 
 
