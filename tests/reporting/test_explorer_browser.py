@@ -395,9 +395,9 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(
         "[...document.querySelectorAll('nav a')].filter(a => a.checkVisibility()).map(a => "
         "a.textContent).join(' ')"
     )
-    assert browser.run(links) == "Audit Study Method one two"
+    assert browser.run(links) == "Audit Study Method One Two"
     browser.click("nav a[href='#three-part']")
-    browser.until(f"{links} === 'Audit Study Method three four'")
+    browser.until(f"{links} === 'Audit Study Method Three Four'")
     heading, below = browser.run(
         "['h2#three-part', 'nav'].map(one => document.querySelector(one).getBoundingClientRect())"
         ".map((box, n) => n ? box.bottom : box.top)"
@@ -407,9 +407,9 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(
     marked = (
         "[...document.querySelectorAll('nav [aria-current]')].map(a => a.textContent).join(' ')"
     )
-    browser.until(f"{marked} === 'Study three'")
+    browser.until(f"{marked} === 'Study Three'")
     browser.run("document.getElementById('four').scrollIntoView({behavior: 'instant'})")
-    browser.until(f"{marked} === 'Study four'")
+    browser.until(f"{marked} === 'Study Four'")
     browser.open(path, scripts=False)
     assert browser.do(lambda page: page.locator("nav ul:visible").count()) == 3
 
