@@ -89,6 +89,18 @@ def test_swapped_groups_give_the_inverse(tmp_path: Path) -> None:
     assert one_way.two_way_p == pytest.approx(other_way.two_way_p)
 
 
+def test_reference_comes_second(tmp_path: Path) -> None:
+    answers = write_answers(tmp_path, preference=2.0)
+    labels = f"{tmp_path}/pages.csv:id=url"
+    for reference, opposite in (("human", "ai"), ("ai", "human")):
+        effect = cite(answers, labels, reference=reference, resamples=199).primary[0]
+        assert (effect.a, effect.b) == (opposite, reference)
+    with pytest.raises(UserError, match="unknown group 'robot'"):
+        cite(answers, labels, reference="robot", resamples=199)
+    with pytest.raises(UserError, match="name either pairs or a reference"):
+        cite(answers, labels, reference="ai", pairs=[("ai", "human")], resamples=199)
+
+
 def test_interval_and_p_say_one_thing() -> None:
     for seed in range(40):
         rows = random_world(seed, domains=60, selection=0.35)

@@ -62,6 +62,17 @@ def test_these_domains(audit: CitationAudit) -> None:
     assert reddit.value_without == pytest.approx(0.008, abs=5e-4)
 
 
+def test_headline_names_both_sides_in_their_order(folder: Path, audit: CitationAudit) -> None:
+    assert audit.headline.endswith(
+        "user-generated pages are cited 0.042 times [0.020, 0.086] as often as published ones."
+    )
+    labels = f"{folder}/{LABELS}"
+    turned = cite(folder / "answers.jsonl", labels, reference="user-generated", resamples=999)
+    assert turned.headline.endswith(
+        "published pages are cited 24.07 times [11.62, 49.83] as often as user-generated ones."
+    )
+
+
 def test_unit_is_the_domain(folder: Path, audit: CitationAudit) -> None:
     assert audit.unit.name == "domain"
     assert audit.unit.mixed == 0

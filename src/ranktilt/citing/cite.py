@@ -31,6 +31,7 @@ def cite(
     run: Run | str | Path | None = None,
     by: str = "source",
     pairs: Sequence[tuple[str, str]] | None = None,
+    reference: str | None = None,
     cluster: str | None = None,
     margin: float = MARGIN,
     correction: str = "holm",
@@ -52,6 +53,8 @@ def cite(
         Column of the labels whose groups are compared.
     pairs : sequence of (str, str), optional
         Groups to compare, such as ``[("ai", "human")]``; all pairs otherwise.
+    reference : str, optional
+        Group to compare each other group with, in place of `pairs`.
     cluster : str, optional
         Unit at which labels are constant: ``domain``, ``page`` or a column of the labels; found
         where None.
@@ -81,7 +84,7 @@ def cite(
         run = load_list(run)
     exchanges = Exchanges(resamples=resamples, seed=seed, correction=correction)
     inputs = prepare(answers, labels, run=run, by=by, cluster=cluster)
-    chosen_pairs = _pairs(inputs, pairs)
+    chosen_pairs = _pairs(inputs, pairs, reference)
     effects = tuple(citation_effects(inputs, chosen_pairs, exchanges))
     stages = tuple(stage_shares(inputs, chosen_pairs))
     funnel = tuple(funnel_parts(inputs, chosen_pairs))
@@ -104,15 +107,24 @@ def cite(
 
 
 def _pairs(
-    inputs: CitationInputs, pairs: Sequence[tuple[str, str]] | None
+    inputs: CitationInputs, pairs: Sequence[tuple[str, str]] | None, reference: str | None
 ) -> list[tuple[str, str]]:
     """Return the pairs to compare; of two groups, the less cited one comes first."""
+    if reference is not None and pairs is not None:
+        raise UserError("name either pairs or a reference, which each other group is compared with")
+    if reference is not None:
+        _require_group(inputs, reference)
+        return [(group, reference) for group in inputs.groups if group != reference]
     if pairs is None:
         return list(combinations(reversed(inputs.groups), 2))
-    for pair in pairs:
-        for group in pair:
-            if group not in inputs.groups:
-                raise unknown("group", group, inputs.groups)
-        if pair[0] == pair[1]:
-            raise UserError(f"expected two different groups, got {pair[0]!r} twice")
+    for a, b in pairs:
+        _require_group(inputs, a)
+        _require_group(inputs, b)
+        if a == b:
+            raise UserError(f"expected two different groups, got {a!r} twice")
     return list(pairs)
+
+
+def _require_group(inputs: CitationInputs, group: str) -> None:
+    if group not in inputs.groups:
+        raise unknown("group", group, inputs.groups)

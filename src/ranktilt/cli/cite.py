@@ -114,6 +114,7 @@ def cite(
             run=run,
             by=by,
             pairs=options.read_pairs(pair),
+            reference=labels.reference,
             cluster=cluster,
             margin=margin,
             resamples=statistics.resamples,

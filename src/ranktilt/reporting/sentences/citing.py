@@ -125,23 +125,19 @@ def _few_units(audit: CitationAudit, effect: CitationEffect) -> str:
         f"{side} pages come from too few {_units(audit)} ({number} effective) to speak of them as "
         "a kind."
     )
-    if these is None or isnan(these.low):
+    if these is None or isnan(these.low) or effect.scale == "share":
         return text
     interval = _ratio_interval(these.low, these.high)
     return (
-        f"{text} In further questions like these, pages of these {_units(audit)} are cited "
-        f"{ratio_words(effect.value)} times {interval} as often as {_opposite(effect, side)} ones."
+        f"{text} Of these {_units(audit)}, in further questions like these, {effect.a} pages are "
+        f"cited {ratio_words(effect.value)} times {interval} as often as {effect.b} ones."
     )
-
-
-def _opposite(effect: CitationEffect, side: str) -> str:
-    return effect.b if side == effect.a else effect.a
 
 
 def these_units_sentences(audit: CitationAudit, effect: CitationEffect) -> tuple[str, ...]:
     """Say which units carry the side whose kind stays open, and what it would be without them."""
     these = effect.these_units
-    if these is None:
+    if these is None or effect.scale == "share":
         return ()
     names = [f"{unit.name} ({rounded(100 * unit.share, 0)} %)" for unit in these.largest]
     sentences = [f"Most {these.thinner} pages are of {join_words(names)}."]
