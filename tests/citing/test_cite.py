@@ -101,6 +101,48 @@ def test_reference_comes_second(tmp_path: Path) -> None:
         cite(answers, labels, reference="ai", pairs=[("ai", "human")], resamples=199)
 
 
+def test_human_is_the_reference_unless_named(tmp_path: Path) -> None:
+    answers = write_answers(tmp_path, preference=0.3)
+    effect = cite(answers, f"{tmp_path}/pages.csv:id=url", resamples=199).primary[0]
+    assert (effect.a, effect.b) == ("ai", "human")
+
+
+def change_citations(answers: Path, *, cites: str) -> None:
+    """Let every answer cite all that it consulted, or only its pages of even (human) domains."""
+    records = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    for record in records:
+        pages = record["consulted"]
+        record["cited"] = pages
+        if cites == "human":
+            record["cited"] = [page for page in pages if int(page[13:].split(".")[0]) % 2 == 0][:3]
+    answers.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+
+
+def test_engine_that_cites_everything_selects_nothing(tmp_path: Path) -> None:
+    answers = write_answers(tmp_path, preference=1.0)
+    change_citations(answers, cites="everything")
+    audit = cite(answers, f"{tmp_path}/pages.csv:id=url", resamples=199)
+    effect = audit.primary[0]
+    assert (effect.value, effect.verdict(audit.margin)) == (1.0, "inconclusive")
+    assert np.isnan([effect.low, effect.high]).all()
+    assert "so nothing was selected" in audit.headline
+    assert gate_citations(audit).exit_code == 3
+
+
+@pytest.mark.parametrize(("reference", "value", "side"), [("human", 0.0, "b"), ("ai", np.inf, "a")])
+def test_side_that_is_never_cited_is_found_from_either_side(
+    reference: str, value: float, side: str, tmp_path: Path
+) -> None:
+    answers = write_answers(tmp_path, preference=1.0)
+    change_citations(answers, cites="human")
+    audit = cite(answers, f"{tmp_path}/pages.csv:id=url", reference=reference, resamples=999)
+    effect = audit.primary[0]
+    assert (effect.value, effect.verdict(audit.margin)) == (value, side)
+    loaded = CitationAudit.load(audit.save(tmp_path / "audit.json"))
+    assert loaded.primary[0].verdict(audit.margin) == side
+    assert gate_citations(audit).outcome == "tilted"
+
+
 def test_interval_and_p_say_one_thing() -> None:
     for seed in range(40):
         rows = random_world(seed, domains=60, selection=0.35)
@@ -149,6 +191,7 @@ REFUSED = [
     ("", {"pairs": [("ai", "robot")]}, "unknown group 'robot'"),
     ("", {"pairs": [("ai", "ai")]}, "expected two different groups"),
     ("", {"cluster": "owner"}, "unknown column 'owner'"),
+    ("", {"by": "source:3"}, "cite compares labels as they are|no number|expected numbers"),
     ("", {"margin": -1.0}, "expected a margin of at least 0"),
 ]
 

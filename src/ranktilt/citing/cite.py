@@ -18,10 +18,11 @@ from ranktilt.data.formats.citations.answer_file import read_answers
 from ranktilt.data.label_file import LabelFile
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, unknown
+from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-MARGIN = 5.0
-"""Percent of a ratio, or points of a share, that count as level unless the user says more."""
+_HUMAN = "human"
+"""Group that others are compared with where there is one of this name, as in every audit."""
 
 
 def cite(
@@ -33,7 +34,7 @@ def cite(
     pairs: Sequence[tuple[str, str]] | None = None,
     reference: str | None = None,
     cluster: str | None = None,
-    margin: float = MARGIN,
+    margin: float = DEFAULT_MARGIN,
     correction: str = "holm",
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -54,7 +55,8 @@ def cite(
     pairs : sequence of (str, str), optional
         Groups to compare, such as ``[("ai", "human")]``; all pairs otherwise.
     reference : str, optional
-        Group to compare each other group with, in place of `pairs`.
+        Group to compare each other group with, in place of `pairs`; ``human`` by default, where
+        there is one of this name.
     cluster : str, optional
         Unit at which labels are constant: ``domain``, ``page`` or a column of the labels; found
         where None.
@@ -112,6 +114,8 @@ def _pairs(
     """Return the pairs to compare; of two groups, the less cited one comes first."""
     if reference is not None and pairs is not None:
         raise UserError("name either pairs or a reference, which each other group is compared with")
+    if pairs is None and reference is None and _HUMAN in inputs.groups:
+        reference = _HUMAN
     if reference is not None:
         _require_group(inputs, reference)
         return [(group, reference) for group in inputs.groups if group != reference]

@@ -9,9 +9,7 @@ from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.citing.result import CitationAudit, CitationEffect
 from ranktilt.data.notes.base import warnings_of
 from ranktilt.errors import UserError, unknown
-from ranktilt.measures.margin import Margin
-
-MAX_TILT = 5.0
+from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 
 def gate_citations(
@@ -39,7 +37,7 @@ def gate_citations(
     UserError
         If the limit is negative, or nothing tells what could have been cited.
     """
-    limit = MAX_TILT if max_tilt is None else max_tilt
+    limit = DEFAULT_MARGIN if max_tilt is None else max_tilt
     if isinstance(limit, str):
         raise UserError(f"expected percent of a rate, or points of a share; got {limit}")
     if not limit >= 0:

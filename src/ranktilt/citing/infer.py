@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
+from ranktilt.auditing.effects import FEWEST
 from ranktilt.measures.citations.base import (
     Bools,
     CitationEstimate,
@@ -25,7 +26,7 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.two_way import effective_number, sums, two_way
 
 Over = Literal["questions", "questions and units"]
-FEWEST_UNITS = 10
+FEWEST_UNITS = FEWEST
 """Effective number of units on a side below which nothing is decided about a kind of pages."""
 FEWEST_CITATIONS = 10
 """Citations on a side below which an interval over questions takes the score form."""
@@ -130,7 +131,10 @@ def spread(rows: CitationRows, estimate: CitationEstimate, *, resamples: int, se
         two_way_p = _t_p(distance, error, min(units, questions) - 1)
     p = float(np.maximum(exchange_p, two_way_p))
     widened = _widened(distance, error, p, min(units, questions) - 1)
-    low, high = _interval(estimate, distance, widened, min(units, questions) - 1)
+    low, high = np.nan, np.nan
+    # Where every page that could be cited is cited, nothing varies and nothing was selected.
+    if widened > 0:
+        low, high = _interval(estimate, distance, widened, min(units, questions) - 1)
     return Spread(
         low=low,
         high=high,
@@ -237,9 +241,10 @@ def _t_p(distance: float, error: float, freedom: float) -> float:
 
 def _widened(distance: float, error: float, p: float, freedom: float) -> float:
     """Return the error at which the t test gives `p`, where that is larger than `error`."""
-    if not freedom > 0 or not 0 < p < 1 or not np.isfinite(distance):
+    if not freedom > 0 or not p > 0 or not np.isfinite(distance):
         return error
-    at_p = abs(distance) / float(-special.stdtrit(freedom, p / 2))
+    # A p of 1 is that of a distance of 0 errors, which no finite error gives.
+    at_p = abs(distance) / float(-special.stdtrit(freedom, min(p, 1 - _EPSILON) / 2))
     return float(np.fmax(error, at_p))
 
 

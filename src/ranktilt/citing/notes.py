@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.citations import (
@@ -19,8 +20,6 @@ from ranktilt.data.notes.citations import (
     UnlabelledCitations,
 )
 
-FEW_QUESTIONS = 30
-
 
 def citation_notes(audit: CitationAudit) -> Iterator[Note]:
     """Yield the notes of an audit, what endangers its verdict first."""
@@ -33,7 +32,7 @@ def citation_notes(audit: CitationAudit) -> Iterator[Note]:
         yield CitedWithoutConsulting(citations=counts.not_consulted, of_all=counts.citations)
     if counts.without_list:
         yield QueriesWithoutList(queries=counts.without_list, of_all=counts.queries)
-    if counts.queries < FEW_QUESTIONS:
+    if counts.queries < FEW_QUERIES:
         yield FewQuestions(queries=counts.queries)
     if counts.without_citations:
         yield AnswersWithoutCitations(answers=counts.without_citations, of_all=counts.answers)

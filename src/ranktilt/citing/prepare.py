@@ -163,7 +163,9 @@ def load_list(path: str | Path) -> Run:
 def _labelled_pages(label_file: LabelFile, by: str, *, is_exact: bool) -> pl.DataFrame:
     """Read labels by page key: ``page``, ``label``, ``domain`` and all other columns."""
     frame = read_labels(label_file, by=by).rename({"doc_id": "page"})
-    frame = frame.rename({by: "label"}) if by in frame.columns else frame
+    if by not in frame.columns:
+        raise UserError(f"--by {by}: cite compares labels as they are; name a column, without bins")
+    frame = frame.rename({by: "label"})
     if not is_exact:
         keys = [page_key(page) for page in frame["page"]]
         frame = frame.with_columns(pl.Series("page", keys))

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ranktilt.auditing.effects import ALPHA
 from ranktilt.citing.infer import FEWEST_UNITS, Over
 from ranktilt.citing.prepare import CitationCounts
 from ranktilt.citing.questions import QuestionKey
@@ -20,7 +21,6 @@ from ranktilt.measures.citations.base import Scale
 from ranktilt.measures.citations.funnel import Term
 from ranktilt.statistics.correction import detectable_effect
 
-ALPHA = 0.05
 Stage = Literal["retrieved", "consulted", "cited", "cited without being retrieved"]
 
 

@@ -42,8 +42,12 @@ def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
         for sign, side, rate, total in zip((1, -1), sides, rates, totals, strict=True):
             influence += sign * side * (cited - rate * in_pool) / (rate * total)
     citations = [float(np.sum(rows.is_cited & pool & side)) for side in sides]
+    # A side that is never cited is 0 times, or ∞ times, as often cited, whichever side it is.
+    value = _ratio(value_a, value_b)
+    if value_b == 0 and value_a > 0:
+        value = np.inf
     return CitationEstimate(
-        value=_ratio(value_a, value_b),
+        value=value,
         value_a=value_a,
         value_b=value_b,
         scale="log ratio",

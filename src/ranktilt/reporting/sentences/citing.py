@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isnan
+from math import isinf, isnan
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind
@@ -102,6 +102,8 @@ def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
     if effect.effective_questions < FEWEST_UNITS:
         queries = counted(effect.questions, "query", "queries")
         return f"{queries} are too few to say whom answers cite; ask at least {FEWEST_UNITS}."
+    if effect.value_a == effect.value_b == 1:
+        return f"every one of the {_POOLS[effect.question]} is cited, so nothing was selected."
     if isnan(effect.value):
         return f"fewer than {FEWEST_CITATIONS} citations of a side are too few to compare."
     detectable = effect.detectable
@@ -217,6 +219,8 @@ def ratio_words(value: float) -> str:
     """Print a ratio with the digits that tell small ones apart."""
     if isnan(value):
         return "–"
+    if isinf(value):
+        return "∞"
     return rounded(value, 3 if value < _SMALL else 2)
 
 
