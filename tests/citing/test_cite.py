@@ -190,7 +190,8 @@ REFUSED = [
     ("url,source\n{d1}/0,ai\n{d1}/1,ai\n{d1}/2,ai\n", {}, "every page of the answers is 'ai'"),
     ("", {"pairs": [("ai", "robot")]}, "unknown group 'robot'"),
     ("", {"pairs": [("ai", "ai")]}, "expected two different groups"),
-    ("", {"cluster": "owner"}, "unknown column 'owner'"),
+    ("", {"cluster": "owner"}, r"unknown column 'owner' \(valid: page, domain\)"),
+    ("", {"cluster": "weight"}, "unknown column 'weight'"),
     ("", {"by": "source:3"}, "cite compares labels as they are|no number|expected numbers"),
     ("", {"margin": -1.0}, "expected a margin of at least 0"),
 ]

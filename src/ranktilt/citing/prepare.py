@@ -136,7 +136,9 @@ def prepare(
     if len(groups) < 2:
         file = label_file.path
         raise DataError(file, f"every page of the answers is {groups[0]!r}; expected two groups")
-    pages = labelled.unique("page", maintain_order=True)
+    # Only the labels' own columns can be a unit, and not what was joined to them.
+    columns = [name for name in known.columns if name not in answers.pages.columns]
+    pages = labelled.unique("page", maintain_order=True).select("page", *columns)
     unit, unit_names = find_unit(pages, cluster)
     unit_of_page = pl.DataFrame({"page": pages["page"], "unit": unit_names.cast(pl.String)})
     labelled = labelled.join(unit_of_page, on="page", how="left", maintain_order="left")
