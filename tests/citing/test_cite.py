@@ -15,6 +15,7 @@ from ranktilt.citing.infer import spread
 from ranktilt.citing.result import CitationAudit
 from ranktilt.errors import DataError, UserError
 from ranktilt.measures.citations import equal_rank, rate, share
+from ranktilt.reporting.sentences.notes import note_sentences
 from tests.measures.citations.rows import random_world
 
 QUERIES, DOMAINS, PAGES = 60, 80, 12
@@ -258,3 +259,19 @@ def test_labels_without_meaning_are_rarely_a_finding(question: Any) -> None:
         estimate = question.estimate(rows)
         findings += spread(rows, estimate, resamples=199, seed=seed).p < 0.05
     assert findings <= 70
+
+
+def test_unit_is_said_in_words(tmp_path: Path) -> None:
+    by_domain = note_sentences(audit_of(tmp_path).notes)
+    assert by_domain[0] == (
+        "labels are constant within domains (none of 80 with several pages holds both groups), so "
+        "the 80 domains are the sample, not their pages"
+    )
+    answers = tmp_path / "answers.jsonl"
+    for path in (answers, tmp_path / "pages.csv"):
+        text = (
+            path.read_text(encoding="utf-8").replace("https://www.d", "doc").replace(".org/", "-")
+        )
+        path.write_text(text.replace("https://d", "doc").replace('/"', '"'), encoding="utf-8")
+    by_page = note_sentences(cite(answers, f"{tmp_path}/pages.csv:id=url", resamples=199).notes)
+    assert by_page[0] == "no domain has several of these pages, so each page counts by itself"

@@ -30,39 +30,47 @@ def _answers_read_as(note: AnswersReadAs) -> str:
 def _unit_found(note: UnitFound) -> str:
     if note.is_chosen:
         return f"labels are taken as constant within {note.unit}, as you chose ({note.units:,})"
+    if note.unit == "page" and not note.of_several:
+        return "no domain has several of these pages, so each page counts by itself"
     if note.unit == "page":
         return (
             f"labels differ within domains ({note.mixed:,} of {note.of_several:,} with several "
-            "pages), so that each page counts by itself"
+            "pages), so each page counts by itself"
         )
-    mixed = "none" if not note.mixed else f"{note.mixed:,}"
+    several = f"of {note.of_several:,} with several pages"
+    mixed = f"{note.mixed:,} {several} hold" if note.mixed else f"none {several} holds"
     return (
-        f"labels are constant within domains ({mixed} of {note.of_several:,} with several pages "
-        f"holds both groups), so that the {note.units:,} domains are the sample, not their pages"
+        f"labels are constant within domains ({mixed} both groups), so the {note.units:,} domains "
+        "are the sample, not their pages"
     )
+
+
+def _share(number: int, of_all: int, singular: str, plural: str) -> str:
+    """Say how many of all: ``3 of 40 citations``."""
+    return f"{number:,} of {counted(of_all, singular, plural)}"
 
 
 @note_words.register
 def _unlabelled_citations(note: UnlabelledCitations) -> str:
-    share = f"{note.citations:,} of {counted(note.of_all, 'citation', 'citations')}"
+    share = _share(note.citations, note.of_all, "citation", "citations")
     return f"{share} are of pages without a label and count for no group"
 
 
 @note_words.register
 def _answers_without_citations(note: AnswersWithoutCitations) -> str:
-    share = f"{note.answers:,} of {counted(note.of_all, 'answer', 'answers')}"
+    share = _share(note.answers, note.of_all, "answer", "answers")
     return f"{share} cite no page, and say nothing of whom the engine picks"
 
 
 @note_words.register
 def _cited_without_consulting(note: CitedWithoutConsulting) -> str:
-    share = f"{note.citations:,} of {counted(note.of_all, 'citation', 'citations')}"
+    share = _share(note.citations, note.of_all, "citation", "citations")
     return f"{share} are of pages that the answer did not consult; citation rates leave them out"
 
 
 @note_words.register
 def _queries_without_list(note: QueriesWithoutList) -> str:
-    share = f"{note.queries:,} of {counted(note.of_all, 'query', 'queries')}"
+    share = _share(note.queries, note.of_all, "query", "queries")
     return f"the run has no list for {share}; their citations count as not retrieved"
 
 
