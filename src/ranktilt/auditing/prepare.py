@@ -118,7 +118,7 @@ def prepare(
     is_continuous = options.pairs is None and is_property(collection, options.by)
     if is_continuous and measures is None:
         measures = options.primary or PROPERTY_LIFT
-    estimands = _read_estimands(measures, options, has_judgments=collection.qrels.height > 0)
+    estimands = _read_estimands(measures, options, has_judgments=collection.has_judgments)
     _check_property(estimands, options, is_continuous=is_continuous)
     runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     options.check()

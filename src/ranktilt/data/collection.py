@@ -129,7 +129,7 @@ class Collection:
     @property
     def has_judgments(self) -> bool:
         """Whether any document is judged."""
-        return self.qrels.height > 0
+        return not self.qrels.is_empty()
 
     @property
     def queries_with_judgments(self) -> pl.DataFrame:

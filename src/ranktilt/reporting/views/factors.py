@@ -114,7 +114,7 @@ def _effects(effects: FactorEffects) -> Table:
             columns.append((Column("corrected p", spare=6), number_of("p_corrected", p_value)))
             columns.append((Column("detectable", spare=5), number_of("detectable", decimal)))
     return tabulated(
-        "Effects, high less low",
+        "Effects, high minus low",
         _sorted_rows(effects),
         columns,
         group=lambda row: (row.ranker,),

@@ -140,7 +140,7 @@ def _standing_table(audit: JudgeAudit) -> Table:
         (name_column("judge"), attrgetter("judge")),
         ("agreement", lambda standing: estimate(standing, fixed)),
         (text_column("letters"), attrgetter("letters")),
-        (Column("less the best", spare=2), difference),
+        (Column("minus the best", spare=2), difference),
         (Column("corrected p", spare=1), corrected_p),
     ]
     return tabulated(
@@ -174,7 +174,7 @@ def _differences_from_best(audit: JudgeAudit) -> dict[tuple[str, str, str], Judg
 def _comparison_table(audit: JudgeAudit) -> Table:
     columns: list[ColumnOf] = [
         (name_column("judge"), attrgetter("judge_a")),
-        (text_column("less"), attrgetter("judge_b")),
+        (text_column("minus"), attrgetter("judge_b")),
         ("difference", _comparison_cell),
         ("p", number_of("p", p_value)),
         ("corrected p", number_of("p_corrected", p_value)),

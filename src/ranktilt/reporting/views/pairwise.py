@@ -119,7 +119,7 @@ def _paper_figure(audit: PairwiseAudit) -> Iterator[Figure]:
         return
     drawing = forest(
         {"": [_mark(audit, outcome) for outcome in decided]},
-        x=f"share of {audit.protected} among what is decided, less 50 %, in points",
+        x=f"share of {audit.protected} of decided pairs, minus 50 %, in points",
         margin=audit.margin,
     )
     yield Figure(

@@ -380,7 +380,7 @@ def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
     return Figure(
         f"What {method} costs: change of {measure}",
         says,
-        _over_strengths(curves, steps, y=f"{measure} less {steps[0].name}, points", band=budget),
+        _over_strengths(curves, steps, y=f"{measure} minus {steps[0].name}, points", band=budget),
         half=True,
         layout="dai-fig11" if bench.spec.get("reference") in bench.document_sets else "",
     )
@@ -419,7 +419,7 @@ def _level_band(tilts: Sequence[Effect], margin: float) -> float:
 
 
 def _in_percent(tilt: Effect) -> tuple[float, float, float]:
-    """Return value, low and high in percent, as figures draw them; a ratio less 1."""
+    """Return value, low and high in percent, as figures draw them; a ratio minus 1."""
     scale, neutral = percent_factor(tilt), tilt.estimand.neutral
     return (
         scale * (tilt.value - neutral),

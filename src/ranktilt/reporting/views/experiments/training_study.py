@@ -120,7 +120,7 @@ def _hero(study: TrainingStudy) -> Iterator[IntervalChart]:
     if not changes:
         return
     _, new, old = study.contrasts[0]
-    sides = " less ".join(name.rpartition("trained on ")[2] for name in (new, old))
+    sides = " minus ".join(name.rpartition("trained on ")[2] for name in (new, old))
     chart = change_chart(
         changes, lambda change: labels[id(change)], title=f"{study.primary}: trained on {sides}"
     )
@@ -185,10 +185,10 @@ def _tilts(study: TrainingStudy) -> Section:
         rows.append(_tilt_row(study, run, tilts, measures))
         changes = [c for c in study.tilt_changes if (c.run, c.a, c.b) == (run, a, b)]
         if changes:
-            less = Cell(f"less trained on {study.reference}", emphasis="quiet")
-            rows.append(Row((less, *(moved(change, "quiet") for change in changes))))
+            difference = Cell(f"minus trained on {study.reference}", emphasis="quiet")
+            rows.append(Row((difference, *(moved(change, "quiet") for change in changes))))
     note = (
-        f"In %; + favours {study.reference}. Less: the paired difference in points. "
+        f"In %; + favours {study.reference}. Minus: the paired difference in points. "
         "* corrected p < .05 (Holm)."
     )
     caption = "Relative Δ on the answers of both sides"
@@ -241,15 +241,15 @@ def _difference_rows(study: TrainingStudy, evaluation: Evaluation, group: str) -
     for body, new, old in study.contrasts:
         changes = [evaluation.difference(new, old, m, group) for m in evaluation.measures]
         if any(changes):
-            less = Cell(_less(body, new, old), emphasis="quiet")
+            difference = Cell(_difference_name(body, new, old), emphasis="quiet")
             cells = (moved(change, "quiet") if change else Cell("") for change in changes)
-            yield Row((less, *cells), (group,))
+            yield Row((difference, *cells), (group,))
 
 
-def _less(body: str, new: str, old: str) -> str:
-    """Name a difference of two rankers of one body: ``minilm, llm less human``."""
+def _difference_name(body: str, new: str, old: str) -> str:
+    """Name a difference of two rankers of one body: ``minilm, llm minus human``."""
     front = f"{body} trained on "
-    return f"{body}, {new.removeprefix(front)} less {old.removeprefix(front)}"
+    return f"{body}, {new.removeprefix(front)} minus {old.removeprefix(front)}"
 
 
 def _overlaps(study: TrainingStudy) -> Section:
