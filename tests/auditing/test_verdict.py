@@ -640,3 +640,9 @@ def test_json_holds_verdicts_steps_and_effects(values: Audit) -> None:
         "%",
     )
     assert [step["command"] for step in content["next_steps"]] == commands(audit)
+
+
+def test_limit_of_nothing_is_crossed_by_any_shown_tilt() -> None:
+    assert tilt(2.0, 9.0).extent(0.0) == "beyond"
+    assert tilt(-1.0, 9.0, p=0.3).extent(0.0) == "across"
+    assert tilt(0.0, 0.0, p=1.0).extent(0.0) == "within"
