@@ -24,6 +24,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _SPARSE = 4
 """A query with fewer postings than a fourth of the documents is read by its postings alone."""
+_ROOM = 4
+"""Times the depth: candidates that are taken before all but the best are dropped."""
+_STRIDE, _MARGIN = 64, 16
+"""A sample has one document of so many, and its score at a rank is taken so many places deeper."""
+_SMALLEST = float(np.nextafter(0.0, 1.0))
+"""Smallest score of a document that is retrieved for its weight."""
 
 
 def _compiled(function: Function) -> Function:
@@ -60,11 +66,8 @@ class _Workspace(NamedTuple):
     candidates: Documents
     """Documents that may be among the best."""
     candidate_scores: Scores
-    heap: Scores
-    """Scores of the best documents so far, the worst of them first: a heap."""
-    heap_keys: Keys
     order: Documents
-    """Positions of the best candidates."""
+    """Positions of candidates."""
     spare: Documents
     """Room for sorting them."""
 
@@ -97,20 +100,19 @@ def search_lists(
     depth
         Documents to return for each query, at least 1.
     """
-    size, room = len(keys), max(min(depth, len(keys)), 1)
+    size = len(keys)
     work = _Workspace(
         keys,
         np.zeros(size),
         np.empty(size, np.int32),
         np.empty(size),
-        np.empty(room),
-        np.empty(room, np.uint64),
         np.empty(size, np.int32),
         np.empty(size, np.int32),
     )
     query_count = len(starts) - 1
     lengths = np.zeros(query_count, np.int64)
-    rows, scores = np.empty(query_count * room, np.int32), np.empty(query_count * room)
+    rows = np.empty(query_count * min(depth, size), np.int32)
+    scores = np.empty(len(rows))
     end = 0
     for query in range(query_count):
         terms = positions[starts[query] : starts[query + 1]]
@@ -118,21 +120,21 @@ def search_lists(
             postings, terms, counts[starts[query] : starts[query + 1]], work.scores
         )
         if posting_count * _SPARSE < size:
-            count = _take_from_postings(postings, terms, work)
+            count = _take_from_postings(postings, terms, work, depth)
         else:
-            count = _take_from_documents(work)
-        if count < room:
+            count = _take_from_documents(work, depth)
+        if count < depth:
             count = _take_weightless(postings, terms, work, count)
-        length = _keep_best(work, count)
-        order = _sorted(work, length)
-        if end + length > len(rows):  # equal keys at the end of lists need more room
-            rows = np.append(rows, np.empty(len(rows) + length, np.int32))
-            scores = np.append(scores, np.empty(len(scores) + length))
-        for place in range(length):
+        count = _keep_best(work, count, depth)
+        order = _sorted(work, count)
+        if end + count > len(rows):  # equal keys at the end of lists need more room
+            rows = np.append(rows, np.empty(len(rows) + count, np.int32))
+            scores = np.append(scores, np.empty(len(scores) + count))
+        for place in range(count):
             rows[end + place] = work.candidates[order[place]]
             scores[end + place] = work.candidate_scores[order[place]]
-        lengths[query] = length
-        end += length
+        lengths[query] = count
+        end += count
     return lengths, rows[:end], scores[:end]
 
 
@@ -155,34 +157,75 @@ def _add_weights(postings: WeighedPostings, terms: Ints, counts: Scores, scores:
 
 
 @_compiled
-def _take_from_postings(postings: WeighedPostings, terms: Ints, work: _Workspace) -> int:
+def _take_from_postings(
+    postings: WeighedPostings, terms: Ints, work: _Workspace, depth: int
+) -> int:
     """Take documents of the query's postings that may be among the best; set scores back to 0."""
-    count = 0
+    scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
+    count, limit, worst = 0, _ROOM * depth, _SMALLEST
     for term in terms:
         for posting in range(postings.ends[term], postings.ends[term + 1]):
             row = postings.rows[posting]
-            score = work.scores[row]
-            work.scores[row] = 0.0  # a document that a later term holds too is not taken again
-            if score > 0.0:
-                count = _take(work, count, row, score)
+            score = scores[row]
+            scores[row] = 0.0  # a document that a later term holds too is not taken again
+            if score >= worst:
+                candidates[count] = row
+                candidate_scores[count] = score
+                count += 1
+                if count == limit:
+                    count = _keep_best(work, count, depth)
+                    worst = candidate_scores[:count].min()
+                    limit = max(_ROOM * depth, 2 * count)
     return count
 
 
 @_compiled
-def _take_from_documents(work: _Workspace) -> int:
+def _take_from_documents(work: _Workspace, depth: int) -> int:
     """Take documents of the collection that may be among the best; set scores back to 0."""
-    count = 0
-    for row in range(len(work.scores)):
-        score = work.scores[row]
-        if score > 0.0:
-            count = _take(work, count, row, score)
+    least = _likely_score(work, depth)
+    count = _take_from(work, depth, least)
+    if count < depth and least > _SMALLEST:  # the sample had too many of the best
+        count = _take_from(work, depth, _SMALLEST)
     work.scores[:] = 0.0
     return count
 
 
 @_compiled
+def _likely_score(work: _Workspace, depth: int) -> float:
+    """Return a score that more documents than the depth are likely to have: from a sample."""
+    count = 0
+    for row in range(0, len(work.scores), _STRIDE):
+        if work.scores[row] > 0.0:
+            work.candidates[count] = row
+            work.candidate_scores[count] = work.scores[row]
+            count += 1
+    rank = 2 * depth // _STRIDE + _MARGIN
+    if rank >= count:
+        return _SMALLEST
+    return float(work.candidate_scores[_select(work, count, rank)])
+
+
+@_compiled
+def _take_from(work: _Workspace, depth: int, least: float) -> int:
+    """Take documents with at least a score, and drop most of those that are not among the best."""
+    scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
+    count, limit = 0, _ROOM * depth
+    for row in range(len(scores)):
+        score = scores[row]
+        if score >= least:
+            candidates[count] = row
+            candidate_scores[count] = score
+            count += 1
+            if count == limit:
+                count = _keep_best(work, count, depth)
+                least = candidate_scores[:count].min()
+                limit = max(_ROOM * depth, 2 * count)
+    return count
+
+
+@_compiled
 def _take_weightless(postings: WeighedPostings, terms: Ints, work: _Workspace, count: int) -> int:
-    """Take documents that hold a term without weight, for a list with room for them."""
+    """Take all documents that hold a term without weight, for a list with room for them."""
     for term in terms:
         if postings.weights[postings.ends[term]] == 0.0:
             for position in range(count):
@@ -191,85 +234,72 @@ def _take_weightless(postings: WeighedPostings, terms: Ints, work: _Workspace, c
                 row = postings.rows[posting]
                 if work.scores[row] == 0.0:
                     work.scores[row] = 1.0
-                    count = _take(work, count, row, 0.0)
+                    work.candidates[count] = row
+                    work.candidate_scores[count] = 0.0
+                    count += 1
     for position in range(count):
         work.scores[work.candidates[position]] = 0.0
     return count
 
 
 @_compiled
-def _take(work: _Workspace, count: int, row: int, score: float) -> int:
-    """Take a document unless enough better ones were taken; return the number of candidates."""
-    heap, heap_keys = work.heap, work.heap_keys
-    if count >= len(heap):
-        if score < heap[0]:
-            return count
-        _replace_worst(heap, heap_keys, score, work.keys[row])
-    else:
-        place = count
-        while place > 0:
-            parent = (place - 1) // 2
-            if not _is_before(heap[parent], heap_keys[parent], score, work.keys[row]):
-                break
-            heap[place], heap_keys[place] = heap[parent], heap_keys[parent]
-            place = parent
-        heap[place], heap_keys[place] = score, work.keys[row]
-    work.candidates[count] = row
-    work.candidate_scores[count] = score
-    return count + 1
-
-
-@_compiled
-def _replace_worst(heap: Scores, heap_keys: Keys, score: float, key: int) -> None:
-    """Replace the worst document of a full heap by another one, unless that is worse."""
-    if not _is_before(score, key, heap[0], heap_keys[0]):
-        return
-    place, child = 0, 1
-    while child < len(heap):
-        right = child + 1
-        if right < len(heap) and _is_before(
-            heap[child], heap_keys[child], heap[right], heap_keys[right]
-        ):
-            child = right
-        if not _is_before(score, key, heap[child], heap_keys[child]):
-            break
-        heap[place], heap_keys[place] = heap[child], heap_keys[child]
-        place, child = child, 2 * child + 1
-    heap[place], heap_keys[place] = score, key
-
-
-@_compiled
-def _is_before(score: float, key: int, other_score: float, other_key: int) -> bool:
-    """Tell whether a document comes before another one: by score, then by key."""
-    return score > other_score or (score == other_score and key < other_key)
-
-
-@_compiled
-def _keep_best(work: _Workspace, count: int) -> int:
-    """Put the positions of candidates that are not below the worst of the best into `order`."""
-    is_full = count >= len(work.heap)
-    worst, worst_key = work.heap[0], work.heap_keys[0]
+def _keep_best(work: _Workspace, count: int, depth: int) -> int:
+    """Drop the candidates that come after the best ones; return how many are left."""
+    if count <= depth:
+        return count
+    last = _select(work, count, depth - 1)
+    last_score, last_key = work.candidate_scores[last], work.keys[work.candidates[last]]
     length = 0
     for position in range(count):
-        score = work.candidate_scores[position]
-        key = work.keys[work.candidates[position]]
-        if not (is_full and _is_before(worst, worst_key, score, key)):
-            work.order[length] = position
+        row, score = work.candidates[position], work.candidate_scores[position]
+        if score > last_score or (score == last_score and work.keys[row] <= last_key):
+            work.candidates[length] = row
+            work.candidate_scores[length] = score
             length += 1
     return length
 
 
 @_compiled
+def _select(work: _Workspace, count: int, rank: int) -> int:
+    """Return the position of the candidate at a rank, from 0: Hoare's selection."""
+    order = work.order
+    for position in range(count):
+        order[position] = position
+    low, high = 0, count - 1
+    while low < high:
+        pivot = order[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while _is_before(work, order[left], pivot):
+                left += 1
+            while _is_before(work, pivot, order[right]):
+                right -= 1
+            if left <= right:
+                order[left], order[right] = order[right], order[left]
+                left += 1
+                right -= 1
+        if rank <= right:
+            high = right
+        elif rank >= left:
+            low = left
+        else:
+            break
+    return int(order[rank])
+
+
+@_compiled
 def _sorted(work: _Workspace, length: int) -> Documents:
-    """Sort the first positions of `order` by score, key and document: a merge sort."""
+    """Return the positions of the candidates by score, key and document: a merge sort."""
     order, merged = work.order, work.spare
+    for position in range(length):
+        order[position] = position
     width = 1
     while width < length:
         for low in range(0, length, 2 * width):
             middle, high = min(low + width, length), min(low + 2 * width, length)
             left, right = low, middle
             for place in range(low, high):
-                if left < middle and (right >= high or _precedes(work, order[left], order[right])):
+                if left < middle and (right >= high or _is_before(work, order[left], order[right])):
                     merged[place] = order[left]
                     left += 1
                 else:
@@ -281,10 +311,15 @@ def _sorted(work: _Workspace, length: int) -> Documents:
 
 
 @_compiled
-def _precedes(work: _Workspace, first: int, second: int) -> bool:
-    """Tell whether a candidate comes before another one, or is the same."""
-    row, other_row = work.candidates[first], work.candidates[second]
+def _is_before(work: _Workspace, first: int, second: int) -> bool:
+    """Tell whether a candidate comes before another one: by score, by key, then by document.
+
+    Keys are far apart in memory, so they are read only where scores are equal.
+    """
     score, other_score = work.candidate_scores[first], work.candidate_scores[second]
-    if score == other_score and work.keys[row] == work.keys[other_row]:
-        return bool(row <= other_row)
-    return _is_before(score, work.keys[row], other_score, work.keys[other_row])
+    if score != other_score:
+        return bool(score > other_score)
+    row, other_row = work.candidates[first], work.candidates[second]
+    if work.keys[row] != work.keys[other_row]:
+        return bool(work.keys[row] < work.keys[other_row])
+    return bool(row < other_row)
