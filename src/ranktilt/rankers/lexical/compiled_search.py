@@ -130,9 +130,9 @@ def search_lists(
         if end + count > len(rows):  # equal keys at the end of lists need more room
             rows = np.append(rows, np.empty(len(rows) + count, np.int32))
             scores = np.append(scores, np.empty(len(scores) + count))
-        for place in range(count):
-            rows[end + place] = work.candidates[order[place]]
-            scores[end + place] = work.candidate_scores[order[place]]
+        for rank in range(count):
+            rows[end + rank] = work.candidates[order[rank]]
+            scores[end + rank] = work.candidate_scores[order[rank]]
         lengths[query] = count
         end += count
     return lengths, rows[:end], scores[:end]
@@ -262,29 +262,36 @@ def _keep_best(work: _Workspace, count: int, depth: int) -> int:
 @_compiled
 def _select(work: _Workspace, count: int, rank: int) -> int:
     """Return the position of the candidate at a rank, from 0: Hoare's selection."""
-    order = work.order
     for position in range(count):
-        order[position] = position
+        work.order[position] = position
     low, high = 0, count - 1
     while low < high:
-        pivot = order[(low + high) // 2]
-        left, right = low, high
-        while left <= right:
-            while _is_before(work, order[left], pivot):
-                left += 1
-            while _is_before(work, pivot, order[right]):
-                right -= 1
-            if left <= right:
-                order[left], order[right] = order[right], order[left]
-                left += 1
-                right -= 1
+        left, right = _partition(work, low, high)
         if rank <= right:
             high = right
         elif rank >= left:
             low = left
         else:
             break
-    return int(order[rank])
+    return int(work.order[rank])
+
+
+@_compiled
+def _partition(work: _Workspace, low: int, high: int) -> tuple[int, int]:
+    """Put candidates before a pivot first; return where the others begin, and where those end."""
+    order = work.order
+    pivot = order[(low + high) // 2]
+    left, right = low, high
+    while left <= right:
+        while _is_before(work, order[left], pivot):
+            left += 1
+        while _is_before(work, pivot, order[right]):
+            right -= 1
+        if left <= right:
+            order[left], order[right] = order[right], order[left]
+            left += 1
+            right -= 1
+    return left, right
 
 
 @_compiled
@@ -298,12 +305,12 @@ def _sorted(work: _Workspace, length: int) -> Documents:
         for low in range(0, length, 2 * width):
             middle, high = min(low + width, length), min(low + 2 * width, length)
             left, right = low, middle
-            for place in range(low, high):
+            for target in range(low, high):
                 if left < middle and (right >= high or _is_before(work, order[left], order[right])):
-                    merged[place] = order[left]
+                    merged[target] = order[left]
                     left += 1
                 else:
-                    merged[place] = order[right]
+                    merged[target] = order[right]
                     right += 1
         order, merged = merged, order
         width *= 2

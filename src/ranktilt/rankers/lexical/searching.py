@@ -76,11 +76,11 @@ class CompiledSearch:
             for first, last in query_groups(starts, self.queries.indices, posting_counts):
                 search = self._group_search(first, last, weigh, keys, depth)
                 bounds = [*range(first, last, _QUERIES_A_PART), last]
-                for part in pool.map(search, pairwise(bounds)):
-                    sizes.append(part[0])
-                    docs.append(part[1])
-                    scores.append(part[2])
-                    done += len(part[0])
+                for part_sizes, part_docs, part_scores in pool.map(search, pairwise(bounds)):
+                    sizes.append(part_sizes)
+                    docs.append(part_docs)
+                    scores.append(part_scores)
+                    done += len(part_sizes)
                     report(label, done, total)
         return QueryLists(
             offsets=np.cumsum(np.concatenate(sizes)),
