@@ -618,6 +618,9 @@ def lengths(*parts: tuple[int, int]) -> pl.Series:
         ),  # a fifth is longer: no cut at 200
         (lengths((200, 4), (10, 3)), None, 0),  # four texts are no pile
         (lengths((19, 100)), None, 0),  # short texts, not cut ones
+        # ten of a thousand are no pile, though they are many more than their neighbours
+        (lengths((500, 10), *[(20 + n, 10) for n in range(99)]), None, 0),
+        (lengths((500, 20), *[(20 + n, 10) for n in range(98)]), 500, 20),
         (lengths((20, 100)), 20, 100),
         (lengths((200, 50), (199, 10), (40, 40)), 200, 50),
         (lengths((200, 49), (199, 10), (40, 40)), None, 0),  # a pile has five times as many
