@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import scipy.sparse as sp
 
 from ranktilt.parallel.executor import executor
-from ranktilt.parallel.memory_limits import memory_limit, processors
+from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.compiler import COMPILED_FROM, compiler
 from ranktilt.rankers.lexical.index import Ints
@@ -72,7 +73,7 @@ class CompiledSearch:
         total, done = self.queries.shape[0], 0
         starts = self.queries.indptr
         posting_counts = np.diff(self.table.offsets)
-        with ThreadPoolExecutor(processors()) as pool:
+        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
             for first, last in query_groups(starts, self.queries.indices, posting_counts):
                 search = self._group_search(first, last, weigh, keys, depth)
                 bounds = [*range(first, last, _QUERIES_A_PART), last]
