@@ -76,6 +76,11 @@ PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
         ("naive loop / ranktilt: **", "attribution of bm25 with seven properties"),
         0,
     ),
+    "compiled_search.py": (
+        {"ranktilt, compiled, 2 threads", "ranktilt, numpy", "bm25s, numba, 1 thread"},
+        ("lists of the compiled and the plain search: equal",),
+        5,
+    ),
     "rerank.py": ({"tfidf", "bm25", "bm25@100>>cross-encoder:"}, ("from the library's: ",), 0),
 }
 """Of each benchmark: beginnings of rows, other texts, and at least how many targets."""
