@@ -32,7 +32,11 @@ def rows(text: str) -> dict[str, list[str]]:
 
 PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
     "lexical.py": ({"ranktilt", "bm25s, numpy backend", "rank_bm25 (samples, scaled)"}, (), 0),
-    "evaluate.py": ({"ranktilt", "pytrec_eval"}, (), 0),
+    "evaluate.py": (
+        {"ranktilt", "pytrec_eval", "ir_measures", "ranx"},
+        ("mean nDCG@5 of both runs and sources, as a check: ",),
+        0,
+    ),
     "triples.py": (
         {"ranktilt", "naive loop", "careful loop"},
         ("### 200 lines of ids, 5 for each of 40 relevant documents",),
