@@ -30,6 +30,8 @@ Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 ScoredRows = tuple[Rows, Scores]
 """Document rows of one query, and their scores."""
+CutLists = tuple[Rows, npt.NDArray[np.int32], Scores]
+"""Where each query's list starts and the last one ends, then documents and scores, best first."""
 
 DEPTH = 1000
 QUERY = "{query}"
@@ -266,6 +268,14 @@ class FirstStage(Ranker):
         At least the best ``k + slack`` of them, and all that are tied with the last.
         """
 
+    def lists(self, collection: Collection, excluded: Mapping[int, Rows]) -> CutLists:
+        """Return each judged query's list, cut at the depth, without its own documents."""
+        slack = max(map(len, excluded.values()), default=0)
+        scored_rows = exclude(self.candidates(collection, slack), excluded)
+        query_count = collection.queries_with_judgments.height
+        scored_rows = _reported(scored_rows, f"{self!r}: ranking", query_count)
+        return cut(scored_rows, collection.tie_keys(), self.depth)
+
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is not None:
             raise UserError(
@@ -273,10 +283,7 @@ class FirstStage(Ranker):
             )
         queries = collection.queries_with_judgments["id"].to_list()
         excluded = self_documents(collection, self.exclude_self)
-        slack = max(map(len, excluded.values()), default=0)
-        scored_rows = exclude(self.candidates(collection, slack), excluded)
-        scored_rows = _reported(scored_rows, f"{self!r}: ranking", len(queries))
-        offsets, docs, scores = cut(scored_rows, collection.tie_keys(), self.depth)
+        offsets, docs, scores = self.lists(collection, excluded)
         spec = {
             "ranker": repr(self),
             "ranktilt": __version__,
@@ -413,9 +420,7 @@ def _reported(scored_rows: Iterable[ScoredRows], label: str, total: int) -> Iter
             report(label, done, total)
 
 
-def cut(
-    scored_rows: Iterable[ScoredRows], keys: npt.NDArray[np.uint64], k: int | None
-) -> tuple[Rows, npt.NDArray[np.int32], Scores]:
+def cut(scored_rows: Iterable[ScoredRows], keys: npt.NDArray[np.uint64], k: int | None) -> CutLists:
     """Cut each query's documents at depth `k` (nowhere if None).
 
     Returns a run's offsets, documents and scores. `keys` holds the tie key of each document row.

@@ -25,6 +25,7 @@ PURPOSES = {
     "datasets": "collections of the hub and of ir_datasets",
     "plots": "figures as SVG, PDF and PNG",
     "demo": "a small encoder",
+    "fast": "compiled search for bm25 and tfidf",
     "ray": "computing on a cluster",
     "milvus": "an approximate index",
     "paper": "the papers' tokenizer",
@@ -39,6 +40,7 @@ def machine() -> Iterator[tuple[str, str]]:
     from ranktilt._version import __version__
     from ranktilt.data.cache import cache_folder
     from ranktilt.parallel.memory_limits import available_memory, processors
+    from ranktilt.rankers.lexical.compiler import compiler
     from ranktilt.reporting.numbers import size
 
     yield "RankTilt", __version__
@@ -51,6 +53,9 @@ def machine() -> Iterator[tuple[str, str]]:
 
         yield "PyTorch", f"{torch.__version__}, {torch.backends.cpu.get_cpu_capability()}"
         yield "accelerator", torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    search = compiler()
+    fallback = "" if search.search_lists else "numpy: "
+    yield "lexical search", f"{fallback}{search.reason}"
     yield "cache", str(cache_folder())
 
 

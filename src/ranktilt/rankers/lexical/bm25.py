@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,25 +19,26 @@ from ranktilt.data.text.analyzers import analyzer
 from ranktilt.data.text.nltk_tokens import require_nltk
 from ranktilt.errors import UserError
 from ranktilt.parallel.executor import executor
-from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.rankers.base import (
+    CutLists,
     FirstStage,
     Rows,
     ScoredRows,
     Scores,
     TemplatedQueries,
+    cut,
+    exclude,
     prefilter,
     require_choices,
     require_range,
     reranked_run,
 )
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.rankers.lexical.index import Ints, Terms, terms
+from ranktilt.rankers.lexical.index import Terms, terms
 from ranktilt.rankers.lexical.index_files import Postings, PostingTable
+from ranktilt.rankers.lexical.searching import compiled_search, query_groups
 
 Array = npt.NDArray[np.float64]
-_POSTING = 192
-"""Bytes of memory for a posting, while it is read and weighed."""
 _QUERIES_A_PART = 64
 
 
@@ -78,6 +78,24 @@ class Lexical(TemplatedQueries, FirstStage):
 
     def about(self, collection: Collection) -> dict[str, Any]:
         return self.template_spec(collection.queries_with_judgments["text"])
+
+    def lists(self, collection: Collection, excluded: Mapping[int, Rows]) -> CutLists:
+        table, queries = self.read(collection, collection.queries_with_judgments["text"])
+        search = compiled_search(table, queries)
+        if search is None:
+            return super().lists(collection, excluded)
+        keys = collection.tie_keys()
+        slack = max(map(len, excluded.values()), default=0)
+        lengths = table.lengths.astype(np.float64)
+        lists = search.lists(
+            weigh=lambda postings: self.weights(postings, lengths),
+            keys=keys,
+            depth=self.depth + slack,
+            label=f"{self!r}: ranking",
+        )
+        if not excluded:
+            return lists.offsets, lists.docs, lists.scores
+        return cut(exclude(lists.by_query(), excluded), keys, self.depth)
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
         table, queries = self.read(collection, collection.queries_with_judgments["text"])
@@ -132,7 +150,7 @@ class Lexical(TemplatedQueries, FirstStage):
         lengths = table.lengths.astype(np.float64)
         scores = np.zeros(len(lengths))
         starts = queries.indptr
-        for first, last in _groups(starts, queries.indices, np.diff(table.offsets)):
+        for first, last in query_groups(starts, queries.indices, np.diff(table.offsets)):
             needed = np.unique(queries.indices[starts[first] : starts[last]]).astype(np.int64)
             postings = table.postings(needed)
             weights = self.weights(postings, lengths)
@@ -148,30 +166,6 @@ class Lexical(TemplatedQueries, FirstStage):
                         weightless.append(rows)
                 yield scores, weightless
                 scores.fill(0)
-
-
-def _groups(starts: Ints, terms_of_queries: Ints, sizes: Ints) -> Iterator[tuple[int, int]]:
-    """Yield first and last of consecutive queries whose postings fit into the memory together.
-
-    A group has at least one query. `starts` has where each query's terms start in
-    `terms_of_queries`, and `sizes` the number of each term's postings.
-    """
-    most = memory_limit() // _POSTING
-    group_terms: set[int] = set()
-    first = postings = 0
-    for query, (low, high) in enumerate(pairwise(starts.tolist())):
-        query_terms = set(terms_of_queries[low:high].tolist())
-        added_terms = query_terms - group_terms
-        added_postings = int(sizes[list(added_terms)].sum())
-        if added_postings and query > first and postings + added_postings > most:
-            yield first, query
-            group_terms, first, postings = set(), query, 0
-            added_terms = query_terms
-            added_postings = int(sizes[list(added_terms)].sum())
-        group_terms |= added_terms
-        postings += added_postings
-    if first < len(starts) - 1:
-        yield first, len(starts) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
