@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from ranktilt.data.formats.column_names import DOCUMENT_IDS
 from ranktilt.data.formats.ids import kind_of
 from ranktilt.data.formats.notation import FIRST, split_notation
 from ranktilt.errors import DataError, UserError, shorten, unknown
@@ -20,9 +21,7 @@ SEVERAL_HINT = f"; to take the first, use FILE:{_SEVERAL_OPTION}={FIRST}"
 _MOST_COUNTS = 7
 """Labels whose documents are counted in a sentence; of more, the largest and the last."""
 _ID_COLUMNS = (
-    "docid",
-    "docno",
-    "corpus_id",
+    *DOCUMENT_IDS,
     "document_id",
     "documentid",
     "passage_id",

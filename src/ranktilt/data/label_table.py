@@ -13,6 +13,7 @@ import polars as pl
 
 from ranktilt.data.files import rereadable
 from ranktilt.data.formats.base import LABELS
+from ranktilt.data.formats.column_names import DOCUMENT_IDS
 from ranktilt.data.formats.data_file import DataFile, blank_fields, numbered_names
 from ranktilt.data.formats.delimited import LINE, field_rows, refuse_second_header
 from ranktilt.data.formats.ids import id_texts, require_text
@@ -29,7 +30,7 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst")
 _BEGINS = "a label file begins with column names"
 _COLUMN_HINT = "; name the column of ids: FILE:id=COLUMN"
 _LIST_HINT = "; for a bare list of ids, label all others with --rest LABEL"
-_ID_HEADERS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
+_ID_HEADERS = (*DOCUMENT_IDS, "id", "_id")
 """First lines of a bare list of ids that are a header and no id."""
 
 

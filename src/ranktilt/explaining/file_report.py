@@ -1,6 +1,7 @@
-"""What a file is, the questions that it answers, what more of them need, and the command to type.
+"""Describe a file: its kind and contents, its uses, what more uses need, and commands to type.
 
-`describe_file` recognises a file and reads it as what it is; `_PARTS` has a function for each kind.
+`describe_file` recognises a file and reads it as the kind that it is; `_PARTS` has a function for
+each kind. The sentences are in `reporting/sentences/file_report.py`.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -44,6 +45,32 @@ from ranktilt.data.stated_sources import MOST_VALUES, columns_of_few_values
 from ranktilt.data.tied_lists import tied_list_notes
 from ranktilt.errors import DataError, UserError, counted
 
+Use = Literal[
+    "whose documents are on top",
+    "whose relevant documents rank higher",
+    "which twin wins",
+    "which group is on top",
+    "which source is favoured",
+    "how far judges agree",
+    "whether systems change places",
+    "name queries",
+    "query an engine",
+    "decide by an audit",
+    "report a result",
+]
+"""A question that a file helps to answer, or another use of it."""
+Need = Literal[
+    "labels or collection",
+    "judgments",
+    "run or judge",
+    "run",
+    "origins",
+    "run or engine",
+    "queries and judgments",
+    "sources",
+    "second evaluations",
+]
+"""An input without which a file cannot be used in more ways."""
 _KEYS = {
     "grade": JUDGMENTS,
     "several": JUDGMENTS,
@@ -54,6 +81,7 @@ _KEYS = {
 }
 """Keys of ``FILE:key=column`` that say what a file is."""
 _MOST_LISTED = 6
+"""Most columns, grades, groups or names that a line lists."""
 _MOST_GRADES = 20
 """Different grades that judges give; scores have more."""
 
@@ -72,10 +100,10 @@ class FileReport:
     """Counts of its contents, by their names."""
     first: str = ""
     """Its first record."""
-    answers: tuple[str, ...] = ()
-    """Sentences on the questions that it answers."""
-    missing: tuple[str, ...] = ()
-    """Inputs that more questions need."""
+    uses: tuple[Use, ...] = ()
+    """Questions that you can ask of it, some together with other files."""
+    needs: tuple[Need, ...] = ()
+    """Inputs that you lack for more questions."""
     commands: tuple[str, ...] = ()
     """Commands to type next."""
     notes: tuple[Note, ...] = ()
@@ -84,7 +112,8 @@ class FileReport:
 
     def to_json(self) -> bytes:
         """Return it as JSON."""
-        content = {**asdict(self), "notes": [fields_for_file(note) for note in self.notes]}
+        notes = [fields_for_file(note) for note in self.notes]
+        content = {**fields_for_file(self), "notes": notes}
         return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
 
 
@@ -202,27 +231,17 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
         "results per query": f"{median_length:g} (median)",
         "scores": "yes" if run.scored else "no, only their order",
     }
-    answers = [
-        "With labels for its documents, you can ask whose documents are on top "
-        "(Share@10, exposure).",
-        "With judgments as well, you can ask whose relevant documents rank higher (Relative Δ).",
-    ]
+    uses: list[Use] = ["whose documents are on top", "whose relevant documents rank higher"]
     if run.scored:
-        answers.append(
-            "With twins (a column origin in the labels), you can ask which of two versions wins."
-        )
+        uses.append("which twin wins")
     return FileReport(
         path=text,
         kind=RUN,
         format=_format(recognition, read_as),
         contents=contents,
         first=recognition.first,
-        answers=tuple(answers),
-        missing=(
-            "labels: which group each document belongs to (--groups LABELS), "
-            "or the collection (DIR)",
-            "judgments (--qrels QRELS)",
-        ),
+        uses=tuple(uses),
+        needs=("labels or collection", "judgments"),
         commands=(
             _command(["audit", "--run", text, "--groups", "LABELS", "--qrels", "QRELS"]),
             _command(["audit", "DIR", "--run", text]),
@@ -256,13 +275,8 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
         format=_format(recognition),
         contents=contents,
         first=recognition.first,
-        answers=(
-            "With runs and labels, you can ask whose relevant documents rank higher.",
-            "With another judge's grades, you can ask how far the two agree and whom each favours.",
-        ),
-        missing=(
-            "a run (--run RUN) with labels (--groups LABELS), or a judge's grades (--judge JUDGE)",
-        ),
+        uses=("whose relevant documents rank higher", "how far judges agree"),
+        needs=("run or judge",),
         commands=commands,
     )
 
@@ -283,16 +297,17 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
     groups = ", ".join(f"{name}: {count:,}" for name, count in counts[:_MOST_LISTED])
     by_words = [] if by == "source" else ["--by", by]
     has_twins = "origin" in labels.columns
-    missing = ["a run of these documents (--run RUN)", "judgments (--qrels QRELS)"]
-    missing += [] if has_twins else ["a column origin, if documents are versions of each other"]
+    needs: list[Need] = ["run", "judgments"]
+    if not has_twins:
+        needs.append("origins")
     return FileReport(
         path=text,
         kind=LABELS,
         format=_format(recognition),
         contents={"documents": f"{labels.height:,}", f"groups ({by})": groups},
         first=recognition.first,
-        answers=("With a run of these documents, you can ask which group is on top.",),
-        missing=tuple(missing),
+        uses=("which group is on top",),
+        needs=tuple(needs),
         commands=(_command(["audit", "--run", "RUN", "--groups", text, *by_words]),),
     )
 
@@ -322,14 +337,8 @@ def _query_report(text: str, recognition: Recognition) -> FileReport:
         format=_format(recognition),
         contents={"queries": f"{queries.height:,}"},
         first=recognition.first,
-        answers=(
-            "They name the queries for responses that do not.",
-            "You can send them to a live engine.",
-        ),
-        missing=(
-            "a run (--run RUN) or an engine (-r engine:MODULE:FUNCTION), "
-            "and labels (--groups LABELS)",
-        ),
+        uses=("name queries", "query an engine"),
+        needs=("run or engine",),
         commands=(
             _command(["audit", "--run", "RESPONSES", "--queries", text, "--groups", "LABELS"]),
         ),
@@ -344,10 +353,10 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
     folder = str(Path(text).parent)
     few = columns_of_few_values(documents)
     has_source = "source" in documents.columns
-    missing = ["queries.jsonl and qrels/test.tsv in the same folder"]
+    needs: list[Need] = ["queries and judgments"]
     commands = [_command(["check", folder]), _command(["audit", folder, "-r", "bm25"])]
     if not has_source:
-        missing.insert(0, "a field source: who wrote each document")
+        needs.insert(0, "sources")
         commands = [_command(["audit", folder, "-r", "bm25", "--by", name]) for name in few[:1]]
         commands.append(_command(["check", folder]))
     contents = {"documents": f"{documents.height:,}"}
@@ -364,10 +373,8 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
         format=_format(recognition),
         contents=contents,
         first=recognition.first,
-        answers=(
-            "In a folder with queries and judgments, you can ask which source a ranker favours.",
-        ),
-        missing=tuple(missing),
+        uses=("which source is favoured",),
+        needs=tuple(needs),
         commands=tuple(commands),
     )
 
@@ -378,11 +385,8 @@ def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
         kind=EVALUATIONS,
         format=_format(recognition),
         first=recognition.first,
-        answers=(
-            "With values of the same systems from another judge, you can ask whether they change "
-            "places.",
-        ),
-        missing=("a second file of values: the human one first, then each judge's",),
+        uses=("whether systems change places",),
+        needs=("second evaluations",),
         commands=(_command(["judge", "--scores", "HUMAN", "--scores", text]),),
     )
 
@@ -394,7 +398,7 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
             path=text,
             kind=RESULT,
             format=str(content.get("format")),
-            answers=("It is a result already.",),
+            uses=("report a result",),
             commands=(_command(["report", text]),),
         )
     audit = Audit.load(text)
@@ -416,14 +420,12 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
         kind="an audit",
         format=f"{Audit.header.format}, version {Audit.header.version}",
         contents=contents,
-        answers=(
-            "You can turn it into a page, ask why, ask for a remedy, gate it with a limit, or "
-            "compare it with another audit.",
-        ),
+        uses=("decide by an audit",),
         commands=tuple(map(_command, commands)),
     )
 
 
+# Each function reads a file as one kind; a file that fits several kinds is tried as all of them.
 _PARTS: dict[str, Callable[[str, Recognition], FileReport]] = {
     RUN: _run_report,
     JUDGMENTS: _judgment_report,

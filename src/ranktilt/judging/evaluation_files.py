@@ -27,6 +27,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ranktilt.data.files import decode_text, read_bytes, require_path
+from ranktilt.data.formats.column_names import DOCUMENT_IDS
 from ranktilt.data.formats.ids import plain_float
 from ranktilt.data.formats.spreadsheet import from_cell
 from ranktilt.errors import DataError, UserError, shorten
@@ -35,7 +36,7 @@ from ranktilt.measures.base import measure
 COLUMNS = ("run", "query_id", "measure", "value")
 _RUN = ("run", "runid", "run_id", "run-id", "name", "system", "tag")
 _QUERY = ("query", "query_id", "query-id", "queryid", "qid", "topic", "topic_id", "topicid")
-_DOCUMENT = ("corpus-id", "corpus_id", "doc_id", "docid", "docno", "document")
+_DOCUMENT = (*DOCUMENT_IDS, "document")
 _MEASURE = ("measure", "metric")
 _VALUE = ("value", "score")
 _INDEX = ("", "unnamed: 0")

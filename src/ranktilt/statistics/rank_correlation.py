@@ -19,7 +19,7 @@ from ranktilt.statistics.bootstrap import interval
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 PERSISTENCE = 0.9
-"""Probability p that a reader of rank-biased overlap goes on to the next rank."""
+"""Probability p that a reader of a list goes on to the next rank, for rank-biased overlap."""
 
 
 def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:

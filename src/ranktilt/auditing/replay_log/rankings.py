@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ranktilt.data.notes.comparisons import Mismatch
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.answers import (
     END_OF_THOUGHT,
@@ -42,7 +43,8 @@ class UnmatchedCall:
     """A call that was left out."""
 
     call: int
-    reason: str
+    """Number of the call in the log."""
+    mismatch: Mismatch
 
 
 @dataclass(kw_only=True)
@@ -127,7 +129,7 @@ class _Replay:
         rankings = self.rankings
         for call in calls:
             matched = self.candidates.match(call)
-            if isinstance(matched, str):
+            if isinstance(matched, Mismatch):
                 self._leave_out(call, matched, self.candidates.possible_queries(call))
             elif matched.query in rankings.left_out:
                 self._read_answer(call, matched)
@@ -139,8 +141,9 @@ class _Replay:
         rankings.called -= set(rankings.left_out)
         return rankings
 
-    def _leave_out(self, call: LoggedCall, reason: str, queries: Iterable[int]) -> None:
-        self.rankings.unmatched.append(UnmatchedCall(call=call.number, reason=reason))
+    def _leave_out(self, call: LoggedCall, mismatch: Mismatch, queries: Iterable[int]) -> None:
+        """Note a call that fits nothing, and the queries that it may be about."""
+        self.rankings.unmatched.append(UnmatchedCall(call=call.number, mismatch=mismatch))
         for query in sorted(queries):
             self.rankings.left_out[query] = self.candidates.queries[query]
 
@@ -154,7 +157,7 @@ class _Replay:
     def _read_call(self, call: LoggedCall, matched: MatchedCall) -> None:
         """Rank the window of a call as its answer says."""
         window = self._window(matched)
-        if isinstance(window, str):
+        if isinstance(window, Mismatch):
             self._leave_out(call, window, {matched.query})
             return
         reading = self._read_answer(call, matched)
@@ -193,17 +196,20 @@ class _Replay:
             call.answer or "", len(matched.passages), after_thought=self.after_thought
         )
 
-    def _window(self, matched: MatchedCall) -> list[int] | str:
-        """Return the passages of a call; of equal texts their order so far says which is which."""
+    def _window(self, matched: MatchedCall) -> list[int] | Mismatch:
+        """Return the passages of a call, as positions in the list of its query.
+
+        Of passages with equal texts, the ranking so far says which is which.
+        """
         order, size = self.rankings.published[matched.query], len(matched.passages)
         starts = _windows(order, matched.passages)
         if len(starts) == 1:
             return order[starts[0] : starts[0] + size]
         if any(len(candidates) > 1 for candidates in matched.passages):
-            return "shows passages of equal text in another order than earlier calls left them"
+            return Mismatch(kind="equal texts reordered")
         window = [candidates[0] for candidates in matched.passages]
         if len(set(window)) < size:
-            return "shows one document twice"
+            return Mismatch(kind="repeated document")
         self.rankings.reordered.append(matched.query)
         return window
 

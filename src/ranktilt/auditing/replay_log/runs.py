@@ -15,6 +15,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import DataError, counted
+from ranktilt.presenter import presenter
 from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall, read_log
 
 
@@ -77,7 +78,7 @@ def _nothing_to_replay(
         reason = "no query is complete"
     has_texts = any(lists.texts) or calls[0].ids
     hint = "" if has_texts else "; prompts are matched by text: name a collection"
-    return f"{reason}: call {first.call} {first.reason}{hint}"
+    return f"{reason}: call {first.call} {presenter().sentence(first.mismatch)}{hint}"
 
 
 def _candidate_texts(run: Run, collection: Collection) -> CandidateTexts:

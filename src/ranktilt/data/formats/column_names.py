@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ranktilt.errors import UserError, unknown
 
 Names = Mapping[str, Sequence[str]]
+"""Possible names of each column, in the order of preference."""
 QUERY = (
     "qid",
     "query_id",
@@ -31,11 +32,13 @@ QUERY = (
 )
 TEXT_LIKE = ("doc", "document")
 """Names of a document's id in tables; in JSON they mostly hold its text."""
+DOCUMENT_IDS = ("docno", "doc_id", "docid", "corpus_id", "corpus-id")
+"""Names of a document's id that only an id has, in the order of preference.
+
+PyTerrier's tables have both: ``docid`` is a number of its index, ``docno`` is the id.
+"""
 DOCUMENT = (
-    "docno",
-    "doc_id",
-    "docid",
-    "corpus_id",
+    *DOCUMENT_IDS,
     "document_id",
     "documentid",
     "passage_id",

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from ranktilt.data.files import decode_text, read_bytes
 from ranktilt.data.formats.json_text import require_single_keys
-from ranktilt.errors import DataError, counted, shorten
+from ranktilt.data.notes.comparisons import Mismatch
+from ranktilt.errors import DataError, shorten
 from ranktilt.llm.stored_answers import stored_answer
 
 EXPECTED = "expected records of prompt and response (rank_llm), or of query, ids and answer"
@@ -255,12 +256,12 @@ class CandidateTexts:
     docs: tuple[tuple[str, ...], ...]
     passages: Passages
 
-    def match(self, call: LoggedCall) -> MatchedCall | str:
-        """Find what a call showed by ids, texts or their letters; else say why it fits nothing."""
+    def match(self, call: LoggedCall) -> MatchedCall | Mismatch:
+        """Find the query and passages of a call: by ids, else by texts, else by their letters."""
         if call.ids:
             return self._by_ids(call)
         match = self._by_text(call, self._exact)
-        return self._by_text(call, self._letters) if isinstance(match, str) else match
+        return self._by_text(call, self._letters) if isinstance(match, Mismatch) else match
 
     def possible_queries(self, call: LoggedCall) -> set[int]:
         """Tell which queries a call can be about that does not match."""
@@ -289,31 +290,32 @@ class CandidateTexts:
     def _letters(self) -> TextTable:
         return TextTable(letters_of, self.texts, self.passages)
 
-    def _by_ids(self, call: LoggedCall) -> MatchedCall | str:
+    def _by_ids(self, call: LoggedCall) -> MatchedCall | Mismatch:
         query = self._numbers.get(call.query or "")
         if query is None:
-            return f"query {shorten(call.query)} is not a query of the candidates"
+            return Mismatch(kind="unknown query", query=call.query or "")
         positions = self._positions[query]
         for doc_id in call.ids:
             if doc_id not in positions:
-                return f"document {shorten(doc_id)} is not a candidate of its query"
+                return Mismatch(kind="unknown document", document=doc_id)
         if len(call.ids) < 2:
-            return "shows fewer than two passages"
+            return Mismatch(kind="too few ids")
         if len(set(call.ids)) < len(call.ids):
-            return "shows one document twice"
+            return Mismatch(kind="repeated document")
         return MatchedCall(query, tuple((positions[doc_id],) for doc_id in call.ids))
 
-    def _by_text(self, call: LoggedCall, table: TextTable) -> MatchedCall | str:
+    def _by_text(self, call: LoggedCall, table: TextTable) -> MatchedCall | Mismatch:
         head, *parts = parts_of(call.prompt)
         if len(parts) < 2:
-            return "shows fewer than two passages [1], [2], …"
+            return Mismatch(kind="too few passages")
         stated = _PASSAGE_COUNT.search(call.prompt)
         if stated is not None and int(stated[1]) != len(parts):
-            return f"announces {stated[1]} passages and shows {len(parts)}"
+            announced = int(stated[1])
+            return Mismatch(kind="other passage count", announced=announced, counted=len(parts))
         passages = [table.form(part) for part in parts]
         queries = table.queries_with(passages)
         if not queries:
-            return "shows passages that are not candidates"
+            return Mismatch(kind="no known passage")
         # The query is before the passages, or after the last one.
         surroundings = (table.form(head), passages[-1])
         asked_queries = [
@@ -323,26 +325,26 @@ class CandidateTexts:
             and _holds(surroundings, table.queries[query])
         ]
         if not asked_queries:
-            return "asks a different query from its passages"
+            return Mismatch(kind="other query")
         return self._match_of(asked_queries, passages, table)
 
     def _match_of(
         self, queries: Sequence[int], passages: Sequence[str], table: TextTable
-    ) -> MatchedCall | str:
+    ) -> MatchedCall | Mismatch:
         """Choose the query whose candidates all passages are."""
         matches = {query: table.matches(query, passages) for query in queries}
         complete = [query for query in queries if all(matches[query])]
         if not complete:
             query = max(queries, key=lambda query: sum(map(bool, matches[query])))
             missing = 1 + matches[query].index(())
-            return f"passage [{missing}] is not a candidate of query {self.queries[query]!r}"
+            return Mismatch(kind="unknown passage", passage=missing, query=self.queries[query])
         # The text of a query may hold that of another one; the longest was asked, if it holds all.
         longest = max(complete, key=lambda query: len(table.queries[query]))
         text = table.queries[longest]
         for query in complete:
             is_within = table.queries[query] != text and table.queries[query] in text
             if query != longest and not is_within:
-                return f"fits {counted(len(complete), 'query', 'queries')} with equal passages"
+                return Mismatch(kind="several queries", queries=len(complete))
         return MatchedCall(longest, tuple(matches[longest]))
 
 
