@@ -185,7 +185,7 @@ class Effect:
 
     @property
     def banded(self) -> bool:
-        """Whether a random band is shown with the value; the band is 0 to 0 where none was drawn."""
+        """Whether a random band is shown with the value; it is 0 to 0 where none was drawn."""
         return not (self.null_low == self.null_high == 0)
 
     @property
