@@ -1,4 +1,4 @@
-"""What a reader of a replayed log should know: notes, and the answers that came most often."""
+"""Notes of a replayed log, and its most frequent answers."""
 
 from __future__ import annotations
 
