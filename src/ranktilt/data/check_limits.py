@@ -43,6 +43,7 @@ class CheckLimits:
     """Warn when another fault exceeds this share; for title prefixes and cuts, this gap."""
 
     def __post_init__(self) -> None:
+        """Refuse limits outside their ranges."""
         check_fields(self, "limits of a check")
         if not self.min_length_ratio < self.max_length_ratio:
             raise UserError(
@@ -52,3 +53,4 @@ class CheckLimits:
 
 
 LIMITS = CheckLimits()
+"""Limits in force unless the user sets others."""

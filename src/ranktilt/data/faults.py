@@ -18,8 +18,10 @@ from ranktilt.data.trimmed_texts import cut_at, title_prefixed
 from ranktilt.progress import report
 
 Verdict = Literal["ok", "warning", "void"]
+"""What a fault means for the comparison: nothing, a warning, or that it is void."""
 
 MISSING = "pairs missing a side"
+"""Name of a check that several functions name, like those below."""
 NEAR_IDENTICAL = "near-identical pairs"
 CUT = "texts cut short"
 LENGTH = "length ratio"
@@ -35,7 +37,9 @@ class TextCut:
     """The length at which all long texts of a source stop."""
 
     source: str
+    """Name of the source."""
     words: int
+    """Length of the cut texts, in whitespace words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +75,7 @@ class FaultRow:
     value: float
     """Share in %, or the median length ratio; NaN if there is nothing to count."""
     verdict: Verdict
+    """Whether the fault voids the comparison."""
     limit: str = ""
     """Values that do not void the comparison, in words; empty if none voids it."""
     reference: float = math.nan
@@ -154,6 +159,7 @@ _TEXT_FLAGS = {
     "script": quality.script,
     "words": quality.words,
 }
+"""Functions from texts to what is examined of them, by the name of the column."""
 
 
 def _examined_documents(collection: Collection) -> pl.DataFrame:
@@ -317,6 +323,7 @@ class _Twins:
 
 
 def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow]:
+    """Count all faults of one source compared with the reference."""
     pairs, limits = twins.pairs, twins.limits
     yield twins.missing_twins(limits.max_missing)
     yield from _faults_of_likeness(twins)
@@ -362,6 +369,10 @@ def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[Faul
 
 
 def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
+    """Return the verdict on a share in %; above `notice` it is a warning.
+
+    No `limit` means that the fault never voids a comparison.
+    """
     if limit is not None and value > limit:
         return "void"
     # NaN compares as false, so that an undefined share is a warning.
@@ -369,7 +380,7 @@ def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
 
 
 def _length(twins: _Twins) -> FaultRow:
-    """Divide words of the rewrite by words of the reference, in pairs whose reference has any."""
+    """Divide the words of each rewrite by those of its reference, if the reference has any."""
     limits, pairs = twins.limits, twins.pairs.filter(pl.col("words") > 0)
     ratio = pairs["words_b"].to_numpy() / pairs["words"].to_numpy()
     is_outside = (ratio < limits.min_length_ratio) | (ratio > limits.max_length_ratio)

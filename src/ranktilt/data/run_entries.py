@@ -32,6 +32,7 @@ class EntryOrigin:
     name: Any = "run"
     """Name of the run, if it comes from an object."""
     path: Path | None = None
+    """File that entries come from; None for an object."""
     line_of: Callable[[int], int] | None = None
     """Function from the number of an entry to its line in the file."""
 
@@ -65,6 +66,7 @@ class EntryScores:
     """Scores of entries, larger is better."""
 
     values: Float
+    """Score of each entry."""
     order: str | None
     """Value of ``score_order`` in the run's spec; None if the scores are as the file has them."""
 
