@@ -87,6 +87,7 @@ def _text_of(value: Any) -> str | None:
 
 def _is_one_of(value: Any, names: frozenset[str]) -> bool:
     # Any JSON value may stand here, and a list cannot be looked up in a set.
+    """Tell whether a value is one of some names."""
     return isinstance(value, str) and value in names
 
 
@@ -131,6 +132,7 @@ def _from_list(values: list[Any]) -> str | None:
 
 
 def _have_any_field(objects: list[Mapping[str, Any]], *names: str) -> bool:
+    """Tell whether any of some objects has any of these fields."""
     return any(not fields.keys().isdisjoint(names) for fields in objects)
 
 
