@@ -67,9 +67,9 @@ def silence(stream: TextIO) -> None:
 
 @contextmanager
 def reporting(*, quiet: bool) -> Iterator[None]:
-    """Show data warnings as a line each, and progress; nothing where quiet.
+    """Print each data warning in one line, and progress; nothing if quiet is asked for.
 
-    A terminal has bars; a log or a pipe gets a line now and then.
+    A terminal shows bars; a log or a pipe gets a line now and then.
     """
     token = _quiet.set(quiet)
     _noted.set([])

@@ -50,7 +50,7 @@ class Collection:
     Parameters
     ----------
     docs : polars.DataFrame
-        One row a document: ``id`` (unique), ``title``, ``text``, ``source`` (who wrote it; null
+        One row per document: ``id`` (unique), ``title``, ``text``, ``source`` (who wrote it; null
         where nobody says), ``origin`` (id of the document it was rewritten from; its own id
         otherwise), and any further columns to group by. Only ``id`` and ``text`` must be given: the
         title defaults to ``""`` and the origin to the id. There is no default source: a document

@@ -109,6 +109,7 @@ class FileReport:
     notes: tuple[Note, ...] = ()
     """Remarks for its reader, such as why it cannot be read yet."""
     is_readable: bool = True
+    """Whether it can be read as this kind, as it is."""
 
     def to_json(self) -> bytes:
         """Return it as JSON."""
@@ -144,6 +145,7 @@ def describe_file(text: str | Path) -> FileReport:
 
 
 def _folder_format(folder: Path) -> str:
+    """Describe a folder of an engine's responses."""
     return f"a folder of {counted(len(response_files(folder)), 'response', 'responses')}"
 
 
@@ -168,6 +170,7 @@ def _as_named(report: FileReport, file: str, path: str, text: str) -> FileReport
 
 
 def _note_as_named(note: Note, file: str, path: str) -> Note:
+    """Name the file in a note as its user does."""
     if isinstance(note, FileNotReadable):
         return replace(note, error=note.error.replace(file, path))
     return note
@@ -209,6 +212,7 @@ def _unread(text: str, kind: str, recognition: Recognition, error: UserError) ->
 
 
 def _format(recognition: Recognition, read_as: str = "") -> str:
+    """Return the layout of a file, with the first of its columns."""
     if read_as:
         return read_as
     columns = ", ".join(recognition.columns[:_MOST_LISTED])
@@ -216,6 +220,7 @@ def _format(recognition: Recognition, read_as: str = "") -> str:
 
 
 def _run_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe a run."""
     try:
         run = Run.load(text)
     except DataError as error:
@@ -251,6 +256,7 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _judgment_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe judgments."""
     try:
         judgments = read_qrels(text)
     except DataError as error:
@@ -282,6 +288,7 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _label_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe labels, of the source or of the first column with few values."""
     by, labels = "source", None
     try:
         labels = read_labels(text)
@@ -327,6 +334,7 @@ def _few_values(text: str, name: str) -> pl.DataFrame | None:
 
 
 def _query_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe queries."""
     try:
         queries = read_queries(text).queries
     except DataError as error:
@@ -346,6 +354,7 @@ def _query_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _document_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe documents."""
     try:
         documents = read_rows(Path(text))
     except DataError as error:
@@ -380,6 +389,7 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe evaluations of systems."""
     return FileReport(
         path=text,
         kind=EVALUATIONS,
@@ -392,6 +402,7 @@ def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _result_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe a result that RankTilt saved."""
     content = read_document(Path(text))
     if content.get("format") != Audit.header.format:
         return FileReport(
@@ -435,6 +446,7 @@ _PARTS: dict[str, Callable[[str, Recognition], FileReport]] = {
     EVALUATIONS: _evaluation_report,
     RESULT: _result_report,
 }
+"""Function that describes a file, by its kind."""
 
 
 def is_described(text: Any) -> bool:

@@ -99,7 +99,7 @@ def _mean_cells(group: str, means: list[float], queries: int) -> Iterator[Cell]:
 
 
 def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Row]:
-    """Yield the row of Relative Δ for a pair of groups, and of its random labels where they count."""
+    """Yield the row of Relative Δ for a pair of groups, and of its random labels."""
     tilts = [tilt for tilt in audit.tilts if tilt.run == run and (tilt.a, tilt.b) == pair]
     sides = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
     cells = [Cell(f"Relative Δ{sides}", emphasis="strong")]

@@ -262,7 +262,7 @@ def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
 
 
 def _answer_table(audits: SourceAudits) -> Table:
-    """Lay out a primary question that is no measure of relevance: a row a ranker and source."""
+    """Lay out a primary question that is no measure of relevance, for each ranker and source."""
     rows = [
         _SourceRow(source=source, effect=audits.answer(run, source.source))
         for run, source in product(audits.runs, audits.sources)
