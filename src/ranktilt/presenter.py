@@ -41,6 +41,7 @@ class Presenter(Protocol):
 
 
 _loaders: list[Callable[[], Presenter]] = []
+"""The function that imports the module that shows results, in a list of one."""
 
 
 def name_presenter(load: Callable[[], Presenter]) -> None:

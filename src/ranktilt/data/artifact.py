@@ -59,6 +59,7 @@ _FAULTS = (
 """Exceptions of code that meets a result whose parts do not fit together."""
 T = TypeVar("T")
 P = ParamSpec("P")
+"""Parameters of a function that reads."""
 
 
 @dataclass(frozen=True, kw_only=True)

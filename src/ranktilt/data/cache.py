@@ -20,7 +20,9 @@ from ranktilt.data.files import cannot_write, lock, write_bytes
 from ranktilt.errors import UserError, unknown
 
 Vectors = npt.NDArray[np.float32]
+"""Results, one row per key."""
 Keys = npt.NDArray[np.void]
+"""Hashes of what results are of."""
 
 ABOUT = "about.json"
 """Name of the file that says what a folder of the cache belongs to."""

@@ -11,7 +11,9 @@ from ranktilt.errors import UserError
 from ranktilt.field_checks import check_fields
 
 Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
+"""A number of percent."""
 Ratio = Annotated[float, msgspec.Meta(ge=0)]
+"""A number of 0 or more."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from ranktilt.errors import UserError, counted, shorten, unknown
 T = TypeVar("T")
 
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
+"""Columns that every table of documents has."""
 POOL = "pool"
 """Boolean column of the documents of a pooled collection: whether each was chosen for rewriting."""
 MOST_SOURCES = 50
@@ -29,6 +30,7 @@ _GROUP_SOURCES = (
     "use the field source for the sides to compare, such as human and llm, and another field "
     "for authors"
 )
+"""What to do where a column has too many sources."""
 TEXT_CHOICES = ("title+text", "text", "title")
 """Parts of a document that a ranker can read."""
 _TIE_SEED = b"ranktilt-tie-0"

@@ -23,11 +23,17 @@ Verdict = Literal["ok", "warning", "void"]
 MISSING = "pairs missing a side"
 """Name of a check that several functions name, like those below."""
 NEAR_IDENTICAL = "near-identical pairs"
+"""Twins with nearly the same text."""
 CUT = "texts cut short"
+"""Texts that were cut off."""
 LENGTH = "length ratio"
+"""Length of a source's texts, against the reference's."""
 ONE_SIDED = "one-sided judgments"
+"""Queries with relevant documents on one side alone."""
 DANGLING = "dangling judgments"
+"""Judgments of documents that are not in the collection."""
 REPEATED = "repeated queries"
+"""Queries with the same text."""
 LENGTH_NOTICE = (0.9, 1.1)
 """Range of the median length ratio; a ratio outside of it is a warning."""
 
@@ -81,6 +87,7 @@ class FaultRow:
     reference: float = math.nan
     """Share in the reference, in %; NaN for faults of pairs and judgments."""
     details: FaultDetails = FaultDetails()
+    """Numbers behind the frequency."""
     examples: tuple[str, ...] = ()
     """Ids of the first documents with the fault; query and document for judgments."""
 

@@ -13,6 +13,7 @@ from ranktilt.errors import counted
 _MOST = 200_000
 """Most ids to compare; the first ones of a longer list."""
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*://"
+"""Beginning of a web address."""
 
 
 @dataclass(frozen=True, kw_only=True)

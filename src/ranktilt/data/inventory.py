@@ -22,6 +22,7 @@ KINDS = ("embeddings", "pairs", "tokens", "lexical", "texts", ANSWERS, UNPACKED)
 STALE = 3600.0
 """Age in seconds from which no process is still writing a temporary file."""
 _TEMPORARY = ".tmp"
+"""Ending of files that are being written."""
 
 
 @dataclass(frozen=True, kw_only=True)

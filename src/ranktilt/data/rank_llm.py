@@ -20,7 +20,9 @@ from ranktilt.errors import DataError, shorten
 _CONTENTS = ("content", "contents", "segment", "text", "passage", "body")
 """Names of the field with a document's text."""
 _EXPECTED = "expected rank_llm's candidates: query and hits (or candidates) with docid and content"
+"""What a file must hold, in a message."""
 _QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+"""Columns of judgments."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,7 @@ from ranktilt.data.run_text import (
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
 
 Int32 = npt.NDArray[np.int32]
+"""Whole numbers of 32 bits."""
 RUN_SHAPE = "{query: {document: score}}"
 """Nested mapping that runs are converted from."""
 _BEND = 0.05

@@ -22,6 +22,7 @@ from ranktilt.data.formats.score_order import (
 from ranktilt.errors import DataError, UserError, shorten, unknown
 
 Int64 = npt.NDArray[np.int64]
+"""Whole numbers of 64 bits."""
 Float = npt.NDArray[np.float64]
 
 

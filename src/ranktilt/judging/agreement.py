@@ -78,6 +78,7 @@ class QueryDraws:
     resamples: int
     """Number of resamples."""
     seed: int
+    """Seed of the draws."""
     latest: dict[int, Floats] = field(default_factory=dict)
     """The last draws, by the number of queries; one table of them may be large."""
 

@@ -222,7 +222,9 @@ class _Taus:
     """Kendall's τ-b of judges; each one is computed once."""
 
     resamples: int
+    """Number of resamples."""
     seed: int
+    """Seed of the resamples."""
     computed: dict[tuple[str, tuple[str, ...], tuple[str, ...]], _Resampled] = field(
         default_factory=dict
     )

@@ -38,7 +38,9 @@ COLUMNS = ("run", "query_id", "measure", "value")
 _RUN = ("run", "runid", "run_id", "run-id", "name", "system", "tag")
 """Names of the column of systems."""
 _QUERY = ("query", "query_id", "query-id", "queryid", "qid", "topic", "topic_id", "topicid")
+"""Names of the column of a query."""
 _DOCUMENT = (*DOCUMENT_IDS, "document")
+"""Names of the column of a document, which a file of evaluations has not."""
 _MEASURE = ("measure", "metric")
 """Names of the column of measures."""
 _VALUE = ("value", "score")
@@ -54,6 +56,7 @@ _NO_MEASURE = re.compile("num_.*|relstring.*")
 _ENDINGS = re.compile(
     r"(\.(ndcgeval|gdeval|ndeval|treceval|trec_eval|eval|results?|res|txt|csv|tsv))*(\.gz)?$"
 )
+"""Endings of files that are no part of a system's name."""
 _EXPECTED = (
     "expected values per query: measure, query, value (trec_eval -q), or a table whose header "
     "names the query (runid,topic,ndcg@20)"

@@ -32,6 +32,7 @@ _COLUMNS = ("run", "family", "cluster")
 RepeatReason = Literal["correlation", "tag", "names"]
 """Sign that two systems are repeats of one."""
 _NUMBER = re.compile(r"\d+")
+"""A number in a name."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,6 @@ class Executor:
         yield from stage(iter(items))
 
 
-# An executor holds nothing, so that all threads may share the default.
 _executor: ContextVar[Executor] = ContextVar(
     "ranktilt_executor",
     default=Executor(),  # noqa: B039

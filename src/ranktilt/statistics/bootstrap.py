@@ -24,7 +24,9 @@ class Interval(NamedTuple):
     """A 95 % interval and the standard error behind it."""
 
     low: float
+    """Lower end."""
     high: float
+    """Upper end."""
     error: float
     """Standard deviation of the resampled statistic (its standard error)."""
     dropped: int

@@ -24,7 +24,8 @@ DrawNegatives = Callable[[np.random.Generator, int, int], list[int]]
 
 It takes a generator, the index of a query, and the index of a positive among the query's positives.
 """
-_MEGA = 32  # batches among which lengths are sorted
+_MEGA = 32
+"""Batches whose rows are sorted by length together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +164,7 @@ class BatchSampler:
     batch_size: int
     """Rows in a batch."""
     drop_last: bool = False
+    """Whether a last batch with too few rows is left out."""
 
     def __len__(self) -> int:
         return -(-self.rows.count // self.batch_size)

@@ -16,7 +16,8 @@ from ranktilt.progress import report
 
 CHECKPOINT_EVERY = 60.0
 """Seconds between checkpoints."""
-_RISING = 0.1  # share of the time in which the learning rate rises
+_RISING = 0.1
+"""Share of the training in which the learning rate rises."""
 
 callback: Any = need("transformers.trainer_callback", extra="train", for_="training")
 

@@ -27,6 +27,7 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.training_set import only_sources
 
 _FOR = "SourceBiasEvaluator"
+"""What the library is needed for."""
 _RESAMPLES = 2_000
 """Bootstrap resamples of each interval."""
 

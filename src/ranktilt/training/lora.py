@@ -27,6 +27,7 @@ from ranktilt.training.pair_examples import PairExamples, pair_examples
 from ranktilt.training.trainer import TrainingRun, digest
 
 FOR = "train lora"
+"""What the libraries are needed for."""
 _IGNORED = -100
 """Label that torch's cross-entropy leaves out."""
 

@@ -15,6 +15,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.optional import need
 
 _FOR = "DebiasedLoss"
+"""What the library is needed for."""
 VARIANTS = ("paper", "code")
 """Forms of the constraint: as in the paper, or as in the authors' code."""
 

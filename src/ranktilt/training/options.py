@@ -17,8 +17,11 @@ NEGATIVES = ("bm25", "random")
 Negatives = Literal["in-batch", "bm25", "ann", "controlled"]
 """Where a retriever's negatives come from."""
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+"""A whole number of 1 or more."""
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+"""A whole number of 0 or more."""
 AboveZero = Annotated[float, msgspec.Meta(gt=0)]
+"""A number above 0."""
 
 
 @dataclass(frozen=True, kw_only=True)

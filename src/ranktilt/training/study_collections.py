@@ -52,6 +52,7 @@ class StudyCollections:
     mixed: Collection
     """Both sides of the test split, with the drawn queries."""
     zero_shot: tuple[ZeroShotCollection, ...]
+    """Collections that nothing is learned from."""
 
 
 def load_collections(folder: str | Path, options: StudyOptions) -> StudyCollections:

@@ -88,13 +88,17 @@ class AnswerOverlap:
     """
 
     source: str
+    """Side of the documents."""
     pairs: int
     """Number of pairs of query and document."""
     mean: float
     """Mean share."""
     low: float
+    """Lower quartile."""
     median: float
+    """Median."""
     high: float
+    """Upper quartile."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,6 +56,7 @@ class TrainingRun:
     label: str
     """The command, for messages."""
     folder: Path
+    """Folder of the trained model."""
     options: Schedule
     """Schedule of the training."""
     spec: Mapping[str, Any]
