@@ -87,5 +87,6 @@ def sentence(record: Any) -> str:
 
 
 def _function(path: str) -> Any:
+    """Import a function of this room by its module and name."""
     module, _, name = path.partition(":")
     return getattr(import_module(f"ranktilt.reporting.sentences.{module}"), name)

@@ -35,7 +35,9 @@ _USES: dict[Use, str] = {
     ),
     "report a result": "It is a result already.",
 }
+"""Sentence for a use of a file."""
 _RANKED_BY_JUDGMENTS = "With runs and labels, you can ask whose relevant documents rank higher."
+"""Sentence for the same use, of a file of judgments."""
 _NEEDS: dict[Need, str] = {
     "labels or collection": (
         "labels: which group each document belongs to (--groups LABELS), or the collection (DIR)"
@@ -53,6 +55,7 @@ _NEEDS: dict[Need, str] = {
     "sources": "a field source: who wrote each document",
     "second evaluations": "a second file of values: the human one first, then each judge's",
 }
+"""Words for a need."""
 
 
 def use_sentences(report: FileReport) -> list[str]:
@@ -62,6 +65,7 @@ def use_sentences(report: FileReport) -> list[str]:
 
 def _use(report: FileReport, use: Use) -> str:
     # Judgments ask the same question as a run does, but lack other files.
+    """Say what a file can be used for."""
     if report.kind == JUDGMENTS and use == "whose relevant documents rank higher":
         return _RANKED_BY_JUDGMENTS
     return _USES[use]

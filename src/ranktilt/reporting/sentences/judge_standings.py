@@ -24,9 +24,11 @@ class Contest:
     """The judge with the highest agreement, and how the others compare with it."""
 
     best: JudgeStanding
+    """The judge with the highest agreement."""
     indistinct: tuple[JudgeStanding, ...]
     """Judges that cannot be distinguished from the best."""
     worse: tuple[JudgeStanding, ...]
+    """Judges that agree less, surely."""
     undefined: tuple[str, ...]
     """Judges whose agreement has no value, because all their grades are the same."""
     queries: int
@@ -67,6 +69,7 @@ def contest(audit: JudgeAudit, statistic: AgreementStatistic, measure: str) -> C
 
 
 def _is_worse(with_best: dict[str, JudgeComparison], standing: JudgeStanding) -> bool:
+    """Tell whether a judge surely agrees less than the best one."""
     return standing.judge in with_best and with_best[standing.judge].is_shown
 
 

@@ -153,7 +153,9 @@ class _PairAnswer:
     """An answer of the card, and the pair of groups below which it is printed."""
 
     effect: Effect
+    """The answer."""
     pair: Pair
+    """The pair of groups."""
 
 
 def card_table(audit: Audit) -> Table:
@@ -201,7 +203,9 @@ class _PairControl:
     """A run under one control, and the pair of groups below which it is printed."""
 
     controlled: Controlled
+    """The run under the control."""
     pair: Pair
+    """The pair of groups."""
 
 
 def control_table(audit: Audit) -> Table:

@@ -78,6 +78,7 @@ def _fault_texts(fault: FaultRow) -> list[str]:
 
 
 def _verdict_look(check: CheckResult) -> tuple[Tone, Emphasis]:
+    """Return tone and emphasis of the verdict."""
     if check.is_void:
         return "bad", "alarm"
     if not check.is_compared or check.of("warning"):
@@ -116,6 +117,7 @@ def legend(check: CheckResult) -> Iterator[str]:
 
 
 def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
+    """Yield how differences of effectiveness were tested."""
     rows = check.effectiveness
     tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
     yield (

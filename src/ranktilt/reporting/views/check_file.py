@@ -17,6 +17,7 @@ from ranktilt.reporting.sentences.file_report import need_words, use_sentences
 from ranktilt.reporting.sentences.notes import note_sentences
 
 _LONGEST = 100
+"""Most characters of a value."""
 
 
 def view(report: FileReport) -> Document:
@@ -39,6 +40,7 @@ def view(report: FileReport) -> Document:
 
 
 def _sentences(report: FileReport) -> Iterator[Sentence]:
+    """Yield what a file can be used for, what is missing for more, and commands."""
     for answer in use_sentences(report):
         yield Sentence(answer)
     for need in need_words(report):
@@ -48,4 +50,5 @@ def _sentences(report: FileReport) -> Iterator[Sentence]:
 
 
 def _shortened(text: str) -> str:
+    """Cut a text to the longest value."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
