@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ranktilt.measures.margin import Margin
 
 Inconclusive = Literal["fail", "pass"]
+"""What an inconclusive check counts as."""
 
 
 @verb(
@@ -98,14 +99,19 @@ class GateRequest:
     """The limits of a gate as they were typed, and what they apply to."""
 
     limits: GateLimits
+    """Limits of tilt and effectiveness."""
     max_tilt: Margin | None
     """``limits.max_tilt``, read."""
     selection: GateSelection
+    """What of an audit they apply to."""
     pairs: list[Pair] | None
     """``selection.pair``, read; None for all pairs."""
     judge_limits: JudgeLimits
+    """Limits of a judge's grades."""
     inconclusive: Inconclusive
+    """What an inconclusive check counts as."""
     max_failures: float | None
+    """Share of queries or answers that may fail."""
 
     def gate_judges(self, audit: JudgeAudit) -> Gate:
         """Gate an audit of judges; refuse the limits of rankers."""

@@ -157,7 +157,9 @@ class GradedByModel:
     """The grades of a language model and its probes; nothing where no model was asked."""
 
     grades: Grades | None = None
+    """The grades; None where no model was asked."""
     probes: Sequence[JudgeProbes] = ()
+    """Grades of edited passages."""
 
     @property
     def judges(self) -> dict[str, Grades]:

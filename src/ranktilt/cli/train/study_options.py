@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _FROM_STUDY = ("alpha", "limits", "sources", "twins", "triples")
 """Arguments of a training that the study decides."""
 _OPTIONS = {name: flag for name, flag in OPTIONS.items() if name not in _FROM_STUDY}
+"""Options by the name of the field that they set."""
 
 
 @Parameter(name="*", group=TRAINING)

@@ -17,6 +17,7 @@ from ranktilt.judging.result import (
 from ranktilt.measures.printing import rounded
 
 _MOST_NAMED = 3
+"""Most judges that a sentence names."""
 
 
 @dataclass(frozen=True, kw_only=True)

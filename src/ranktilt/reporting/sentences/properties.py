@@ -27,6 +27,7 @@ DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1}
 COLLINEAR = 10
 """Variance inflation from which on parts of two properties cannot be distinguished."""
 _MOST_NAMED = 3
+"""Most properties that a sentence names."""
 _REASONS: Mapping[Reason, str] = {
     "no number": "no numbers",
     "mostly unknown": "more than half of the documents have no value",

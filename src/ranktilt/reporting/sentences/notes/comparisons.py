@@ -31,7 +31,9 @@ _PLURALS = {
     "pair of groups": "pairs of groups",
     "question": "questions",
 }
+"""Plurals of what is compared."""
 _MOST_QUERIES = 3
+"""Most queries that a note names."""
 _MISMATCHES: dict[MismatchKind, str] = {
     "no known passage": "shows passages that are not candidates",
     "too few ids": "shows fewer than two passages",
