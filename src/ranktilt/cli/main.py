@@ -51,8 +51,8 @@ from ranktilt.errors import UserError, nearest
 _REFUSED = 2
 # A fault of ours, with its traceback.
 _CRASHED = 70
+# The memory was not enough.
 _NO_MEMORY = 71
-"""The memory was not enough."""
 # Ctrl-C; a signal that ends the process gives 128 and its number, as shells count.
 _INTERRUPTED = 130
 # The reader of the output went away, as `| head` does; there is nobody left to tell.

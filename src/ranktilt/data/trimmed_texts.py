@@ -53,6 +53,7 @@ def _folded(text: pl.Expr) -> pl.Expr:
 
 
 def _null_if_empty(name: str) -> pl.Expr:
+    """Return a column in which an empty text is missing."""
     return pl.when(pl.col(name) != "").then(name)
 
 

@@ -158,6 +158,7 @@ class Estimand:
                 )
 
     def _check_cutoff(self) -> None:
+        """Refuse a cutoff that is no rank."""
         if self.cutoff is not None and not 1 <= self.cutoff <= _LARGEST_CUTOFF:
             bound = "at least 1" if self.cutoff < 1 else f"at most {_LARGEST_CUTOFF:,}"
             raise UserError(
@@ -165,6 +166,7 @@ class Estimand:
             )
 
     def _check_choices(self) -> None:
+        """Refuse a word that an option does not have."""
         for option, valid in self.choices.items():
             word = getattr(self, option)
             if word not in valid:

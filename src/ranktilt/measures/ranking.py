@@ -89,6 +89,7 @@ class Ranking:
         return self._heads[depth]
 
     def _head(self, depth: int | None) -> tuple[Ranking, Bools]:
+        """Return the first ranks of each list, and which entries these are."""
         if depth is None:
             return self, np.ones(len(self.scores), dtype=bool)
         keep = np.repeat(self.before < depth, self.sizes)

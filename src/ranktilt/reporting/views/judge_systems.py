@@ -315,7 +315,7 @@ def _compared_systems(row: Corrected) -> str:
 
 
 def _worth(row: Corrected) -> str:
-    """Write how many queries with human labels the judge's make of them."""
+    """Write how many queries there are, and how many the judge's labels make of them."""
     return f"{row.queries} → {fixed(row.effective, 0)}"
 
 

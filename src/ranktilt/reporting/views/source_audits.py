@@ -58,7 +58,7 @@ from ranktilt.reporting.views.audit_tables import card_table, control_table, tie
 from ranktilt.reporting.views.readings import verdict_chart
 
 _MOST_FIGURES = 6
-"""Most figures, unless there are more series."""
+"""Figures beyond which only those of the first measure are drawn."""
 _DODGE = 0.012
 """How far points are moved apart, so that none hides another."""
 

@@ -204,7 +204,7 @@ def _compared(bench: Bench) -> tuple[Candidate, ...]:
 
 
 def _has_costs(bench: Bench) -> bool:
-    """Tell whether candidates have a price in effectiveness or order."""
+    """Tell whether candidates may cost effectiveness or order."""
     return bool((bench.document_sets or bench.movements) and bench.candidates[1:])
 
 
