@@ -95,6 +95,7 @@ def replay_log(
 def _estimands(
     measures: Iterable[str | Estimand] | None, collection: Collection, by: str | None
 ) -> list[Estimand]:
+    """Read the questions; refuse those that cannot be split into parts."""
     has_judgments = collection.has_judgments
     if measures is None:
         measures = ["nDCG@10"] * has_judgments + ["ExposureRatio"] * (by is not None)

