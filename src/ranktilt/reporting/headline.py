@@ -15,7 +15,7 @@ from ranktilt.errors import counted, join_words
 from ranktilt.reporting.sentences.attribution import attributed_gaps
 from ranktilt.reporting.sentences.derived import leading_finding
 from ranktilt.reporting.sentences.findings import Finding, ranked
-from ranktilt.reporting.sentences.group_standings import display_sentence
+from ranktilt.reporting.sentences.group_standings import display_headline
 from ranktilt.reporting.sentences.notes import note_sentence
 from ranktilt.reporting.sentences.verdicts import VERDICT_WORDS, conflict_sentence, verdict_sentence
 
@@ -104,7 +104,7 @@ def _audit(audit: Audit) -> Finding:
     if len(pairs) == 1:
         summary = "; ".join(_parts(audit, pairs[0], findings))
     elif displays and len(displays) <= _MOST_NAMED:
-        summary = ". ".join(map(display_sentence, displays))
+        summary = ". ".join(map(display_headline, displays))
     else:
         kinds = Counter[str](finding.kind for finding in findings)
         counts = [

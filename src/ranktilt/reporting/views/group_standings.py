@@ -96,6 +96,7 @@ def standing_chart(audit: Audit, displays: Sequence[GroupDisplay]) -> IntervalCh
         scales=scales,
         sides=sides,
         second_sides=sides,
+        fold="middle",
     )
 
 
