@@ -245,7 +245,10 @@ class TestBins:
         self,
     ) -> None:
         groups = grouping(documents("year", [2020, 1999, None, 900, 2001]), "year:4")
-        assert (groups.by, groups.names) == ("year", tuple(f"year {n}" for n in (900, 1999, 2001, 2020)))
+        assert (groups.by, groups.names) == (
+            "year",
+            tuple(f"year {n}" for n in (900, 1999, 2001, 2020)),
+        )
         assert groups.code.tolist() == [3, 1, -1, 0, 2]
         assert groups.unlabelled == 1
         assert grouping(documents("size:2", ["s", "m"]), "size:2").names == ("m", "s")

@@ -160,9 +160,7 @@ def _joined(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
     groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
     if (ALL, *groups.names) != audit.groups:
-        raise UserError(
-            f"the collection has other groups than the audit ({listed(groups.names)})"
-        )
+        raise UserError(f"the collection has other groups than the audit ({listed(groups.names)})")
     if judgments.queries != audit.queries:
         raise UserError("the collection has other queries than the audit")
     return groups, judgments

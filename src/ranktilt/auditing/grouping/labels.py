@@ -145,7 +145,9 @@ def _check_names(by: str, label_groups: _LabelGroups, column: pl.Series) -> None
         parts = parts_of_numbers(column)
         advice = "name some to compare (--pair A,B)"
         if parts:
-            advice = f"{parts_words(by, parts)}; ranktilt audit --by {by} asks about the number itself"
+            advice = (
+                f"{parts_words(by, parts)}; ranktilt audit --by {by} asks about the number itself"
+            )
         raise UserError(
             f"column {by!r} makes {count} groups; expected at most {MOST_GROUPS}: {advice}"
         )

@@ -20,6 +20,7 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.sentences.attribution import attributed_gaps, attribution_meaning
 from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.theorem import theorem_findings, theorem_meaning
 
 UNDECIDED = (
     "These queries cannot tell whether a side is favoured. That does not mean there is no tilt. "
@@ -147,6 +148,9 @@ def explanation_meaning(explanation: Explanation) -> str:
             "The two sides' texts are alike in everything measured, so a tilt would need another "
             "explanation."
         )
+    checked = theorem_findings([*chain.from_iterable(r.findings for r in explanation.results)])
+    if checked:
+        return theorem_meaning(checked)
     return "This describes the texts. Only an audit shows whom a ranker favours."
 
 

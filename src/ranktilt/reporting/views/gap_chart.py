@@ -50,9 +50,7 @@ class GapScale:
     @property
     def turned(self) -> GapScale:
         """The same, seen from the other side."""
-        return replace(
-            self, higher_above_0=self.higher_below_0, higher_below_0=self.higher_above_0
-        )
+        return replace(self, higher_above_0=self.higher_below_0, higher_below_0=self.higher_above_0)
 
 
 def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> IntervalChart:
