@@ -253,7 +253,10 @@ def with_labels(
     joined = ids.join(table.select(columns), on="id", how="left", maintain_order="left")
     missing = joined[column].null_count()
     if missing == joined.height:
-        message = f"names none of the collection's {joined.height:,} documents"
+        message = (
+            f"names none of the collection's {joined.height:,} documents (first here: "
+            f"{table['id'][0]!r}; there: {collection.ids[0]!r})"
+        )
         raise DataError(label_file.path, message)
     if label_file.rest:
         joined = joined.with_columns(pl.col(column).fill_null(label_file.rest))

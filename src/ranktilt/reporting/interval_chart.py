@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.tones import Tone
@@ -18,8 +18,6 @@ MOST_ROWS = 8
 """Rows that the first screen has room for."""
 MOST_ROWS_OF_PHONE = 5
 """Rows that the first screen of a telephone has room for, where the others are folded."""
-Fold = Literal["last", "middle"]
-"""Which rows a telephone folds: the last ones, or those between the first ones and the last."""
 _WIDEST_LABEL = 26
 _STEPS = (1.0, 2.0, 5.0, 10.0)
 _FEWEST_TICKS = 3
@@ -123,7 +121,8 @@ class IntervalChart:
     """How to read it."""
     scales: tuple[IntervalScale, ...]
     rows: tuple[IntervalRow, ...]
-    fold: Fold = "last"
+    unfolded_ends: int = 0
+    """How many of the last rows a telephone does not fold."""
 
     @property
     def folded_rows(self) -> frozenset[int]:
@@ -131,8 +130,8 @@ class IntervalChart:
         count = len(self.rows)
         if count <= MOST_ROWS_OF_PHONE + 1:
             return frozenset()
-        last_count = 0 if self.fold == "last" else MOST_ROWS_OF_PHONE // 2
-        return frozenset(range(MOST_ROWS_OF_PHONE - last_count, count - last_count))
+        ends = self.unfolded_ends
+        return frozenset(range(MOST_ROWS_OF_PHONE - ends, count - ends))
 
     @property
     def label_width(self) -> int:
@@ -185,12 +184,13 @@ def interval_chart(
     scales: Sequence[str],
     sides: tuple[str, str] = ("", ""),
     second_sides: tuple[str, str] = ("", ""),
-    fold: Fold = "last",
+    unfolded_ends: int = 0,
 ) -> IntervalChart:
     """Return a chart of rows over scales with these titles.
 
     `sides` are what lies to the left and to the right of neutral on the first scale,
-    `second_sides` on the second; `fold` says which rows a telephone folds.
+    `second_sides` on the second; a telephone folds some rows, but none of the last
+    `unfolded_ends`.
     """
     chart_scales = []
     for index, scale_title in enumerate(scales):
@@ -198,5 +198,9 @@ def interval_chart(
         left, right = sides if index == 0 else second_sides
         chart_scales.append(interval_scale(scale_title, readings, left=left, right=right))
     return IntervalChart(
-        title=title, says=says, scales=tuple(chart_scales), rows=tuple(rows), fold=fold
+        title=title,
+        says=says,
+        scales=tuple(chart_scales),
+        rows=tuple(rows),
+        unfolded_ends=unfolded_ends,
     )

@@ -76,7 +76,7 @@ def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> Interv
         [_row(mark, scale) for mark in marks],
         scales=[scale.unit],
         sides=(f"◀ {scale.higher_below_0} higher", f"{scale.higher_above_0} higher ▶"),
-        fold="middle",
+        unfolded_ends=1,
     )
 
 

@@ -96,7 +96,7 @@ def standing_chart(audit: Audit, displays: Sequence[GroupDisplay]) -> IntervalCh
         scales=scales,
         sides=sides,
         second_sides=sides,
-        fold="middle",
+        unfolded_ends=2,
     )
 
 
