@@ -69,7 +69,7 @@ CASES = (
     Case(name="check, one source", rows=0, meaning="There are no two sides here"),
     Case(name="attribution", rows=3, meaning="Look at length first, as the gap goes with it"),
     Case(name="factors", rows=6, meaning="These are causes"),
-    Case(name="explained gaps", rows=4, meaning="would show whether that is the cause"),
+    Case(name="explained gaps", rows=4, meaning="would show a cause"),
     Case(name="pairwise", rows=2, meaning="picks male ones more often than chance explains"),
     Case(name="training study", rows=3, meaning="is less effective and moves toward llm"),
     Case(name="sequential", rows=1, meaning="puts a ahead of b"),
