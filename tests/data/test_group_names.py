@@ -41,7 +41,7 @@ def test_names_are_read_back_as_labels(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "side"),
     [
         ("0", "year 0"),
         ("year 0", "year 0"),
@@ -50,8 +50,8 @@ def test_names_are_read_back_as_labels(name: str, text: str) -> None:
         ("1", None),
     ],
 )
-def test_sides_are_found_by_label_and_by_name(text: str, found: str | None) -> None:
-    assert name_among(text, ["year 0", "year 2010 to 2014", "a|b"], "year") == found
+def test_sides_are_found_by_label_and_by_name(text: str, side: str | None) -> None:
+    assert name_among(text, ["year 0", "year 2010 to 2014", "a|b"], "year") == side
 
 
 def test_labels_are_numbers_again_for_bins() -> None:
@@ -64,8 +64,8 @@ def test_sources_of_numbers_carry_their_column() -> None:
     collection = collection_of(docs, {"q": "x"}, {})
     assert collection.sources == ("source 0", "source 1")
     assert collection.only_sources(["1"]).sources == ("source 1",)
-    named = with_names(collection, {"0": "human", "1": "ai"}, by="source")
-    assert named.sources == ("human", "ai")
+    renamed = with_names(collection, {"0": "human", "1": "ai"}, by="source")
+    assert renamed.sources == ("human", "ai")
 
 
 def test_label_file_of_numbers(tmp_path: Path) -> None:

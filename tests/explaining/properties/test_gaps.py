@@ -203,13 +203,14 @@ def test_a_gap_is_said_from_the_side_that_stands_higher() -> None:
     gaps = explain_gaps(shop_collection(), shop_run(), by="kind", pairs=[("forum", "shop")])
     (sentence,) = [line.text for line in view(gaps).sentences]
     assert re.fullmatch(
-        r"engine scores shop higher than forum, by 0\.\d+ sd \[0\.\d+, 0\.\d+\] \(8\.\d ranks\)\. Of "
-        r"this, 0\.\d+ sd \[0\.\d+, 0\.\d+\] \(7\d %\) goes with words \(higher in shop\)\. At equal "
-        r"properties, shop is still higher, by 0\.\d+ sd \[.*\]\.",
+        r"engine scores shop higher than forum, by 0\.\d+ sd \[0\.\d+, 0\.\d+\] \(8\.\d ranks\)\. "
+        r"Of this, 0\.\d+ sd \[0\.\d+, 0\.\d+\] \(7\d %\) goes with words \(higher in shop\)\. "
+        r"At equal properties, shop is still higher, by 0\.\d+ sd \[.*\]\.",
         sentence,
     )
     assert re.fullmatch(
-        r"engine scores shop higher than forum, by .* \(8\.\d ranks\); 7\d % of this goes with words\.",
+        r"engine scores shop higher than forum, by .* \(8\.\d ranks\); 7\d % of this goes with "
+        r"words\.",
         view(gaps).headline,
     )
     gap_row, words_row, *_ = view(gaps).hero_blocks[0].rows
@@ -264,34 +265,35 @@ def two_part_gaps(
     [
         (
             (0.053, -0.1, 0.098, 0.055),
-            "engine scores ai higher than human, by 0.053 sd [0.033, 0.073]. 0.098 sd [0.078, 0.118] "
-            "goes with readability (higher in ai), more than the gap itself. The other way, 0.100 sd "
-            "[0.080, 0.120] goes with words (higher in ai); without that, the gap would be larger, "
-            "0.153 sd. At equal properties the gap is no smaller: 0.055 sd [0.035, 0.075].",
+            "engine scores ai higher than human, by 0.053 sd [0.033, 0.073]. 0.098 sd [0.078, "
+            "0.118] goes with readability (higher in ai), more than the gap itself. The other "
+            "way, 0.100 sd [0.080, 0.120] goes with words (higher in ai); without that, the gap "
+            "would be larger, 0.153 sd. At equal properties the gap is no smaller: 0.055 sd "
+            "[0.035, 0.075].",
             "; readability goes with it, but words goes against it.",
         ),
         (
             (-0.2, -0.1, -0.06, -0.04),
-            "engine scores human higher than ai, by 0.200 sd [0.180, 0.220]. Of this, 0.100 sd [0.080, "
-            "0.120] (50 %) goes with words (higher in ai) and 0.060 sd [0.040, 0.080] (30 %) with "
-            "readability (higher in ai). At equal properties, human is still higher, by 0.040 sd "
-            "[0.020, 0.060].",
+            "engine scores human higher than ai, by 0.200 sd [0.180, 0.220]. Of this, 0.100 sd "
+            "[0.080, 0.120] (50 %) goes with words (higher in ai) and 0.060 sd [0.040, 0.080] "
+            "(30 %) with readability (higher in ai). At equal properties, human is still higher, "
+            "by 0.040 sd [0.020, 0.060].",
             "; 80 % of this goes with words and readability.",
         ),
         (
             (0.1, 0.15, 0.05, -0.1),
-            "engine scores ai higher than human, by 0.100 sd [0.080, 0.120]. 0.150 sd [0.130, 0.170] "
-            "goes with words (higher in ai) and 0.050 sd [0.030, 0.070] with readability (higher in "
-            "ai), more than the gap itself. At equal properties, human is higher, by 0.100 sd [0.080, "
-            "0.120].",
+            "engine scores ai higher than human, by 0.100 sd [0.080, 0.120]. 0.150 sd [0.130, "
+            "0.170] goes with words (higher in ai) and 0.050 sd [0.030, 0.070] with readability "
+            "(higher in ai), more than the gap itself. At equal properties, human is higher, by "
+            "0.100 sd [0.080, 0.120].",
             "; words and readability go with it.",
         ),
         (
             (0.1, 0.06, 0.03, 0.01),
-            "engine scores ai higher than human, by 0.100 sd [0.080, 0.120]. Of this, 0.060 sd [0.040, "
-            "0.080] (60 %) goes with words (higher in ai) and 0.030 sd [0.010, 0.050] (30 %) with "
-            "readability (higher in ai). At equal properties no gap is shown (0.010 sd [−0.010, 0.030] "
-            "toward ai).",
+            "engine scores ai higher than human, by 0.100 sd [0.080, 0.120]. Of this, 0.060 sd "
+            "[0.040, 0.080] (60 %) goes with words (higher in ai) and 0.030 sd [0.010, 0.050] "
+            "(30 %) with readability (higher in ai). At equal properties no gap is shown (0.010 "
+            "sd [−0.010, 0.030] toward ai).",
             "; 90 % of this goes with words and readability.",
         ),
     ],

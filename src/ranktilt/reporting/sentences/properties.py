@@ -114,7 +114,7 @@ def _unexamined(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
     only = ""
     if len(gap.parts) == 1:
         only = f", so {gap.parts[0].property_name} is the only property compared"
-    yield f"In these lists, {_some(names)} {verb} not vary and could not be examined{only}."
+    yield f"In these lists, {_few_names(names)} {verb} not vary and could not be examined{only}."
 
 
 def _unvarying(gaps: ExplainedGaps, gap: ExplainedGap) -> list[str]:
@@ -126,7 +126,7 @@ def _unvarying(gaps: ExplainedGaps, gap: ExplainedGap) -> list[str]:
     ]
 
 
-def _some(names: Sequence[str]) -> str:
+def _few_names(names: Sequence[str]) -> str:
     """Name a few properties, or count them."""
     if len(names) > _MOST_NAMED:
         return f"{len(names)} other properties"
@@ -171,17 +171,16 @@ def lower_group(gap: ExplainedGap) -> str:
 
 def _sized_parts(gap: ExplainedGap) -> list[_SizedPart]:
     """Return the parts that are shown, the largest first."""
-    return [
-        _SizedPart(
-            name=part.property_name,
-            size=abs(part.value),
-            low=min(abs(part.low), abs(part.high)),
-            high=max(abs(part.low), abs(part.high)),
-            side=gap.group_a if part.value > 0 else gap.group_b,
-            more_in=gap.group_a if part.difference > 0 else gap.group_b,
+    parts = []
+    for part in gap.shown_parts:
+        size, low, high = _without_signs(part.value, part.low, part.high)
+        side = gap.group_a if part.value > 0 else gap.group_b
+        more_in = gap.group_a if part.difference > 0 else gap.group_b
+        name = part.property_name
+        parts.append(
+            _SizedPart(name=name, size=size, low=low, high=high, side=side, more_in=more_in)
         )
-        for part in gap.shown_parts
-    ]
+    return parts
 
 
 def _toward(gap: ExplainedGap) -> list[_SizedPart]:
@@ -408,7 +407,7 @@ def _meaning_sentences(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
     toward, against = _toward(gap), _against(gap)
     if toward:
         share = _share_words(gap)
-        yield f"Look at {_names(toward)} first: {share}the lead of {side} goes with {_it(toward)}."
+        yield f"Look at {_names(toward)} first: {share}the lead of {side} goes with {_pronoun(toward)}."
     elif against:
         yield f"{side} leads in spite of {_names(against)}, so look for the reason elsewhere."
     else:
@@ -421,7 +420,7 @@ def _meaning_sentences(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
     if toward and _is_still_ahead(gap):
         yield f"At equal properties {side} would still be ahead, so there is more to find."
     if names := _unvarying(gaps, gap):
-        yield f"Not examined, for want of variation in these lists: {_some(names)}."
+        yield f"Not examined, for want of variation in these lists: {_few_names(names)}."
     if toward:
         yield "Only twins, or texts edited on purpose, would show a cause."
 
@@ -441,5 +440,5 @@ def _is_still_ahead(gap: ExplainedGap) -> bool:
     return gap.remaining_low > 0
 
 
-def _it(parts: Sequence[_SizedPart]) -> str:
+def _pronoun(parts: Sequence[_SizedPart]) -> str:
     return "it" if len(parts) == 1 else "them"

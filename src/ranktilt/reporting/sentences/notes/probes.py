@@ -256,12 +256,15 @@ def _easier(note: TheoremChecked) -> str:
     )
 
 
+def _conditions(names: Sequence[str]) -> str:
+    """Name conditions of the theorem; empty for none."""
+    words = [_CONDITIONS.get(name, name) for name in names]
+    return join_words(words) if words else ""
+
+
 def _whether_it_applies(note: TheoremChecked) -> str:
     """Say which conditions of the theorem fail, or are open."""
-    failed, undecided = (
-        join_words([_CONDITIONS.get(name, name) for name in names]) if names else ""
-        for names in (note.failed, note.undecided)
-    )
+    failed, undecided = _conditions(note.failed), _conditions(note.undecided)
     verb = "is" if len(note.failed) == 1 else "are"
     if failed:
         also = f", and {undecided} undecided" if undecided else ""
