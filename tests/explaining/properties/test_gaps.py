@@ -173,7 +173,13 @@ def test_texts_give_features() -> None:
     run = rt.ranker("bm25").rank(collection)
     gaps = explain_gaps(collection, run, by="half", draws=200)
     names = [about.name for about in gaps.properties]
-    assert names == ["length", "sentence length", "readability", "type/token ratio", "query words"]
+    assert names == [
+        "length",
+        "sentence length",
+        "reading difficulty",
+        "type/token ratio",
+        "query words",
+    ]
     chosen = explain_gaps(collection, run, ["words", "specificity"], by="half", draws=200)
     assert [about.name for about in chosen.properties] == ["length", "specificity"]
 
