@@ -183,6 +183,20 @@ def test_a_scale_of_nothing_known_has_a_length() -> None:
     assert scale.high > scale.low
 
 
+@pytest.mark.parametrize(
+    ("rows", "ends", "folded"),
+    [(6, 0, []), (8, 0, [5, 6, 7]), (8, 1, [4, 5, 6]), (10, 2, [3, 4, 5, 6, 7])],
+)
+def test_a_phone_folds_rows_beyond_five(rows: int, ends: int, folded: list[int]) -> None:
+    drawn = replace(chart(*[reading(1, 0, 2)] * rows), unfolded_ends=ends)
+    assert sorted(drawn.folded_rows) == folded
+    page = html_document(
+        Document(kind="Test", headline="Yes.", sections=(), hero=PageBlocks(make=lambda: (drawn,)))
+    )
+    assert page.count('class="row extra"') == len(folded)
+    assert (f"<summary>{len(folded)} more rows</summary>" in page) == bool(folded)
+
+
 def test_chart_says_numbers_in_text_and_draws_known_ones() -> None:
     drawn = chart(reading(20, 10, 30, tone="first"), reading(NAN, NAN, NAN, tone="unsure"))
     page = html_document(

@@ -41,8 +41,8 @@ def display_headline(display: GroupDisplay) -> str:
     others = len(display.standings) - 1
     return (
         f"{display.run} favours {leader.group} over {leader.over} of {others} other groups, and "
-        f"{last.under} over {last.group}; {display.pairs - differing} of {display.pairs} pairs of "
-        "groups cannot be distinguished"
+        f"{counted(last.under, 'group', 'groups')} over {last.group}; "
+        f"{display.pairs - differing} of {display.pairs} pairs cannot be distinguished"
     )
 
 
