@@ -69,7 +69,7 @@ CASES = (
     Case(name="check, one source", rows=0, meaning="There are no two sides here"),
     Case(name="attribution", rows=3, meaning="Look at length first, as the gap goes with it"),
     Case(name="factors", rows=6, meaning="These are causes"),
-    Case(name="explained gaps", rows=4, meaning="would show whether that is the cause"),
+    Case(name="explained gaps", rows=4, meaning="would show a cause"),
     Case(name="pairwise", rows=2, meaning="picks male ones more often than chance explains"),
     Case(name="training study", rows=3, meaning="is less effective and moves toward llm"),
     Case(name="sequential", rows=1, meaning="puts a ahead of b"),
@@ -181,6 +181,20 @@ def test_a_scale_is_as_long_as_its_marks_need() -> None:
 def test_a_scale_of_nothing_known_has_a_length() -> None:
     (scale,) = chart(reading(NAN, NAN, NAN, neutral=NAN)).scales
     assert scale.high > scale.low
+
+
+@pytest.mark.parametrize(
+    ("rows", "ends", "folded"),
+    [(6, 0, []), (8, 0, [5, 6, 7]), (8, 1, [4, 5, 6]), (10, 2, [3, 4, 5, 6, 7])],
+)
+def test_a_phone_folds_rows_beyond_five(rows: int, ends: int, folded: list[int]) -> None:
+    drawn = replace(chart(*[reading(1, 0, 2)] * rows), unfolded_ends=ends)
+    assert sorted(drawn.folded_rows) == folded
+    page = html_document(
+        Document(kind="Test", headline="Yes.", sections=(), hero=PageBlocks(make=lambda: (drawn,)))
+    )
+    assert page.count('class="row extra"') == len(folded)
+    assert (f"<summary>{len(folded)} more rows</summary>" in page) == bool(folded)
 
 
 def test_chart_says_numbers_in_text_and_draws_known_ones() -> None:

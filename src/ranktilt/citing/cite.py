@@ -15,6 +15,7 @@ from ranktilt.citing.prepare import CitationInputs, load_list, prepare
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.answers import Answers
 from ranktilt.data.formats.citations.answer_file import read_answers
+from ranktilt.data.group_names import name_among
 from ranktilt.data.label_file import LabelFile
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, unknown
@@ -117,18 +118,20 @@ def _pairs(
     if pairs is None and reference is None and _HUMAN in inputs.groups:
         reference = _HUMAN
     if reference is not None:
-        _require_group(inputs, reference)
+        reference = _group(inputs, reference)
         return [(group, reference) for group in inputs.groups if group != reference]
     if pairs is None:
         return list(combinations(reversed(inputs.groups), 2))
+    pairs = [(_group(inputs, a), _group(inputs, b)) for a, b in pairs]
     for a, b in pairs:
-        _require_group(inputs, a)
-        _require_group(inputs, b)
         if a == b:
             raise UserError(f"expected two different groups, got {a!r} twice")
-    return list(pairs)
+    return pairs
 
 
-def _require_group(inputs: CitationInputs, group: str) -> None:
-    if group not in inputs.groups:
-        raise unknown("group", group, inputs.groups)
+def _group(inputs: CitationInputs, name: str) -> str:
+    """Return the group of a name, or of a label such as ``1`` for ``source 1``."""
+    group = name_among(name, inputs.groups, inputs.spec["by"])
+    if group is None:
+        raise unknown("group", name, inputs.groups)
+    return group

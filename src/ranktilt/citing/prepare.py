@@ -12,6 +12,7 @@ import polars as pl
 from ranktilt.citing.unit import DOMAIN, Unit, find_unit
 from ranktilt.data.answers import Answers, Retrieved
 from ranktilt.data.formats.notation import FIRST, split_notation
+from ranktilt.data.group_names import group_name
 from ranktilt.data.id_forms import near_matches
 from ranktilt.data.label_file import LabelFile
 from ranktilt.data.label_table import read_labels
@@ -167,7 +168,7 @@ def _labelled_pages(label_file: LabelFile, by: str, *, is_exact: bool) -> pl.Dat
     frame = read_labels(label_file, by=by).rename({"doc_id": "page"})
     if by not in frame.columns:
         raise UserError(f"--by {by}: cite compares labels as they are; name a column, without bins")
-    frame = frame.rename({by: "label"})
+    frame = frame.with_columns(_called(frame[by])).rename({by: "label"})
     if not is_exact:
         keys = [page_key(page) for page in frame["page"]]
         frame = frame.with_columns(pl.Series("page", keys))
@@ -187,6 +188,12 @@ def _labelled_pages(label_file: LabelFile, by: str, *, is_exact: bool) -> pl.Dat
         return frame.with_columns(pl.Series(DOMAIN, domains, dtype=pl.String))
     domain = pl.col(DOMAIN).cast(pl.String)
     return frame.with_columns(domain.fill_null(pl.col("page")))
+
+
+def _called(labels: pl.Series) -> pl.Series:
+    """Give bare numbers among labels the name of their column."""
+    names = {name: group_name(labels.name, name) for name in labels.drop_nulls().unique()}
+    return labels.replace(names)
 
 
 def _retrieved_lists(answers: Answers, run: Run | None, *, is_exact: bool) -> pl.DataFrame | None:

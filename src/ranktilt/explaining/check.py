@@ -95,6 +95,7 @@ def check(
     ----------
     Dai et al., KDD 2024, sec. 2 and 4.
     """
+    reference = None if reference is None else collection.source_named(reference)
     _require_documents(collection, reference)
     if similarity is not None:
         require_encoder(similarity)

@@ -13,6 +13,7 @@ from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
+from ranktilt.data.group_names import label_text
 from ranktilt.data.run import codes
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Measure
@@ -54,7 +55,8 @@ def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection
 def reference_alone(mixed: Collection, reference: str = "human", by: str = "source") -> Collection:
     """Return the reference's documents to search alone, with all queries and their judgments."""
     labels = mixed.docs[by].cast(pl.String)
-    collection = alone(mixed, mixed.docs.filter(labels == reference), reference)
+    label = label_text(reference, by, labels.unique().drop_nulls().to_list())
+    collection = alone(mixed, mixed.docs.filter(labels == label), reference)
     if not collection.docs.height:
         raise unknown(by, reference, labels.unique().drop_nulls().sort())
     return collection

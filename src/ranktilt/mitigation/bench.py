@@ -19,7 +19,7 @@ from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
-from ranktilt.errors import UserError, refuse_twice, unknown
+from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
@@ -117,9 +117,8 @@ def bench(
     check_limits(margin, budget)
     candidates = order_candidates(runs)
     if pairs is None:
-        names = grouping(mixed, by).names
-        if reference not in names:
-            raise unknown(by, reference, names)
+        groups = grouping(mixed, by)
+        names, reference = groups.names, groups.names[groups.index(reference)]
         pairs = [(reference, name) for name in names if name != reference]
     options = BenchOptions(
         effectiveness=measure(effectiveness),

@@ -78,8 +78,8 @@ def explain_gaps(
         Lists as they were ranked. A run cut to the best results answers only for these.
     properties : sequence of str or TextProbe, optional
         Columns of numbers, or probes of texts such as ``"readability"``; by default all columns of
-        numbers, and length, sentence length, readability, type/token ratio and query words where
-        there are texts.
+        numbers, and length, sentence length, reading difficulty, type/token ratio and query words
+        where there are texts.
     by : str, optional
         Column that groups the documents.
     pairs : sequence of (str, str), optional

@@ -122,7 +122,7 @@ def _says(verdicts: Sequence[Verdict], drawn: int) -> str:
     says = _LINE
     if not first.effect.estimand.sided:
         says += " Shaded: what random rankings give."
-    elif first.margin:
+    elif half_width(first.effect.estimand, first.margin) > 0:  # NaN in another unit
         says += f" Shaded: {margin_words(first.margin)} around neutral, which count as level."
     if drawn < len(verdicts):
         says += f" Drawn: {drawn} of {len(verdicts)} comparisons, the clearest."
