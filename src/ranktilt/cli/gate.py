@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from ranktilt.cli import options
-from ranktilt.cli.app import DECIDE, INPUT, OUTPUT, QUESTION, SELDOM, points, verb
+from ranktilt.cli.app import DECIDE, INPUT, OUTPUT, QUESTION, SELDOM, percentage, points, verb
 from ranktilt.cli.gate_output import GateFiles
 from ranktilt.cli.output import FILE_OR_STDOUT, PageOutput
 from ranktilt.cli.rankers import require_answers
@@ -33,7 +33,7 @@ def gate(
     max_tilt: Annotated[
         str | None,
         Parameter(
-            help="Maximum tilt in either direction: points (5 or 5%), or '2 ranks' (default: 5; "
+            help="Maximum tilt in either direction, in points, or such as '2 ranks' (default: 5; "
             "with --baseline, none).",
             metavar="X",
             group=QUESTION,
@@ -53,17 +53,15 @@ def gate(
             help="Growth of the tilt to accept, in points.",
             metavar="X",
             group=QUESTION,
-            validator=options.NOT_NEGATIVE,
             converter=points,
         ),
     ] = 0.0,
     max_loss: Annotated[
         float | None,
         Parameter(
-            help="With --baseline: loss of effectiveness to accept, in points, such as 1 or 1%.",
+            help="With --baseline: loss of effectiveness to accept, in points.",
             metavar="X",
             group=QUESTION,
-            validator=options.NOT_NEGATIVE,
             converter=points,
         ),
     ] = None,
@@ -73,8 +71,7 @@ def gate(
             help=f"{options.LEFT_OUT[:-1]} (default: 10).",
             metavar="X",
             group=SELDOM,
-            validator=Number(gte=0, lte=100),
-            converter=points,
+            converter=percentage,
         ),
     ] = None,
     measure: Annotated[

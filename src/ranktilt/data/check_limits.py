@@ -9,14 +9,15 @@ import msgspec
 
 from ranktilt.errors import UserError
 from ranktilt.field_checks import check_fields
+from ranktilt.sizes import POINTS
 
-Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
+Percent = Annotated[float, msgspec.Meta(ge=0, le=100, extra={"unit": POINTS})]
 Ratio = Annotated[float, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckLimits:
-    """Limits beyond which a fault voids a comparison; shares in %.
+    """Limits beyond which a fault voids a comparison; shares in percent.
 
     `UserError` for a limit outside its range.
     """
@@ -52,3 +53,5 @@ class CheckLimits:
 
 
 LIMITS = CheckLimits()
+EQUIVALENCE = 2.0
+"""Difference in effectiveness between two sides that does not matter, in points."""

@@ -37,7 +37,7 @@ class Replay(Ranker):
 
     `score_order` says which scores are better, or that the file's ranks give the order. An engine's
     responses do not name their queries: `queries` is the file of these, and `max_failures` the
-    share of responses that may be errors or partial.
+    percentage of responses that may be errors or partial.
     """
 
     name: ClassVar[str] = "replay"
@@ -53,7 +53,7 @@ class Replay(Ranker):
 
     def __post_init__(self) -> None:
         require_depth("replay", self.k)
-        require_range(self, "max_failures", least=0, most=1)
+        require_range(self, "max_failures", least=0, most=100)
         if self.score_order is not None:
             require_choices(self, score_order=SCORE_ORDERS)
 

@@ -2,5 +2,6 @@
 
 Start with `compare.compare`: `match` finds the runs, measures and queries that two audits share,
 and `compare_audits` compares them; `match_choices` and `compare_choices` do so with what two models
-chose. `result` is what comes out.
+chose. `primary` chooses the question that comes
+first, and `result` is what comes out.
 """

@@ -15,7 +15,7 @@ from ranktilt.cli.explain.inputs import (
     check_gaps,
     input_files,
     read_documents,
-    read_shares,
+    read_percentages,
     require_folder,
     words_with_texts,
 )
@@ -76,8 +76,8 @@ def explain(
     adopters: Annotated[
         str | None,
         Parameter(
-            help="With --by-factor: shares of other documents that make an edit too, such as "
-            "0,0.1,0.5,1.",
+            help="With --by-factor: percentages of other documents that make an edit too, such as "
+            "0,10,50,100.",
             metavar="X,Y",
             group=QUESTION,
         ),
@@ -117,10 +117,10 @@ def explain(
         check_by_factor(by_factor, ranker, beside=beside)
         from ranktilt.explaining.factors.effects import factor_effects
 
-        shares = read_shares(adopters)
+        percentages = read_percentages(adopters)
         designed = options.load_texts(require_folder(folder), split)
         rankers = read_rankers(ranker or (), text=text)
-        output.deliver(factor_effects(designed, rankers, adopters=shares))
+        output.deliver(factor_effects(designed, rankers, adopters=percentages))
         return
     check_gaps(attribution, ranker, saved_runs, folder=folder, labels=labels)
     from ranktilt.explaining.explain import explain as run_probes

@@ -112,7 +112,7 @@ class LLMRanker(Ranker):
     attribute: str | None = field(default=None, kw_only=True)
     passage_tokens: int = field(default=300, kw_only=True)
     context: int | None = field(default=None, kw_only=True)
-    max_failures: float = field(default=1.0, kw_only=True)
+    max_failures: float = field(default=100.0, kw_only=True)
     temperature: float = field(default=0.0, kw_only=True)
     seed: int = field(default=0, kw_only=True)
     base_url: str | None = field(default=None, kw_only=True)
@@ -128,7 +128,7 @@ class LLMRanker(Ranker):
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
         require_choices(self, text=TEXT_CHOICES)
-        require_range(self, "max_failures", least=0, most=1)
+        require_range(self, "max_failures", least=0, most=100)
         require_range(self, "passage_tokens", least=0)
         require_range(self, "seed", least=0, most=LARGEST_SEED)
         require_range(self, "context", least=1)
@@ -278,8 +278,8 @@ class LLMRanker(Ranker):
         require_answers(
             repr(self),
             counts.spec["llm_answers"],
-            1.0 if is_rehearsal else self.max_failures,
-            f"max_failures={self.max_failures:g}",
+            100.0 if is_rehearsal else self.max_failures,
+            "max_failures",
         )
         return rounds.all_results(), {"llm": {**model.spec, **template.spec}, **counts.spec}
 

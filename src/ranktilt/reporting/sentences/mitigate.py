@@ -195,7 +195,7 @@ def _dearest(choice: Choice) -> str:
     if choice.bench.is_judged:
         loss = points(choice.budget)
         return f"a loss of more than {loss} of {choice.bench.effectiveness_measure}"
-    return f"that more than {100 * choice.budget:g} % of the first ten are replaced"
+    return f"that more than {choice.budget:g} % of the first ten are replaced"
 
 
 def nearest_sentence(choice: Choice) -> str:
@@ -219,7 +219,7 @@ def limits(choice: Choice) -> str:
             f"{margin} at a loss of at most {points(choice.budget)} of "
             f"{bench.effectiveness_measure}"
         )
-    return f"{margin} with at most {100 * choice.budget:g} % of the first ten replaced"
+    return f"{margin} with at most {choice.budget:g} % of the first ten replaced"
 
 
 def chosen_by(bench: Bench) -> str:
@@ -250,7 +250,7 @@ def movement_reason(moved: Movement, budget: float) -> str:
         "level": "is excluded",
         "tilted": "is shown",
     }.get(moved.outcome(budget), "is neither shown nor excluded")
-    return f"{numbers}: more than {100 * budget:g} % {verdict}"
+    return f"{numbers}: more than {budget:g} % {verdict}"
 
 
 def cost_reason(change: Change, budget: float) -> str:
@@ -261,9 +261,9 @@ def cost_reason(change: Change, budget: float) -> str:
         return f"no query has a value of {change.measure} under both rankers"
     if not change.testable:
         return f"{too_few(change)}; {words}"
-    if change.low >= -100 * budget:
+    if change.low >= -budget:
         return f"{change.measure} {words}: {loss} is excluded"
-    if change.high < -100 * budget:
+    if change.high < -budget:
         return f"{change.measure} {words}: {loss} is shown"
     return f"{change.measure} {words}: {loss} is neither shown nor excluded"
 
@@ -271,14 +271,13 @@ def cost_reason(change: Change, budget: float) -> str:
 def cost_words(change: Change, budget: float) -> str:
     """Print a change of effectiveness with its interval, and over which documents."""
     documents = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
-    interval = f" {bounds(change.low, change.high, -100 * budget)}" if change.has_interval else ""
+    interval = f" {bounds(change.low, change.high, -budget)}" if change.has_interval else ""
     return f"{signed(change.value)} points{interval} {documents}"
 
 
-def points(share: float) -> str:
-    """Print a share in points: ``1 point``."""
-    number = f"{100 * share:g}"
-    return f"{number} {'point' if number == '1' else 'points'}"
+def points(size: float) -> str:
+    """Print a number of points: ``1 point``."""
+    return f"{size:g} {'point' if size == 1 else 'points'}"
 
 
 def bench_notes(bench: Bench) -> Iterator[str]:
@@ -343,7 +342,10 @@ def offset_sentence(fit: OffsetFit) -> str:
         f"{_signed(offset.value, 4)} for {offset.group} ({_precision(offset)})"
         for offset in fit.offsets
     ]
-    return f"Scores match those of {fit.reference} with {join_words(constants)}."
+    return (
+        f"Scores match those of {fit.reference} with {join_words(constants)}. A strength of 0.6 "
+        "adds 0.6 times as much."
+    )
 
 
 def _precision(offset: GroupOffset) -> str:

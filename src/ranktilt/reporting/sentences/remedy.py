@@ -80,10 +80,16 @@ def _depth_lines(remedy: Remedy) -> list[str]:
 def _offset_lines(remedy: Remedy) -> list[str]:
     rule = remedy.rule
     width = max(len(constant.group) for constant in rule.offsets)
+    strength = float(rule.parameters["strength"])
     constants = []
     for constant in rule.offsets:
         blanks = " " * (width - len(constant.group))
-        constants.append(f"  offset[{constant.group}]{blanks} = {number(constant.value)}")
+        product = ""
+        if constant.value and strength != 1:
+            # The notes print the whole constant; the strength takes a part of it.
+            fitted = number(constant.value / strength)
+            product = f" = {number(strength)} · {fitted}, the strength times the fitted constant"
+        constants.append(f"  offset[{constant.group}]{blanks} = {number(constant.value)}{product}")
     return [
         f"score'(d) = score(d) + offset[{remedy.by}(d)], largest first",
         *constants,

@@ -122,7 +122,7 @@ def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
         f"(Holm over {tests})."
     )
     yield (
-        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: "
+        f"p equivalent: two one-sided paired t tests against ±{100 * rows[0].margin:g} points, uncorrected: "
         f"below {alpha_of(check):g}, the difference is smaller than that. Smallest margin: the "
         "smallest that these queries would show."
     )

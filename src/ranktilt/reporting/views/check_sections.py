@@ -39,7 +39,6 @@ from ranktilt.reporting.numbers import (
     DASH,
     always_signed,
     count,
-    decimal,
     estimate,
     fixed,
     number,
@@ -234,7 +233,7 @@ def _effectiveness(check: CheckResult) -> Section:
     figures = PageBlocks(make=partial(_effectiveness_figures, rows, check))
     lead = (
         "Each ranker searches each side alone. If one side were easier to search, a tilt in the "
-        f"mixed ranking could come from that alone. The margin is ±{rows[0].margin:g}; a "
+        f"mixed ranking could come from that alone. The margin is ±{100 * rows[0].margin:g} points; a "
         "smaller difference would not matter."
     )
     title = "Is either side easier to search?"
@@ -250,8 +249,8 @@ def _effectiveness_table(check: CheckResult) -> Table:
 
     columns = (
         (name_column("ranker"), ranker),
-        (check.reference, number_of("mean_a", partial(decimal, digits=3))),
-        ("rewrite", number_of("mean_b", partial(decimal, digits=3))),
+        (check.reference, number_of("mean_a", percent)),
+        ("rewrite", number_of("mean_b", percent)),
         ("difference", _difference),
         (Column("p different", spare=2), number_of("p_corrected", p_value)),
         (Column("p equivalent", spare=3), number_of("p_equivalent", p_value)),
@@ -275,7 +274,7 @@ def _effectiveness_table(check: CheckResult) -> Table:
 def _smallest_margin(row: Equivalence) -> Cell:
     if math.isnan(row.smallest):
         return Cell(DASH, row.smallest)
-    return Cell(f"±{row.smallest:.3f}", row.smallest)
+    return Cell(f"±{100 * row.smallest:.1f}", row.smallest)
 
 
 def _equivalence_cell(row: Equivalence) -> Cell:
@@ -302,7 +301,11 @@ def _effectiveness_figures(rows: Sequence[Equivalence], check: CheckResult) -> I
 
 def _difference(row: Equivalence) -> Cell:
     strong: Emphasis = "strong" if row.outcome.startswith("different") else ""
-    return estimate(row, partial(always_signed, digits=3), emphasis=strong)
+    return estimate(row, _difference_in_points, emphasis=strong)
+
+
+def _difference_in_points(value: float) -> str:
+    return always_signed(100 * value, 1)
 
 
 def distribution_figure(title: str, distributions: Mapping[str, Distribution], axis: str) -> Figure:
@@ -359,10 +362,10 @@ def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
     intervals = [
         Mark(
             label=f"{row.run}: {row.outcome}",
-            value=row.value,
-            low=row.low,
-            high=row.high,
-            inner=row.smallest - abs(row.value),
+            value=100 * row.value,
+            low=100 * row.low,
+            high=100 * row.high,
+            inner=100 * (row.smallest - abs(row.value)),
             tone=EQUIVALENCE_TONES[row.outcome],
         )
         for row in rows
@@ -371,11 +374,15 @@ def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
     level = f"{100 * (1 - 2 * alpha_of(check)):g} %"
     return Figure(
         f"Difference in {first.measure}, {reference} − {first.source}",
-        f"Shaded: the margin of ±{first.margin:g}. Thin: 95 % interval; thick: {level} interval, "
+        f"Shaded: the margin of ±{100 * first.margin:g} points. Thin: 95 % interval; thick: {level} interval, "
         f"which must lie in the shade for equivalence. Right of 0: {reference} is searched "
         "better; left: "
         f"{first.source}.",
-        forest({"": intervals}, x=f"difference in {first.measure}", margin=first.margin),
+        forest(
+            {"": intervals},
+            x=f"difference in {first.measure}, points",
+            margin=100 * first.margin,
+        ),
     )
 
 

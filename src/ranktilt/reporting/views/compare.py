@@ -10,7 +10,7 @@ from math import isfinite
 from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.pairwise.result import EVEN, Share
 from ranktilt.errors import join_words
 from ranktilt.measures.base import Measure
@@ -80,46 +80,42 @@ def _provenance(comparison: Comparison) -> Iterator[Section]:
 
 
 def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
-    """Draw how far tilts moved, with effectiveness beside them; else whatever differs."""
+    """Draw how the answers to the primary question moved, with effectiveness beside them."""
     verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
-    changes = sorted((verdict.changes[0] for verdict in verdicts), key=change_order)
-    tilts = [change for change in changes if change.of_tilt]
+    verdicts.sort(key=lambda verdict: (not verdict.is_primary, change_order(verdict.changes[0])))
+    changes = [verdict.changes[0] for verdict in verdicts]
+    primary = [verdict.changes[0] for verdict in verdicts if verdict.is_primary]
     title = _change_title(comparison)
-    if tilts:
+    is_sided = bool(primary) and primary[0].a != primary[0].b and primary[0].estimand.sided
+    if is_sided and "count_rule" not in comparison.spec:
         means = [change for change in changes if isinstance(change.estimand, Measure)]
         effectiveness = {(mean.run, mean.old_run): mean for mean in means}
-        label = partial(_tilt_label, comparison)
-        sides = _moved_sides(comparison)
-        yield tilt_change_chart(tilts, effectiveness, label, title=title, sides=sides)
+        label = partial(_tilt_label, comparison, has_several_pairs=len(_pairs_of(primary)) > 1)
+        yield tilt_change_chart(primary, effectiveness, label, title=title)
         return
-    is_sided = bool(changes) and changes[0].a != changes[0].b and changes[0].estimand.sided
-    sides = _moved_sides(comparison) if is_sided else ("", "")
-    label = partial(_change_label, comparison)
-    chart = change_chart(changes, label, title=title, sides=sides)
+    label = partial(_change_label, comparison, has_several_pairs=len(_pairs_of(changes)) > 1)
+    chart = change_chart(changes, label, title=title)
     if chart is not None:
         yield chart
 
 
-def _moved_sides(comparison: Comparison) -> tuple[str, str]:
-    """Name what a difference to the left and to the right moves toward."""
-    pairs = comparison.pairs
-    if "count_rule" in comparison.spec:
-        pairs = ((comparison.spec["protected"], comparison.spec["unprotected"]),)
-    first, second = pairs[0] if len(pairs) == 1 else ("the first", "the second")
-    return (f"◀ toward {second}", f"toward {first} ▶")
+def _pairs_of(changes: Sequence[Change]) -> list[Pair]:
+    """Return the pairs of groups that differences are about."""
+    pairs = [(change.a, change.b) for change in changes if change.a != change.b]
+    return list(dict.fromkeys(pairs))
 
 
-def _tilt_label(comparison: Comparison, tilt: Change) -> str:
+def _tilt_label(comparison: Comparison, tilt: Change, *, has_several_pairs: bool) -> str:
     """Name the run of a tilt, and the groups where there are several pairs."""
-    if len(comparison.pairs) == 1:
+    if not has_several_pairs:
         return tilt.run
     pair = f"{tilt.a} | {tilt.b}"
     return f"{pair}, {tilt.run}" if len(comparison.runs) > 1 else pair
 
 
-def _change_label(comparison: Comparison, change: Change) -> str:
+def _change_label(comparison: Comparison, change: Change, *, has_several_pairs: bool) -> str:
     words = [_quantity(change)]
-    if len(comparison.pairs) > 1 and change.a != change.b:
+    if has_several_pairs and change.a != change.b:
         words.append(f"{change.a} | {change.b}")
     if len(comparison.runs) > 1:
         words.append(change.run)

@@ -161,13 +161,20 @@ def _table(bench: Bench, choice: Choice) -> Table:
         rows.append(Row(cells, _group(bench, refused.method)))
     groups = ("method",) if _is_grouped(bench) else ()
     return Table(
-        "Effectiveness against tilt",
+        _table_title(bench),
         tuple(columns),
         tuple(rows),
         _units(bench),
         groups=groups,
         folded=True,
     )
+
+
+def _table_title(bench: Bench) -> str:
+    """Name what the columns show: the cost is effectiveness, or how far lists move."""
+    if bench.is_judged:
+        return "Tilt and effectiveness"
+    return "Tilt and replaced results" if bench.movements else "Tilt"
 
 
 def _movement_columns(bench: Bench) -> list[Column]:
@@ -307,7 +314,7 @@ def legend(bench: Bench) -> Iterator[str]:
     if _has_costs(bench):
         loss = f"a loss of more than {points(bench.budget)} of {bench.effectiveness_measure}"
         if not bench.is_judged:
-            loss = f"a replacement of more than {100 * bench.budget:g} % of the first ten"
+            loss = f"a replacement of more than {bench.budget:g} % of the first ten"
         cost = f" Cost: within where the interval excludes {loss}, beyond where it shows it."
     yield (
         f"{primary(bench)}: {above} favours {bench.spec.get('reference')}. Tilt: level where its "
@@ -372,7 +379,7 @@ def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
                 x=float(step), value=change.value, low=change.low, high=change.high, label=text
             )
             curve.append(point)
-    budget = 100 * bench.budget
+    budget = bench.budget
     says = (
         f"From {steps[1].name} to {steps[-1].name}, in points. Bars: paired 95 % intervals. "
         f"Shaded: ±{budget:g}, whose lower end is the budget."
