@@ -46,8 +46,22 @@ class TestTilt:
             (-15, 15, 15, "level", "0.0 % [−15.0, +15.0] lies within ±15 points"),
             (16, 30, 15, "tilted", "+23.0 % [+16.0, +30.0] lies entirely beyond +15.0"),
             (-30, -15.1, 15, "tilted", "−22.6 % [−30.0, −15.1] lies entirely beyond −15.0"),
-            (15, 30, 15, "inconclusive", "[+15.0, +30.0] straddles the limit of +15.0, so"),
-            (-30, -15, 15, "inconclusive", "[−30.0, −15.0] straddles the limit of −15.0, so"),
+            (
+                15,
+                30,
+                15,
+                "inconclusive",
+                "[+15.0, +30.0]: a tilt toward human is shown; whether it is larger than the limit "
+                "of 15 points is not",
+            ),
+            (
+                -30,
+                -15,
+                15,
+                "inconclusive",
+                "[−30.0, −15.0]: a tilt toward llm is shown; whether it is larger than the limit "
+                "of 15 points is not",
+            ),
             (
                 -40,
                 40,
@@ -163,7 +177,12 @@ class TestLoss:
         [
             (-1.0, 2.0, "level", "a loss of more than 1 point is excluded"),
             (-3.0, -1.1, "tilted", "a loss of more than 1 point is shown"),
-            (-3.0, -1.0, "inconclusive", "neither shown nor excluded"),
+            (
+                -3.0,
+                -1.0,
+                "inconclusive",
+                "a loss is shown; whether it is more than 1 point is not",
+            ),
             (-1.1, 0.0, "inconclusive", "neither shown nor excluded"),
         ],
     )
@@ -368,7 +387,7 @@ def baseline(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **opti
         (
             {"max_tilt": -1},
             (
-                "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; "
+                "--max-tilt: expected a margin of at least 0, such as 5 or 5% (points) or '0.5 ranks'; "
                 "got "
                 "-1"
             ),

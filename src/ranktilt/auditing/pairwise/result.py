@@ -216,6 +216,5 @@ class PairwiseAudit(
 
     def derived(self) -> dict[str, Any]:
         return {
-            "next_steps": (),
             "effects": [effect_row(self.effect(outcome), self.margin) for outcome in self.outcomes],
         }

@@ -12,6 +12,7 @@ from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.pairwise.result import EVEN, Share
+from ranktilt.data.notes.comparisons import PrimaryNotCompared, PrimaryQuestionsDiffer
 from ranktilt.errors import join_words
 from ranktilt.measures.base import Measure
 from ranktilt.measures.preference import PreferenceOfPairs
@@ -46,6 +47,8 @@ from ranktilt.reporting.sentences.verdicts import sides_legend, starred
 from ranktilt.reporting.views.readings import change_chart, tilt_change_chart
 
 BEFORE_AND_AFTER = ("before", "after")
+_PRIMARY_NOTES = (PrimaryQuestionsDiffer, PrimaryNotCompared)
+"""Notes that a reader of the headline needs, so that they stand among the findings."""
 _DODGE = 0.12
 
 
@@ -59,7 +62,11 @@ def view(comparison: Comparison) -> Document:
     blocks.append(PageBlocks(make=partial(_choice_figure, comparison)))
     findings = comparison_findings(comparison)
     sentences = [Sentence(finding.sentence, emphasis="strong") for finding in findings]
-    notes = [note.sentence for note in comparison.notes]
+    about_primary = [note for note in comparison.notes if isinstance(note, _PRIMARY_NOTES)]
+    sentences += [
+        Sentence(note.sentence.removeprefix("warning: "), "warning") for note in about_primary
+    ]
+    notes = [note.sentence for note in comparison.notes if note not in about_primary]
     numbers = Section("result", "Every number", (), tuple(blocks), short_title="Numbers")
     return Document(
         kind=_kind(comparison),

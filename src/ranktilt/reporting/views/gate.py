@@ -42,6 +42,7 @@ from ranktilt.reporting.sentences.gate import (
 )
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
+from ranktilt.reporting.views.readings import side_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +133,11 @@ def _hero(gate: Gate) -> Iterator[IntervalChart]:
     drawn = alike[:MOST_ROWS]
     has_several_pairs = len({row.groups for row, _ in drawn}) > 1
     left_out = f" Drawn: {len(drawn)} of {len(known)} checks." if len(drawn) < len(known) else ""
+    tilts = [check.checked_tilt for _, check in drawn if check.checked_tilt is not None]
+    sides = ("", "")
+    if len(tilts) == len(drawn) and all(tilt.estimand.sided for tilt in tilts):
+        left, right = side_names(tilts)
+        sides = (f"◀ {left}", f"{right} ▶")
     first = known[0][0]
     measured = "τ-b" if is_order else f"{first.measure}, {first.groups}"
     yield interval_chart(
@@ -139,6 +145,7 @@ def _hero(gate: Gate) -> Iterator[IntervalChart]:
         f"Line: 95 % interval. Shaded: what is allowed.{left_out}",
         [_hero_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
         scales=["τ-b" if is_order else f"{known[0][0].measure}, as gated"],
+        sides=sides,
     )
 
 
