@@ -103,8 +103,12 @@ def _after_a_move(
     if not collection.get("labels"):  # whose columns need not hold anything to explain it by
         explain = ["ranktilt", "explain", new]
         steps.append(NextCommand(text="See what goes with it", command=shlex.join(explain)))
-    if len(comparison.runs) == 1 and comparison.spec["baseline_run"] is None:
-        level = ["ranktilt", "mitigate", new, "-o", PAGE_OF_LEVELLING]
+    grown = next(tilt for tilt in tilts if tilt.growth_low > 0)
+    has_commas = "," in grown.a + grown.b  # which --pair could not tell apart
+    if len(comparison.runs) == 1 and comparison.spec["baseline_run"] is None and not has_commas:
+        pairs = {(change.a, change.b) for change in (*comparison.tilts, *comparison.estimates)}
+        pair = ["--pair", f"{grown.a},{grown.b}"] if len(pairs) > 1 else []
+        level = ["ranktilt", "mitigate", new, *pair, "-o", PAGE_OF_LEVELLING]
         steps.append(NextCommand(text="Reduce the tilt of the new run", command=shlex.join(level)))
     return tuple(steps)
 

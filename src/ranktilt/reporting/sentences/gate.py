@@ -176,7 +176,7 @@ def _open_words(check: LimitCheck, tilt: Effect) -> str:
     """Say that a tilt is shown, as its audit says, but not that it is too large."""
     toward = f" toward {check.favours}" if check.favours else ""
     limit = margin_words(check.asked_limit).removeprefix("±")
-    around = f", counted from {tilt.estimand.amount(tilt.neutral)}" if _center_words(tilt) else ""
+    around = f", counted from {tilt.estimand.amount(tilt.neutral)}," if _center_words(tilt) else ""
     return f"a tilt{toward} is shown; whether it is larger than the limit of {limit}{around} is not"
 
 

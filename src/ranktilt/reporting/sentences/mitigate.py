@@ -343,8 +343,8 @@ def offset_sentence(fit: OffsetFit) -> str:
         for offset in fit.offsets
     ]
     return (
-        f"Scores match those of {fit.reference} with {join_words(constants)}. A strength of 0.6 "
-        "adds 0.6 times as much."
+        f"Scores match those of {fit.reference} with {join_words(constants)}; offset 0.6 "
+        "adds 0.6 times this."
     )
 
 

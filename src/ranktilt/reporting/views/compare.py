@@ -97,6 +97,8 @@ def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
     if is_sided and "count_rule" not in comparison.spec:
         means = [change for change in changes if isinstance(change.estimand, Measure)]
         effectiveness = {(mean.run, mean.old_run): mean for mean in means}
+        if not effectiveness:  # a single scale has no heading of its own
+            title = f"{title} in {primary[0].name}"
         label = partial(_tilt_label, comparison, has_several_pairs=len(_pairs_of(primary)) > 1)
         yield tilt_change_chart(primary, effectiveness, label, title=title)
         return
@@ -198,7 +200,9 @@ def _estimands(comparison: Comparison) -> Table:
         group = (_title(comparison, runs),)
         rows += [Row(_cells(change), group) for change in comparison.of_estimands(runs)]
     is_pairwise = "count_rule" in comparison.spec
-    title = "Choices between two documents" if is_pairwise else "Other estimands of groups"
+    title = "Other questions about groups" if comparison.measures else "Questions about groups"
+    if is_pairwise:
+        title = "Choices between two documents"
     return Table(title, columns, tuple(rows), groups=("runs",), folded=True)
 
 

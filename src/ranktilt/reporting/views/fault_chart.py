@@ -78,9 +78,7 @@ def _fault_row(check: CheckResult, fault: FaultRow) -> IntervalRow:
     share, limit = _share(fault), _limit(fault, check.limits)
     text = f"{fault.shown_value}, {fault.count:,} of {fault.total:,}"
     if _is_worse_in_reference(fault):
-        text = (
-            f"{fault.reference:.1f} % in {check.reference} ({fault.shown_value} in {fault.source})"
-        )
+        text = f"{fault.reference:.1f} %"
     if fault.name == LENGTH:
         direction = "longer" if fault.value > 1 else "shorter"
         text = f"{percent(share / 100)} % {direction} (median × {fault.shown_value})"
@@ -91,8 +89,9 @@ def _fault_row(check: CheckResult, fault: FaultRow) -> IntervalRow:
         neutral=math.nan,
         band=None if math.isnan(limit) else (0.0, limit),
     )
-    note = fault.source if len(check.sources) > 1 else ""
-    return IntervalRow(label=fault.name, readings=(reading,), note=note)
+    notes = [fault.source] if len(check.sources) > 1 else []
+    notes += [f"in {check.reference}"] if _is_worse_in_reference(fault) else []
+    return IntervalRow(label=fault.name, readings=(reading,), note=", ".join(notes))
 
 
 def _instrument_row(row: InstrumentRow) -> IntervalRow:

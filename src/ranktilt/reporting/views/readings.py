@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import Change, Effect
@@ -98,7 +97,7 @@ def _side_words(effect: Effect, effects: Sequence[Effect]) -> str:
     seconds = {shown.b for shown in effects}
     if len(firsts) == 1 or len(seconds) == 1 or not effect.leans:
         return ""
-    return f", toward {effect.side(effect.leans)}"
+    return f"toward {effect.side(effect.leans)}"
 
 
 def verdict_chart(
@@ -124,10 +123,10 @@ def verdict_chart(
     for verdict in drawn:
         tone = verdict_tone(verdict, verdict.a)
         reading = effect_reading(verdict.effect, verdict.margin, tone)
-        if sides is None and reading.tone in ("first", "second"):
-            text = reading.text + _side_words(verdict.effect, effects)
-            reading = replace(reading, text=text)
-        rows.append(IntervalRow(label=label(verdict), readings=(reading,)))
+        note = ""
+        if sides is None and verdict.side is not None:
+            note = _side_words(verdict.effect, effects)
+        rows.append(IntervalRow(label=label(verdict), readings=(reading,), note=note))
     left, right = sides or side_names(effects)
     is_sided = first.effect.estimand.sided
     return interval_chart(
@@ -218,14 +217,12 @@ def tilt_change_chart(
     for tilt in drawn_tilts:
         answer = tilt.estimand.answer
         tilt_reading = change_reading(tilt, change_tone(tilt))
-        if tilt.is_shown:
-            text = tilt_reading.text + _side_words(tilt, drawn_tilts)
-            tilt_reading = replace(tilt_reading, text=text)
         readings: list[IntervalReading | None] = [tilt_reading]
         if effectiveness:
             mean = effectiveness.get((tilt.run, tilt.old_run))
             readings.append(None if mean is None else change_reading(mean, _quality_tone(mean)))
-        note = f"tilt {answer(tilt.old)} → {answer(tilt.new)}"
+        side = _side_words(tilt, drawn_tilts) if tilt.is_shown else ""
+        note = ", ".join(filter(None, (f"tilt {answer(tilt.old)} → {answer(tilt.new)}", side)))
         rows.append(IntervalRow(label=label(tilt), readings=tuple(readings), note=note))
     scales = [_tilt_scale(tilts[0])]
     scales += [f"change of {mean.measure}, points" for mean in [*effectiveness.values()][:1]]
