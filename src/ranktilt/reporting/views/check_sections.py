@@ -39,6 +39,7 @@ from ranktilt.reporting.numbers import (
     DASH,
     always_signed,
     count,
+    decimal,
     estimate,
     fixed,
     number,
@@ -249,8 +250,8 @@ def _effectiveness_table(check: CheckResult) -> Table:
 
     columns = (
         (name_column("ranker"), ranker),
-        (check.reference, number_of("mean_a", percent)),
-        ("rewrite", number_of("mean_b", percent)),
+        (check.reference, number_of("mean_a", decimal, scale=100)),
+        ("rewrite", number_of("mean_b", decimal, scale=100)),
         ("difference", _difference),
         (Column("p different", spare=2), number_of("p_corrected", p_value)),
         (Column("p equivalent", spare=3), number_of("p_equivalent", p_value)),
@@ -261,7 +262,7 @@ def _effectiveness_table(check: CheckResult) -> Table:
     sources = list(dict.fromkeys(row.source for row in rows))
     has_sources = len(sources) > 1
     return tabulated(
-        f"Effectiveness on each side alone{'' if has_measures else f', {rows[0].measure}'}",
+        f"Effectiveness on each side alone{'' if has_measures else f', {rows[0].measure}'}, in %",
         sorted(rows, key=lambda row: sources.index(row.source)),
         columns,
         note=_left_out(check),
