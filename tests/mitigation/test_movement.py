@@ -106,7 +106,7 @@ def test_budget_is_on_the_share_replaced(
         queries=int(effective_n),
         effective_n=effective_n,
     )
-    assert moved.outcome(0.2) == outcome
+    assert moved.outcome(20) == outcome
 
 
 def test_without_judgments_the_budget_decides_on_moved_lists() -> None:

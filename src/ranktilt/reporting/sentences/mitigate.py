@@ -265,6 +265,11 @@ def cost_reason(change: Change, budget: float) -> str:
         return f"{change.measure} {words}: {loss} is excluded"
     if change.high < -budget:
         return f"{change.measure} {words}: {loss} is shown"
+    if change.high < 0:
+        return (
+            f"{change.measure} {words}: a loss is shown; whether it is more than {points(budget)} "
+            "is not"
+        )
     return f"{change.measure} {words}: {loss} is neither shown nor excluded"
 
 
