@@ -102,9 +102,18 @@ def test_limits_of_the_file_hold_and_set_wins_over_them(
     ("assignment", "message"),
     [
         ("check.max_mising=1", "unknown key of [check] 'max_mising'; did you mean 'max_missing'?"),
-        ("check.max_missing=ten", "[check] max_missing: expected points from 0 to 100, such as 5 or 5%; got ten"),
-        ("check.max_missing=101", "[check] max_missing: expected points from 0 to 100, such as 5 or 5%; got 101"),
-        ("check.equivalence=-1", "[check] equivalence: expected points from 0 to 100, such as 5 or 5%; got -1"),
+        (
+            "check.max_missing=ten",
+            "[check] max_missing: expected points from 0 to 100, such as 5 or 5%; got ten",
+        ),
+        (
+            "check.max_missing=101",
+            "[check] max_missing: expected points from 0 to 100, such as 5 or 5%; got 101",
+        ),
+        (
+            "check.equivalence=-1",
+            "[check] equivalence: expected points from 0 to 100, such as 5 or 5%; got -1",
+        ),
         ("check.min_length_ratio=2", "expected min_length_ratio below max_length_ratio, got 2"),
     ],
 )

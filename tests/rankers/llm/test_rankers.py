@@ -143,9 +143,7 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
     ):
         notes = " ".join(note_sentences(audit(collection, audited_run, "nDCG@3", by=None).notes))
         assert (count in notes, warning in notes) == (True, warned)
-    message = (
-        r"100 % of 2 answers could not be read, max_failures allows 50 % \(first: '3 passages"
-    )
+    message = r"100 % of 2 answers could not be read, max_failures allows 50 % \(first: '3 passages"
     with pytest.raises(UserError, match=message):
         served("listwise:openai:tiny(max_failures=50)", worths(3), Judge(prose=1.0))
     message = (
