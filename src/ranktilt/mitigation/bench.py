@@ -7,6 +7,7 @@ audits: of the runs of all documents, and of those of the reference's documents 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -262,9 +263,21 @@ def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, A
 
 def _notes(audited: Mapping[str, AuditedRuns]) -> tuple[Note, ...]:
     """Return the notes of the audits, each once."""
-    notes = list(audited[ALL].audit.notes)
+    notes = _without_repeats(audited[ALL].audit)
     for documents, runs in audited.items():
         if documents != ALL:
-            others = [note for note in runs.audit.notes if note not in notes]
+            others = [note for note in _without_repeats(runs.audit) if note not in notes]
             notes += notes_within(others, "documents", documents)
     return tuple(notes)
+
+
+def _without_repeats(audit: Audit) -> list[Note]:
+    """Leave out what holds of a candidate as it does of the baseline, which is the first run."""
+    baseline = audit.runs[0]
+    notes = list[Note]()
+    for note in audit.notes:
+        run = getattr(note, "run", baseline)
+        is_repeat = run != baseline and replace(note, run=baseline) in audit.notes
+        if not is_repeat:
+            notes.append(note)
+    return notes

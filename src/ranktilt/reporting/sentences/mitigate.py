@@ -27,7 +27,10 @@ from ranktilt.reporting.numbers import decimal, fixed, probability, signed
 from ranktilt.reporting.sentences.effects import bounds, effect_words, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
 from ranktilt.reporting.sentences.gate import limit_reason, tilt_numbers
-from ranktilt.reporting.sentences.mitigate_next import bench_next_commands
+from ranktilt.reporting.sentences.mitigate_next import (
+    bench_next_commands,
+    exceeds_margin_alone,
+)
 from ranktilt.reporting.sentences.next_steps import command_rows
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
@@ -288,7 +291,7 @@ def points(size: float) -> str:
 def bench_notes(bench: Bench) -> Iterator[str]:
     """Say what methods learned, what was left out, and what limits the numbers."""
     if bench.fits.offset is not None:
-        yield f"offset: {offset_sentence(bench.fits.offset)}"
+        yield f"offset: {offset_sentence(bench.fits.offset)}{_strength_words(bench)}"
     if bench.fits.causal is not None:
         yield causal_sentence(bench.fits.causal)
     if bench.fits.direction is not None:
@@ -347,10 +350,16 @@ def offset_sentence(fit: OffsetFit) -> str:
         f"{_signed(offset.value, 4)} for {offset.group} ({_precision(offset)})"
         for offset in fit.offsets
     ]
-    return (
-        f"Scores match those of {fit.reference} with {join_words(constants)}; offset 0.6 "
-        "adds 0.6 times this."
-    )
+    return f"Scores match those of {fit.reference} with {join_words(constants)}."
+
+
+def _strength_words(bench: Bench) -> str:
+    """Say what a strength makes of the constants, which the formula of a remedy prints."""
+    strengths = {candidate.strength for candidate in bench.eligible if candidate.method == "offset"}
+    if strengths == {1.0}:
+        return ""
+    strength = f"{strengths.pop():g}" if len(strengths) == 1 else "s"
+    return f" Offset {strength} adds {strength} times this."
 
 
 def _precision(offset: GroupOffset) -> str:
@@ -430,6 +439,11 @@ def bench_meaning(choice: Choice) -> str:
             f"{margin_words(choice.margin)} of level{cost}."
         )
     if choice.outcome == "cannot be mitigated within the budget":
+        if exceeds_margin_alone(choice):
+            return (
+                "No correction tried here is enough: the tilt that remains is larger than your "
+                "margin. Try other methods, or change the ranker itself."
+            )
         return (
             "No correction tried here fits your budget. Allow a higher cost, or change the ranker "
             "itself."
