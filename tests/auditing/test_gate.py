@@ -393,9 +393,8 @@ def baseline(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **opti
         (
             {"max_tilt": -1},
             (
-                "--max-tilt: expected a margin of at least 0, such as 5 or 5% (points) or '0.5 ranks'; "
-                "got "
-                "-1"
+                "--max-tilt: expected a margin of at least 0, such as 5 or 5% (points) or "
+                "'0.5 ranks'; got -1"
             ),
         ),
         (
@@ -497,13 +496,13 @@ class TestShownTiltAcrossTheLimit:
         assert row_reason(row).endswith(
             "a tilt toward human is shown; whether it is larger than the limit of 5 points is not"
         )
-        shown = gate_of(row)
-        assert gate_headline(shown) == (
+        gated = gate_of(row)
+        assert gate_headline(gated) == (
             "inconclusive: a tilt toward human is shown; whether it is larger than the limit is "
             "not (allowed: tilt within ±5 points of neutral)"
         )
-        assert gate_meaning(shown).startswith("bm25 tilts, but these queries are too few to tell")
-        (verdict,) = derived(shown)["verdicts"]
+        assert gate_meaning(gated).startswith("bm25 tilts, but these queries are too few to tell")
+        (verdict,) = derived(gated)["verdicts"]
         assert (verdict["kind"], verdict["side"]) == ("inconclusive", "human")
 
     def test_several_comparisons_are_counted(self) -> None:

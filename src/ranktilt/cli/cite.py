@@ -82,7 +82,7 @@ def cite(
     margin: Annotated[
         float,
         Parameter(
-            help="Count as level within X points of a share, or X % of a citation rate (default: 5).",
+            help="Count as level within X points of a share, or X % of a rate (default: 5).",
             metavar="X",
             group=STATISTICS,
             converter=points,

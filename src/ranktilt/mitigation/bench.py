@@ -277,7 +277,8 @@ def _without_repeats(audit: Audit) -> list[Note]:
     notes = list[Note]()
     for note in audit.notes:
         run = getattr(note, "run", baseline)
-        is_repeat = run != baseline and replace(note, run=baseline) in audit.notes
-        if not is_repeat:
+        # Only notes about one run have this field, which their base class does not know.
+        of_baseline: dict[str, Any] = {} if run == baseline else {"run": baseline}
+        if run == baseline or replace(note, **of_baseline) not in audit.notes:
             notes.append(note)
     return notes

@@ -47,8 +47,8 @@ def replay_log(
     by, pairs, correction, resamples, seed : optional
         As in `ranktilt.audit`; no groups by default.
     max_failures : float, optional
-        Maximum percentage of calls without a ranking or without a match; `ReplayedLog.passed` tells you
-        the outcome.
+        Maximum percentage of calls without a ranking or without a match; `ReplayedLog.passed` tells
+        you the outcome.
     """
     if max_failures is not None and not 0 <= max_failures <= 100:
         raise UserError(

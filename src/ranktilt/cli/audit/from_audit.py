@@ -140,7 +140,7 @@ def _obstacle(verb: str, audit: Audit) -> str:
 
     if verb != "mitigate" or not input_words(audit, list(audit.runs)):
         return f"{verb} cannot read this audit's inputs again; name a collection DIR or labels"
-    if any("," in name for pair in audit.pairs for name in pair):
+    if any("," in a + b for a, b in audit.pairs):
         return (
             "mitigate takes two groups (--pair A,B), and names with a comma cannot be told apart; "
             "rename them, as in --name OLD=NEW, and audit again"

@@ -266,9 +266,10 @@ def require_answers(stage: str, llm_answers: Mapping[str, Any], most: float, lim
     if failed > most / 100 + 1e-9:
         example = llm_answers.get("unreadable")
         first = f" (first: {shorten(example, _EXAMPLE)})" if example else ""
+        answers = counted(kinds.total(), "answer", "answers")
         raise UserError(
-            f"{stage}: {100 * failed:.0f} % of {counted(kinds.total(), 'answer', 'answers')} could not be "
-            f"read{unread_reasons(kinds)}, {limit} allows {most:g} %{first}"
+            f"{stage}: {100 * failed:.0f} % of {answers} could not be read{unread_reasons(kinds)}, "
+            f"{limit} allows {most:g} %{first}"
         )
 
 

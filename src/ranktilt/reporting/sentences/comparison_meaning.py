@@ -33,7 +33,8 @@ def comparison_meaning(comparison: Comparison) -> str:
                 "On the primary question no change in what is favoured is shown; on others it is. "
                 f"Decide which question matters to you.{effectiveness}"
             )
-        return f"No change in what is favoured is shown. Other changes are listed below.{effectiveness}"
+        nothing = "No change in what is favoured is shown. Other changes are listed below."
+        return f"{nothing}{effectiveness}"
     return (
         "No change is shown. That does not mean there is none: these queries could have missed one "
         "as large as the size named below."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind
@@ -51,8 +52,8 @@ def gate_headline(gate: Gate) -> str:
     is_passed = gate.outcome == "inconclusive" and gate.exit_code == 0
     passed = "; passes because of --inconclusive pass" if is_passed else ""
     outcome = _WORDS.get(gate.outcome, gate.outcome)
-    shown = _shown_tilts(gate)
-    return f"{outcome}{share}{shown} (allowed: {' and '.join(gate_questions(gate))}{passed})"
+    open_tilts = _shown_tilts(gate)
+    return f"{outcome}{share}{open_tilts} (allowed: {' and '.join(gate_questions(gate))}{passed})"
 
 
 def _shown_tilts(gate: Gate) -> str:
@@ -237,7 +238,8 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
     if high <= limit:
         return f"{numbers} does not exceed {allowed:g}: {moved}"
     if low > 0:
-        return f"{numbers}: growth is shown; whether it is more than {_points(allowed)} is not; {moved}"
+        whether = f"whether it is more than {_points(allowed)} is not"
+        return f"{numbers}: growth is shown; {whether}; {moved}"
     size = f"{change.amount(change.growth_detectable, sign=False)}{change.unit}"
     queries = counted(change.queries, "query", "queries")
     power = f"{queries} would find {size} four times in five"
@@ -326,25 +328,33 @@ def gate_meaning(gate: Gate) -> str:
     """Say what a gate means: whether it may go out."""
     if gate.outcome == "tilted":
         runs = list(dict.fromkeys(row.run for row in gate.rows if row.outcome == "tilted"))
-        names = join_words(runs) if len(runs) <= MOST_NAMED else f"these {len(runs)} runs"
+        names = _run_names(runs)
         if len(runs) == 1:
             return f"Do not ship {names} as it is: it is outside your limits."
         return f"Do not ship {names} as they are: they are outside your limits."
     if gate.outcome == "inconclusive":
-        passed = "; you let that pass" if gate.exit_code == 0 else ""
-        tilted = [row.run for row in gate.rows if _open_checks(row)]
-        if tilted:
-            names = join_words(list(dict.fromkeys(tilted)))
-            return (
-                f"{names} {'tilts' if len(set(tilted)) == 1 else 'tilt'}, but these queries are "
-                f"too few to tell whether by more than you allow{passed}. Ask more queries, or set "
-                "another limit."
-            )
+        return _open_meaning(gate)
+    return "You can ship it: every comparison is shown to stay within your limits."
+
+
+def _run_names(runs: Sequence[str]) -> str:
+    return join_words(runs) if len(runs) <= MOST_NAMED else f"these {len(runs)} runs"
+
+
+def _open_meaning(gate: Gate) -> str:
+    """Say what it means that a gate can tell nothing, though an audit may name a side."""
+    passed = "; you let that pass" if gate.exit_code == 0 else ""
+    runs = list(dict.fromkeys(row.run for row in gate.rows if _open_checks(row)))
+    if not runs:
         return (
             f"These queries are too few to tell whether it passes or fails{passed}. Ask more "
             "queries, or relax the limit."
         )
-    return "You can ship it: every comparison is shown to stay within your limits."
+    return (
+        f"{_run_names(runs)} {'tilts' if len(runs) == 1 else 'tilt'}, but these queries are too "
+        f"few to tell whether by more than you allow{passed}. Ask more queries, or set another "
+        "limit."
+    )
 
 
 def gate_next_commands(gate: Gate) -> tuple[NextCommand, ...]:

@@ -52,7 +52,7 @@ def _wider_limit(bench: Bench) -> str:
 
 
 def exceeds_margin_alone(choice: Choice) -> bool:
-    """Return whether the candidate nearest to level leaves too much tilt at a cost within limits."""
+    """Return whether the nearest candidate leaves too much tilt, at a cost within limits."""
     checks = () if choice.nearest is None else choice.checks[choice.nearest.name]
     exceeded = [check for check in checks if check.outcome == "tilted"]
     return bool(exceeded) and not any(check.is_cost for check in exceeded)

@@ -18,6 +18,7 @@ from ranktilt.explaining.base import ABOVE, Distribution
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.equivalence import ALPHA
 from ranktilt.explaining.similarity import Map, Similarity
+from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -234,8 +235,8 @@ def _effectiveness(check: CheckResult) -> Section:
     figures = PageBlocks(make=partial(_effectiveness_figures, rows, check))
     lead = (
         "Each ranker searches each side alone. If one side were easier to search, a tilt in the "
-        f"mixed ranking could come from that alone. The margin is ±{100 * rows[0].margin:g} points; a "
-        "smaller difference would not matter."
+        f"mixed ranking could come from that alone. The margin is "
+        f"{margin_words(100 * rows[0].margin)}; a smaller difference would not matter."
     )
     title = "Is either side easier to search?"
     return Section("effectiveness", title, (lead,), (_effectiveness_table(check), figures))
@@ -375,10 +376,9 @@ def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
     level = f"{100 * (1 - 2 * alpha_of(check)):g} %"
     return Figure(
         f"Difference in {first.measure}, {reference} − {first.source}",
-        f"Shaded: the margin of ±{100 * first.margin:g} points. Thin: 95 % interval; thick: {level} interval, "
-        f"which must lie in the shade for equivalence. Right of 0: {reference} is searched "
-        "better; left: "
-        f"{first.source}.",
+        f"Shaded: the margin of {margin_words(100 * first.margin)}. Thin: 95 % interval; thick: "
+        f"{level} interval, which must lie in the shade for equivalence. Right of 0: {reference} "
+        f"is searched better; left: {first.source}.",
         forest(
             {"": intervals},
             x=f"difference in {first.measure}, points",

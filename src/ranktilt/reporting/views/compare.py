@@ -93,19 +93,32 @@ def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
     changes = [verdict.changes[0] for verdict in verdicts]
     primary = [verdict.changes[0] for verdict in verdicts if verdict.is_primary]
     title = _change_title(comparison)
-    is_sided = bool(primary) and primary[0].a != primary[0].b and primary[0].estimand.sided
-    if is_sided and "count_rule" not in comparison.spec:
-        means = [change for change in changes if isinstance(change.estimand, Measure)]
-        effectiveness = {(mean.run, mean.old_run): mean for mean in means}
-        if not effectiveness:  # a single scale has no heading of its own
-            title = f"{title} in {primary[0].name}"
-        label = partial(_tilt_label, comparison, has_several_pairs=len(_pairs_of(primary)) > 1)
-        yield tilt_change_chart(primary, effectiveness, label, title=title)
+    if _are_sided(primary) and "count_rule" not in comparison.spec:
+        yield _primary_chart(comparison, primary, changes)
         return
     label = partial(_change_label, comparison, has_several_pairs=len(_pairs_of(changes)) > 1)
     chart = change_chart(changes, label, title=title)
     if chart is not None:
         yield chart
+
+
+def _are_sided(changes: Sequence[Change]) -> bool:
+    """Return whether there are differences, all between the sides of a pair of groups."""
+    sided = [change for change in changes if change.a != change.b and change.estimand.sided]
+    return bool(changes) and len(sided) == len(changes)
+
+
+def _primary_chart(
+    comparison: Comparison, primary: Sequence[Change], changes: Sequence[Change]
+) -> IntervalChart:
+    """Draw answers to the primary question, with effectiveness where `changes` hold it."""
+    title = _change_title(comparison)
+    means = [change for change in changes if isinstance(change.estimand, Measure)]
+    effectiveness = {(mean.run, mean.old_run): mean for mean in means}
+    if not effectiveness:  # a single scale has no heading of its own
+        title = f"{title} in {primary[0].name}"
+    label = partial(_tilt_label, comparison, has_several_pairs=len(_pairs_of(primary)) > 1)
+    return tilt_change_chart(primary, effectiveness, label, title=title)
 
 
 def _pairs_of(changes: Sequence[Change]) -> list[Pair]:

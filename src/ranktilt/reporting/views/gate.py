@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -105,12 +105,13 @@ def view(gate: Gate) -> Document:
         folded=True,
     )
     sentences = [_sentence(row) for row in worst_first(gate.rows)]
+    section = Section("result", "Every check", (), (table,), short_title="Checks")
     names = [row.run for row in gate.rows]
     commands = [str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)]
     return Document(
         kind=_kind(gate),
         headline=gate_headline(gate),
-        sections=(Section("result", "Every check", (), (table,), short_title="Checks"),),
+        sections=(section,),
         sentences=tuple(sentences),
         meaning=gate_meaning(gate),
         hero=PageBlocks(make=partial(_hero, gate)),
@@ -133,11 +134,6 @@ def _hero(gate: Gate) -> Iterator[IntervalChart]:
     drawn = alike[:MOST_ROWS]
     has_several_pairs = len({row.groups for row, _ in drawn}) > 1
     left_out = f" Drawn: {len(drawn)} of {len(known)} checks." if len(drawn) < len(known) else ""
-    tilts = [check.checked_tilt for _, check in drawn if check.checked_tilt is not None]
-    sides = ("", "")
-    if len(tilts) == len(drawn) and all(tilt.estimand.sided for tilt in tilts):
-        left, right = side_names(tilts)
-        sides = (f"◀ {left}", f"{right} ▶")
     first = known[0][0]
     measured = "τ-b" if is_order else f"{first.measure}, {first.groups}"
     yield interval_chart(
@@ -145,8 +141,17 @@ def _hero(gate: Gate) -> Iterator[IntervalChart]:
         f"Line: 95 % interval. Shaded: what is allowed.{left_out}",
         [_hero_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
         scales=["τ-b" if is_order else f"{known[0][0].measure}, as gated"],
-        sides=sides,
+        sides=_sides([check for _, check in drawn]),
     )
+
+
+def _sides(checks: Sequence[LimitCheck]) -> tuple[str, str]:
+    """Name what lies left and right of neutral, where all checks are of a tilt to one side."""
+    tilts = [check.checked_tilt for check in checks if check.checked_tilt is not None]
+    if len(tilts) < len(checks) or not all(tilt.estimand.sided for tilt in tilts):
+        return ("", "")
+    left, right = side_names(tilts)
+    return (f"◀ {left}", f"{right} ▶")
 
 
 def _kind(gate: Gate) -> str:

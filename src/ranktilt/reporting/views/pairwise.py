@@ -50,8 +50,9 @@ def view(audit: PairwiseAudit) -> Document:
     section = Section("choices", "Every number", (), blocks, short_title="Numbers")
     notes = note_sentences(audit.notes)
     sections = (section, provenance(audit.spec, notes))
+    sides = (audit.protected, audit.unprotected)
     return Document(
-        kind=f"Choices of {audit.model}: {audit.protected} or {audit.unprotected}",
+        kind=f"Choices of {audit.model}: {' or '.join(sides)}",
         headline=headline(audit),
         sections=sections,
         sentences=tuple(_sentences(audit)),
@@ -60,7 +61,7 @@ def view(audit: PairwiseAudit) -> Document:
         next_steps=pairwise_next_commands(audit),
         legend=tuple(legend(audit)),
         notes=notes,
-        sides=(audit.protected, audit.unprotected),
+        sides=sides,
     )
 
 

@@ -93,8 +93,8 @@ def _any_of(names: Sequence[str]) -> str:
 
 def _side_words(effect: Effect, effects: Sequence[Effect]) -> str:
     """Say toward which group one of several effects points, where the axis cannot name it."""
-    firsts = {shown.a for shown in effects}
-    seconds = {shown.b for shown in effects}
+    firsts = {drawn.a for drawn in effects}
+    seconds = {drawn.b for drawn in effects}
     if len(firsts) == 1 or len(seconds) == 1 or not effect.leans:
         return ""
     return f"toward {effect.side(effect.leans)}"
