@@ -65,6 +65,8 @@ _OUTCOME_TONES: dict[MitigationOutcome, Tone] = {
     "inconclusive": "unsure",
     "cannot be mitigated within the budget": "bad",
 }
+_SHOWN_TILT = "tilt shown"
+"""In the column of tilts: a side is favoured, and whether by more than the margin is open."""
 _COST_WORDS = {"level": "within", "tilted": "beyond"}
 
 
@@ -271,8 +273,17 @@ def _mark(bench: Bench, choice: Choice, candidate: Candidate) -> str:
 
 def _tilt_cell(choice: Choice, candidate: Candidate, checks: Sequence[CandidateCheck]) -> Cell:
     outcome = worst(["level", *(check.outcome for check in checks if not check.is_cost)])
-    is_overcorrected = choice.is_overcorrected(candidate.name)
-    return Cell("over-corrected" if is_overcorrected else outcome, tone=VERDICT_TONES[outcome])
+    word: str = outcome
+    if choice.is_overcorrected(candidate.name):
+        word = "over-corrected"
+    elif outcome == "inconclusive" and any(_is_shown_tilt(check) for check in checks):
+        word = _SHOWN_TILT
+    return Cell(word, tone=VERDICT_TONES[outcome])
+
+
+def _is_shown_tilt(check: CandidateCheck) -> bool:
+    """Return whether a check shows a favoured side, though not that it is favoured too much."""
+    return not check.is_cost and isinstance(check.effect, Effect) and check.effect.is_shown
 
 
 def _cost_cell(checks: Sequence[CandidateCheck]) -> Cell:
@@ -319,7 +330,7 @@ def legend(bench: Bench) -> Iterator[str]:
     yield (
         f"{primary(bench)}: {above} favours {bench.spec.get('reference')}. Tilt: level where its "
         f"whole interval lies within ±{bench.margin:g} points, tilted where a side is favoured and "
-        f"it lies wholly beyond.{cost}"
+        f"it lies wholly beyond, {_SHOWN_TILT} where a side is favoured, perhaps by less.{cost}"
     )
     if bench.selected:
         yield f"Selected: {chosen_by(bench)}, one per method; only these are judged."
