@@ -384,10 +384,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, papers' rules": by_the_papers_rules,
     "audit, controls": controlled,
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
-    "bench": partial(swept, budget=0.05),
+    "bench": partial(swept, budget=5),
     "bench, none": lambda: swept(alone=False),
     "bench, selected": lambda: swept(
-        selected=("α = 0.01",), effectiveness="nDCG@3", margin=30, budget=0.2
+        selected=("α = 0.01",), effectiveness="nDCG@3", margin=30, budget=20
     ),
     "bench, run alone": mitigated_run,
     "check": refused,
@@ -420,7 +420,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "pairwise": beside,
     "pairwise, level": lambda: chosen(tilt=False),
     "replayed log": replayed,
-    "replayed log, failed": lambda: replayed(0.25),
+    "replayed log, failed": lambda: replayed(25),
     "sequential": lambda: sequential_audit(asked_queries(), Noisy(2.0), 10),
     "sequential, open": lambda: sequential_audit(
         asked_queries(), Noisy(silent=0.2), 1, max_queries=40

@@ -36,7 +36,10 @@ from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.sentences.meaning import audit_meaning, verdicts_meaning
 from ranktilt.reporting.sentences.mitigate import bench_meaning
 from ranktilt.reporting.shown_names import direction_parts, isolated, short_names
+from ranktilt.reporting.tones import LOOKS
 from ranktilt.reporting.views import view
+from ranktilt.reporting.views.fault_chart import fault_chart
+from tests.explaining.checks import toy_check
 from tests.reporting.browser import Browser
 from tests.reporting.results import result
 
@@ -383,3 +386,20 @@ def test_a_word_leads_to_its_meaning_in_a_fold(browser: Browser, pages: dict[str
     browser.open(pages["bench"], width=1280)
     browser.run("document.querySelector('.headline a.term').click()")
     browser.until("document.getElementById('words').open")
+
+
+def test_mark_of_a_fault_lies_where_its_verdict_comes_from() -> None:
+    check = toy_check()
+    (fault, *_) = [row for row in check.faults if row.name == "cut-off endings"]
+    worse = replace(fault, value=0.3, reference=1.6, count=3, total=1000, verdict="warning")
+    (chart,) = fault_chart(replace(check, faults=(worse,), instrument=()))
+    (row,) = chart.rows
+    (reading,) = row.readings
+    assert reading is not None
+    assert (row.label, row.note) == ("cut-off endings", "in human")
+    assert (reading.mark.value, reading.text, reading.tone) == (1.6, "1.6 %", "warning")
+
+
+def test_warnings_and_failures_look_different() -> None:
+    assert LOOKS["warning"].colour != LOOKS["bad"].colour
+    assert LOOKS["warning"].symbol != LOOKS["bad"].symbol

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
+from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, points, verb
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput
 from ranktilt.cli.statistics_options import statistics_settings
@@ -82,10 +82,10 @@ def cite(
     margin: Annotated[
         float,
         Parameter(
-            help="Percent of a citation rate, or points of a share, that count as level.",
+            help="Count as level within X points of a share, or X % of a rate (default: 5).",
             metavar="X",
             group=STATISTICS,
-            validator=options.NOT_NEGATIVE,
+            converter=points,
         ),
     ] = 5.0,
     output: PageOutput = PageOutput(),

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from ranktilt.cli import options
-from ranktilt.cli.app import DECIDE, INPUT, SELDOM, verb
+from ranktilt.cli.app import DECIDE, INPUT, SELDOM, percentage, verb
 from ranktilt.cli.output import PageOutput
 from ranktilt.cli.rankers import require_answers
 from ranktilt.cli.statistics_options import statistics_settings
@@ -37,9 +36,7 @@ def compare(
     ] = None,
     max_left_out: Annotated[
         float,
-        Parameter(
-            help=options.LEFT_OUT, metavar="X", group=SELDOM, validator=Number(gte=0, lte=100)
-        ),
+        Parameter(help=options.LEFT_OUT, metavar="X", group=SELDOM, converter=percentage),
     ] = 10.0,
     max_failures: options.MaxFailures = None,
     output: PageOutput = PageOutput(),

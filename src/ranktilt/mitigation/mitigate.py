@@ -118,9 +118,9 @@ def mitigate(
     )
     questions = _questions(split.test, measures, primary, options.by)
     if isinstance(ranker, Run):
-        baseline = Baseline.from_run(ranker, options.depth)
+        baseline = Baseline.from_run(ranker, options.depth, name=options.name)
     else:
-        baseline = Baseline.from_ranker(ranker, options.depth)
+        baseline = Baseline.from_ranker(ranker, options.depth, name=options.name)
     if split.fitted_on:
         baseline.require_other_collection(split.fitted_on)
     levelling = Levelling(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import (
     MAX_LEFT_OUT,
@@ -13,13 +11,12 @@ from ranktilt.auditing.comparison.match import (
 )
 from ranktilt.auditing.comparison.notes import change_notes, warnings_of_both
 from ranktilt.auditing.comparison.options import ComparisonOptions
+from ranktilt.auditing.comparison.primary import primary_question
 from ranktilt.auditing.comparison.provenance import comparison_spec
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes, corrected, mean_changes
-from ranktilt.measures.base import estimand
 
 
 def compare_audits(
@@ -46,11 +43,12 @@ def compare_audits(
     corrected_tilts = corrected_changes[:tilts_end]
     corrected_effectiveness = corrected_changes[tilts_end:effectiveness_end]
     corrected_estimates = corrected_changes[effectiveness_end:]
+    primary = primary_question(new, old, corrected_changes)
     spec = {
         **comparison_spec(new, old, corrected_changes, options),
         "by": new.spec["by"],
         "baseline_run": baseline_run,
-        "primary": _primary(new, matched.measures),
+        "primary": primary.compared,
         "queries_left_out": matched.queries_left_out,
     }
     if options.max_left_out != MAX_LEFT_OUT:
@@ -59,6 +57,7 @@ def compare_audits(
         *warnings_of_both(new.notes, old.notes),
         *matched.left_out,
         *matched.notes,
+        *primary.notes,
         *change_notes((*corrected_tilts, *corrected_estimates), corrected_effectiveness, resamples),
     )
     return Comparison(
@@ -71,11 +70,3 @@ def compare_audits(
         notes=notes,
         estimates=corrected_estimates,
     )
-
-
-def _primary(new: Audit, measures: Sequence[str]) -> str | None:
-    """Return the measure that the verdict is about: the new audit's primary one if both have it."""
-    if new.measures and repr(new.primary_measure) in measures:
-        return repr(new.primary_measure)
-    usual = usual_primary([estimand(measure) for measure in measures])
-    return None if usual is None else repr(usual)

@@ -15,7 +15,7 @@ from ranktilt.cli.explain.inputs import (
     check_gaps,
     input_files,
     read_documents,
-    read_shares,
+    read_percentages,
     require_folder,
     words_with_texts,
 )
@@ -82,8 +82,8 @@ def explain(
     adopters: Annotated[
         str | None,
         Parameter(
-            help="With --by-factor: shares of other documents that make an edit too, such as "
-            "0,0.1,0.5,1.",
+            help="With --by-factor: percentages of other documents that make an edit too, such as "
+            "0,10,50,100.",
             metavar="X,Y",
             group=QUESTION,
         ),
@@ -167,10 +167,10 @@ def _explain_factors(
     """Show what each factor of a designed collection causes, for each ranker."""
     from ranktilt.explaining.factors.effects import factor_effects
 
-    shares = read_shares(adopters)
+    percentages = read_percentages(adopters)
     designed = options.load_texts(require_folder(folder), split)
     rankers = read_rankers(specs or (), text=text)
-    return factor_effects(designed, rankers, adopters=shares)
+    return factor_effects(designed, rankers, adopters=percentages)
 
 
 def _explain_gaps(
