@@ -16,6 +16,12 @@ from ranktilt.auditing.grouping.twins import are_twins, twin_rows
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
+from ranktilt.auditing.label_errors.checks import (
+    audited_label_model,
+    check_correctable,
+    is_correctable,
+)
+from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.notes import only_labels, without_fitted
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import AuditOptions, usual_primary
@@ -34,6 +40,8 @@ DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP
 """Measures of an audit whose caller names none, where documents are judged."""
 SHARE = "Share@10"
 """Primary question where nothing is judged and there are no twins."""
+PAGE = "NDSR@10"
+"""Primary question where labels of more than two groups err."""
 PROPERTY_LIFT = "PropertyLift@10"
 """Primary question about a property of documents, such as their popularity."""
 
@@ -78,6 +86,8 @@ class AuditInputs:
     options: AuditOptions
     notes: tuple[Note, ...]
     """What was left out."""
+    label_model: LabelModel | None = None
+    """The error rates of labels, by which answers are corrected; None where labels are true."""
 
     @property
     def runs(self) -> list[Run]:
@@ -127,11 +137,12 @@ def prepare(
     refuse_twice([run.name for run in runs], "run")
     collection, notes = without_fitted(collection, [run.spec for run in runs])
     margin = read_margin(options.margin)
+    check_correctable(estimands, options, is_continuous=is_continuous)
     _check_grouped(estimands, options)
     pairs = [property_sides(options.by or "")] if is_continuous else options.pairs
     groups, pair_names = grouped_pairs(collection, options.by, pairs, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
-    estimands = estimands or _usual_estimands(collection, groups, pair_names)
+    estimands = estimands or _usual_estimands(collection, groups, pair_names, options)
     primary = _read_primary(estimands, options, margin)
     relevance, questions = _measures(estimands), _questions(estimands)
     _check_answerable(questions, runs, groups, has_relevant=judgments.has_relevant)
@@ -139,20 +150,28 @@ def prepare(
         _check_judged(judgments, groups, pair_names, collection)
     if options.card and not is_continuous:
         standard = card_estimands(options.depth, judged=judgments.has_relevant)
+        if options.label_errors is not None:
+            standard = tuple(filter(is_correctable, standard))
         questions = list(dict.fromkeys([*standard, *questions]))
     origins = collection.origin_codes()
+    compared = tuple(_compared_pairs(collection, groups, judgments, pair_names, origins=origins))
+    model = None
+    if options.label_errors is not None:
+        twins = {pair.names: pair.twins.rows for pair in compared}
+        model = audited_label_model(options.label_errors, collection, groups, twins, questions)
     return AuditInputs(
         collection=collection,
         judgments=judgments,
         judged_runs=tuple(JudgedRun.from_run(run, collection, judgments) for run in runs),
         groups=groups,
-        pairs=tuple(_compared_pairs(collection, groups, judgments, pair_names, origins=origins)),
+        pairs=compared,
         measures=tuple(relevance),
         questions=tuple(questions),
         primary=primary,
         origins=origins,
         options=options,
         notes=tuple(notes),
+        label_model=model,
     )
 
 
@@ -161,7 +180,9 @@ def _read_estimands(
 ) -> list[Estimand]:
     """Return the questions, with the primary one; refuse those that no run can answer."""
     if measures is None:
-        measures = DEFAULT_MEASURES if has_judgments else ()
+        # Relative Δ cannot be corrected for errors of labels; see `_usual_estimands`.
+        is_relative = has_judgments and options.label_errors is None
+        measures = DEFAULT_MEASURES if is_relative else ()
     elif isinstance(measures, str | Estimand):
         measures = [measures]
     else:
@@ -223,12 +244,14 @@ def _check_property(
 
 
 def _usual_estimands(
-    collection: Collection, groups: Groups, pairs: Sequence[Pair]
+    collection: Collection, groups: Groups, pairs: Sequence[Pair], options: AuditOptions
 ) -> list[Estimand]:
-    """Return the questions where nothing is judged.
+    """Return the questions where nothing is judged, or labels err.
 
     They are which twin ranks higher, or without twins who has the first ranks.
     """
+    if options.label_errors is not None:
+        return [estimand(SHARE if len(groups.names) == 2 else PAGE)]
     has_twins = any(len(twin_rows(collection, groups, pair)) for pair in pairs)
     return list(HEAD_TO_HEAD) if has_twins else [estimand(SHARE)]
 

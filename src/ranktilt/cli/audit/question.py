@@ -10,6 +10,7 @@ from ranktilt.cli.audit.inputs import InputOptions
 from ranktilt.cli.check import CheckSection
 from ranktilt.cli.rankers import read_rankers, require_answers
 from ranktilt.cli.statistics_options import StatisticsOptions
+from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
@@ -30,11 +31,17 @@ class AuditQuestion:
     text: str | None
     max_failures: float | None
     statistics: StatisticsOptions
+    label_errors: str | None = None
 
     def check(self) -> None:
         """Refuse what cannot be asked, before anything is read."""
         self.statistics.in_force(self.preset)
         self._measures()
+        if self.label_errors is not None and self.controls:
+            raise UserError(
+                "--controls change the texts of twins, whose labels cannot err; omit "
+                "--label-errors or --controls"
+            )
 
     def rankers(self, inputs: InputOptions) -> list[Ranker]:
         """Return the rankers to run, with the options of the command line."""
@@ -80,6 +87,7 @@ class AuditQuestion:
             margin=statistics.margin,
             resamples=statistics.resamples,
             seed=statistics.seed,
+            label_errors=self.label_errors,
         )
         result = with_failed_check(collection, result, CheckSection.in_force().limits)
         if self.preset is not None:

@@ -50,6 +50,7 @@ from ranktilt.reporting.tones import VERDICT_TONES
 
 _QUERIES = "Queries with a relevant document in the group; for Relative Δ, in both groups."
 _TIED = "Share of relevant twins with equal scores, among those with a side retrieved."
+_AS_LABELLED = "The answer by the labels as they are, before it is corrected for their errors."
 _MOST_OPEN = 14
 """Rows of a table below a figure that shows its first column, before it is folded away."""
 _CONFOUNDS = {
@@ -127,6 +128,16 @@ def _interval(effect: Effect) -> str:
     return f"[{amount(effect.low)}, {amount(effect.high)}]" if effect.has_interval else DASH
 
 
+def _observed(effect: Effect) -> str:
+    """Print the answer by the labels as they are, with its interval."""
+    observed = effect.observed
+    if observed is None:
+        return ""
+    amount = effect.estimand.amount
+    ends = "" if isnan(observed.low) else f" [{amount(observed.low)}, {amount(observed.high)}]"
+    return f"{amount(observed.value)}{ends}"
+
+
 def _random_labels(effect: Effect) -> str:
     if not effect.banded or not effect.has_interval:
         return ""
@@ -155,6 +166,9 @@ def card_table(audit: Audit) -> Table:
         ("answer", lambda row: _answer(row.effect)),
         ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
     ]
+    if any(answer.effect.observed is not None for answer in answers):
+        as_labelled = Column("as labelled", spare=4, hint=_AS_LABELLED)
+        columns.append((as_labelled, lambda row: Cell(_observed(row.effect), emphasis="quiet")))
     # A column of its own, so that a narrow terminal can go without it and keeps who is favoured.
     if any(_random_labels(answer.effect) for answer in answers):
         random_labels = Column("random labels", spare=2)
