@@ -47,16 +47,14 @@ def test_three_groups_take_the_inverse_matrix() -> None:
     assert confusion.information == pytest.approx(0.49)
     assert confusion.inverse == pytest.approx((np.eye(3) - 0.1) / 0.7)
     parts = confusion.error_parts(np.array([1.0, -1.0, 0.0]), np.array([0.07, -0.07, 0.0]))
-    # Of the true gaps (.1, −.1, 0) the first two columns matter: .1² · v′ Cov v, v = (1, −1, 0)/.7.
+    # Of the true gaps (.1, −.1, 0) the first two columns matter: .1² · vᵀ Cov v, v = (1, −1, 0)/.7.
     smoothed = np.array([80.5, 10.5, 10.5]) / 101.5
     weights = np.array([1.0, -1.0, 0.0]) / 0.7
     variance = (smoothed @ weights**2 - (smoothed @ weights) ** 2) / 100
     assert (parts**2).sum() == pytest.approx(2 * 0.1**2 * variance)
 
 
-@pytest.mark.parametrize(
-    ("false_positive", "false_negative"), [(0.5, 0.5), (0.4, 0.7), (1.0, 1.0)]
-)
+@pytest.mark.parametrize(("false_positive", "false_negative"), [(0.5, 0.5), (0.4, 0.7), (1.0, 1.0)])
 def test_labels_that_say_nothing(false_positive: float, false_negative: float) -> None:
     confusion = Confusion.from_rates(false_positive=false_positive, false_negative=false_negative)
     assert confusion.says_nothing

@@ -41,7 +41,7 @@ def _observed_level(note: ObservedLevel) -> str:
 
 @note_words.register
 def _errors_that_explain(note: ErrorsThatExplain) -> str:
-    both = f", or {_points(note.both_kinds)} if they err both ways"
+    both = f", or {_points(note.both_kinds)} if both kinds of errors do so"
     return (
         f"{note.run}: label errors could explain that it favours {note.a}, if labels err "
         f"{_points(note.one_kind)} more often in the first {note.cutoff} ranks than in the list"
