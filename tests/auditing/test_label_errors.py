@@ -246,16 +246,16 @@ def test_ten_checked_documents_are_honest_and_wide(tmp_path: Path) -> None:
 def test_parts_of_a_sample_come_from_ids_or_its_column(tmp_path: Path) -> None:
     ranked = world()
     parts = grouping(ranked.collection, "length:2")
-    lines, named = ["id,true,label"], ["length:2,true,label"]
+    lines, part_lines = ["id,true,label"], ["length:2,true,label"]
     for name, code in zip(ranked.collection.docs["id"][:80], parts.code[:80], strict=True):
         number = int(name[1:])
         label = "human" if number % 7 == 0 else "ai"
         for truth, seen in (("ai", label), ("human", "human")):
             lines.append(f"{name},{truth},{seen}")
-            named.append(f"{parts.names[code]},{truth},{seen}")
+            part_lines.append(f"{parts.names[code]},{truth},{seen}")
     by_id = checked_file(tmp_path, "\n".join(lines)) + ":by=length:2"
     first = answer(audited(ranked, by_id))
-    by_name = checked_file(tmp_path, "\n".join(named)) + ":by=length:2"
+    by_name = checked_file(tmp_path, "\n".join(part_lines)) + ":by=length:2"
     assert answer(audited(ranked, by_name)).low == pytest.approx(first.low)
 
 
@@ -440,23 +440,23 @@ def test_errors_that_would_explain_a_finding() -> None:
 
 def test_nfcorpus_with_flipped_labels(shared_data: Path) -> None:
     """One version of each document by coin, its label flipped at 5 and 10 % by seed."""
-    whole = rt.load(shared_data / "cocktail-nfcorpus")
+    cocktail = rt.load(shared_data / "cocktail-nfcorpus")
     rng = np.random.default_rng(58)
-    origins = whole.docs["origin"].unique().sort()
+    origins = cocktail.docs["origin"].unique().sort()
     is_ai = dict(zip(origins, rng.random(len(origins)) < 0.5, strict=True))
-    kept = [
+    is_chosen = [
         is_ai[origin] == (source != "human")
-        for origin, source in whole.docs.select("origin", "source").iter_rows()
+        for origin, source in cocktail.docs.select("origin", "source").iter_rows()
     ]
-    docs = whole.docs.filter(pl.Series(kept))
+    docs = cocktail.docs.filter(pl.Series(is_chosen))
     truly_ai = (docs["source"] != "human").to_numpy()
     wrong = rng.random(docs.height) < np.where(truly_ai, 0.10, 0.05)
     labels = np.where(truly_ai ^ wrong, "ai", "human")
     docs = docs.with_columns(
         kind=pl.Series(labels), truth=pl.Series(np.where(truly_ai, "ai", "human"))
     )
-    qrels = whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
-    collection = Collection(docs, whole.queries, qrels)
+    qrels = cocktail.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
+    collection = Collection(docs, cocktail.queries, qrels)
     run = rt.ranker("bm25@100").rank(collection)
     options: dict[str, Any] = {"pairs": [("ai", "human")], **QUICK}
     text = "ai:fpr=.05,fnr=.10"

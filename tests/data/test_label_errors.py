@@ -113,8 +113,8 @@ FAULTS = {
     ".93; cut the probabilities, such as at .5, and give the labels of that cut",
     "id,label\nd1,ai\n": "expected labels of a checked sample, in the columns true and label (and "
     "count), got id, label; name the column of the true group: FILE:true=COLUMN",
-    "true,label,count\nai,ai,-1\n": "expected counts of at least 0, got another value in row 1",
-    "true,label,count\nai,ai,many\n": "expected counts of at least 0, got another value in row 1",
+    "true,label,count\nai,ai,-1\n": "expected counts of at least 0, got '-1' in row 1",
+    "true,label,count\nai,ai,many\n": "expected counts of at least 0, got 'many' in row 1",
     "no table at all\n": "expected labels of a checked sample, in the columns true and label (and "
     "count), got 'no table at all'",
     "true,label\n": "expected rows below the header, got none",

@@ -7,6 +7,7 @@ from typing import Any
 
 from ranktilt.auditing.confounds import Confound, confounds
 from ranktilt.auditing.contributions import Contributions
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.infer import Inferences, first_tilts
 from ranktilt.auditing.label_errors.notes import label_notes
@@ -49,6 +50,7 @@ def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Infere
     top_results = TopResults.from_runs(runs, options.keep_top) if options.keep_top else None
     notes = tuple(_notes(inputs, measurements, inferences))
     differences = tuple(_confounds(inputs))
+    sensitivities = tuple(label_sensitivities(_answers_by_labels(inputs, inferences)))
     return Audit(
         spec=_spec(inputs),
         runs=run_names,
@@ -66,7 +68,7 @@ def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Infere
         query_answers=query_answers,
         contributions=contributions,
         noise=inferences.noise,
-        label_sensitivities=tuple(label_sensitivities(inferences.card)),
+        label_sensitivities=sensitivities,
     )
 
 
@@ -95,6 +97,16 @@ def _spec(inputs: AuditInputs) -> dict[str, Any]:
     return spec | audit_provenance(
         inputs.collection, [run.spec for run in inputs.runs], files=files
     )
+
+
+def _answers_by_labels(inputs: AuditInputs, inferences: Inferences) -> list[Effect]:
+    """Return the answers to the primary question between groups that labels alone tell apart."""
+    has_twins = {pair.names for pair in inputs.pairs if len(pair.twins.rows)}
+    return [
+        effect
+        for effect in inferences.card
+        if effect.measure == repr(inputs.primary) and (effect.a, effect.b) not in has_twins
+    ]
 
 
 def _query_answers(sample: Sample) -> QueryAnswers:
@@ -131,7 +143,8 @@ def _notes(
     collection, groups, judgments = inputs.collection, inputs.groups, inputs.judgments
     options, tilts, judged_runs = inputs.options, inferences.tilts, inputs.judged_runs
     yield from inputs.notes
-    yield from label_notes(inputs.options, inputs.label_model, inferences.card)
+    answers = _answers_by_labels(inputs, inferences)
+    yield from label_notes(inputs.options, inputs.label_model, answers)
     yield from variation_notes((*tilts, *inferences.card))
     for judged_run in judged_runs:
         yield from run_notes(judged_run, collection, options.missing)

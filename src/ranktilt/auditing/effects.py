@@ -279,6 +279,7 @@ class Effect:
             _TURNED.get(name, name): (_negated(value) if name in _NEGATED else value)
             for name, value in self.details.items()
         }
+        observed = None if self.observed is None else self.observed.swapped()
         return replace(
             self,
             a=self.b,
@@ -290,7 +291,7 @@ class Effect:
             null_high=_negated(self.null_low),
             null_median=_negated(self.null_median),
             details={name: details[name] for name in self.details},
-            observed=None if self.observed is None else self.observed.swapped(),
+            observed=observed,
         )
 
     def seen_from(self, a: str) -> Self:

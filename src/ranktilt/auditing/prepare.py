@@ -121,10 +121,7 @@ def prepare(
     UserError
         If an option is out of range, a question cannot be answered, or there is nothing to compare.
     """
-    if not isinstance(collection, Collection):
-        raise UserError(
-            f"expected a collection, got {shorten(collection)}; load it first: load(folder)"
-        )
+    _require_collection(collection)
     is_continuous = options.pairs is None and is_property(collection, options.by)
     if is_continuous and measures is None:
         measures = options.primary or PROPERTY_LIFT
@@ -148,17 +145,12 @@ def prepare(
     _check_answerable(questions, runs, groups, has_relevant=judgments.has_relevant)
     if relevance:
         _check_judged(judgments, groups, pair_names, collection)
-    if options.card and not is_continuous:
-        standard = card_estimands(options.depth, judged=judgments.has_relevant)
-        if options.label_errors is not None:
-            standard = tuple(filter(is_correctable, standard))
-        questions = list(dict.fromkeys([*standard, *questions]))
+    has_card = options.card and not is_continuous
+    questions = _with_card(questions, options, judgments) if has_card else questions
     origins = collection.origin_codes()
     compared = tuple(_compared_pairs(collection, groups, judgments, pair_names, origins=origins))
-    model = None
-    if options.label_errors is not None:
-        twins = {pair.names: pair.twins.rows for pair in compared}
-        model = audited_label_model(options.label_errors, collection, groups, twins, questions)
+    twins = {pair.names: pair.twins.rows for pair in compared}
+    model = audited_label_model(options.label_errors, collection, groups, twins, questions)
     return AuditInputs(
         collection=collection,
         judgments=judgments,
@@ -173,6 +165,13 @@ def prepare(
         notes=tuple(notes),
         label_model=model,
     )
+
+
+def _require_collection(collection: object) -> None:
+    if not isinstance(collection, Collection):
+        raise UserError(
+            f"expected a collection, got {shorten(collection)}; load it first: load(folder)"
+        )
 
 
 def _read_estimands(
@@ -210,6 +209,16 @@ def _measures(estimands: Sequence[Estimand]) -> list[Measure]:
 def _questions(estimands: Sequence[Estimand]) -> list[Estimand]:
     """Return the other questions, which the card answers."""
     return [estimand for estimand in estimands if not isinstance(estimand, Measure)]
+
+
+def _with_card(
+    questions: Sequence[Estimand], options: AuditOptions, judgments: Judgments
+) -> list[Estimand]:
+    """Return the questions after those of the card; of labels that err, what can be corrected."""
+    standard = card_estimands(options.depth, judged=judgments.has_relevant)
+    if options.label_errors is not None:
+        standard = tuple(filter(is_correctable, standard))
+    return list(dict.fromkeys([*standard, *questions]))
 
 
 def _check_kinds(estimands: Sequence[Estimand], *, has_judgments: bool) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -132,9 +133,8 @@ def _stated_rates(text: str, group: str, options: Mapping[str, str]) -> StatedRa
                 f"--label-errors {text}: {key}, the rate of {meaning}, is missing; state both, "
                 f"such as {group}:fpr=.02,fnr=.05"
             )
-    false_positive, false_negative = (
-        tuple(_rate(text, key, part) for part in options[key].split("|")) for key in ("fpr", "fnr")
-    )
+    false_positive = _rates(text, "fpr", options["fpr"])
+    false_negative = _rates(text, "fnr", options["fnr"])
     if len(false_positive) != len(false_negative):
         raise UserError(
             f"--label-errors {text}: expected as many rates for fpr as for fnr, got "
@@ -154,19 +154,20 @@ def _stated_rates(text: str, group: str, options: Mapping[str, str]) -> StatedRa
     return StatedRates(group=group, false_positive=false_positive, false_negative=false_negative)
 
 
+def _rates(text: str, key: str, written: str) -> tuple[Rate, ...]:
+    return tuple(_rate(text, key, part) for part in written.split("|"))
+
+
 def _rate(text: str, key: str, written: str) -> Rate:
     """Read ``.02``, ``2%``, or ``2/100`` of a checked sample."""
-    part, slash, whole = (word.strip() for word in written.partition("/"))
-    try:
-        if slash:
-            errors, checked = float(part), float(whole)
-            rate = Rate(value=errors / checked if checked > 0 else np.nan, checked=checked)
-        elif part.endswith("%"):
-            rate = Rate(value=float(part[:-1]) / 100)
-        else:
-            rate = Rate(value=float(part))
-    except ValueError:
-        rate = Rate(value=np.nan)
+    number, slash, total = written.partition("/")
+    if slash:
+        errors, checked = _number(number), _number(total)
+        rate = Rate(value=errors / checked if checked > 0 else np.nan, checked=checked)
+    elif number.strip().endswith("%"):
+        rate = Rate(value=_number(number.strip()[:-1]) / 100)
+    else:
+        rate = Rate(value=_number(number))
     if not 0 <= rate.value <= 1:
         raise UserError(
             f"--label-errors {text}: expected {key} as a rate from 0 to 1, such as .02, or as "
@@ -191,28 +192,29 @@ def read_sample(path: str | Path, options: Mapping[str, str]) -> CheckedSample:
         raise DataError(path, f"expected {_SAMPLE}, got {file.binary}")
     table = _json_table(file) if file.has_json else _text_table(file, options)
     columns = _columns(path, list(table), options)
-    rows = _as_labelled(path, table, columns)
     by = options.get("by", "")
-    frame = pl.DataFrame(
-        {
-            "truth": rows["truth"],
-            "label": rows["label"],
-            "count": rows["count"],
-            "id": table[columns["id"]] if "id" in columns else [None] * len(rows["truth"]),
-            "part": table[by] if by in table else [None] * len(rows["truth"]),
-        },
-        schema={
-            "truth": pl.String,
-            "label": pl.String,
-            "count": pl.Float64,
-            "id": pl.String,
-            "part": pl.String,
-        },
-    )
+    content = {
+        "truth": table[columns["true"]],
+        "id": table.get(columns.get("id", "")),
+        "part": table.get(by),
+    }
+    if "label" in columns:
+        content["label"] = table[columns["label"]]
+        content["count"] = table.get(columns.get("count", ""), ["1"] * len(content["truth"] or ()))
+        frame = pl.DataFrame(content, schema=_SCHEMA)
+    else:
+        frame = _table_of_counts(path, table, columns["true"])
+    counts = frame["count"].cast(pl.Float64, strict=False)
+    is_count = counts.is_between(0, np.inf, closed="left").fill_null(value=False)
+    if not is_count.all():
+        row = (~is_count).arg_max() or 0
+        message = f"expected counts of at least 0, got {frame['count'][row]!r} in row {row + 1}"
+        raise DataError(path, message)
     _refuse_probabilities(path, frame["label"])
-    return CheckedSample(path=str(path), rows=frame)
+    return CheckedSample(path=str(path), rows=frame.with_columns(count=counts))
 
 
+_SCHEMA = dict.fromkeys(("truth", "label", "count", "id", "part"), pl.String)
 Table = dict[str, list[str]]
 """Columns of a file by their names, as strings without blanks around them."""
 
@@ -220,7 +222,7 @@ Table = dict[str, list[str]]
 def _text_table(file: DataFile, options: Mapping[str, str]) -> Table:
     header = re.split(r"[\t,;|]", file.rows[0]) if file.rows else []
     names = [name.strip().strip('"') for name in header]
-    known = {name for group in _FOLDED.values() for name in group}
+    known = set(chain.from_iterable(_FOLDED.values()))
     # The separator is that between known names, and those of runs and labels are other ones.
     hints = {name: name for name in names if folded(name) in known}
     hinted = DataFile(path=file.path, columns={**hints, **options})
@@ -245,8 +247,11 @@ def _json_table(file: DataFile) -> Table:
         records = _matrix_records(document) if isinstance(document, dict) else document
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise DataError(file.path, f"expected {_SAMPLE}, got {shorten(records)}")
-    names = dict.fromkeys(name for record in records for name in record)
-    return {name: [_text(record.get(name)) for record in records] for name in names}
+    table: Table = {name: [] for name in dict.fromkeys(chain.from_iterable(records))}
+    for record in records:
+        for name, column in table.items():
+            column.append(_text(record.get(name)))
+    return table
 
 
 def _matrix_records(document: Mapping[str, Any]) -> list[Any]:
@@ -288,31 +293,19 @@ def _columns(path: Path, names: Sequence[str], options: Mapping[str, str]) -> di
     return columns
 
 
-def _as_labelled(path: Path, table: Table, columns: Mapping[str, str]) -> dict[str, list[Any]]:
-    """Return true group, label and count of each row; of a table of counts, of each cell."""
-    truth = table[columns["true"]]
-    if "label" not in columns:
-        others = [name for name in table if name != columns["true"]]
-        counts = {name: [_number(cell) for cell in table[name]] for name in others}
-        if len(others) < 2 or any(np.isnan(numbers).any() for numbers in counts.values()):
-            raise DataError(
-                path,
-                f"expected {_SAMPLE}, got {', '.join(table)}; name the column of labels: "
-                "FILE:label=COLUMN",
-            )
-        cells: dict[str, list[Any]] = {"truth": [], "label": [], "count": []}
-        for name in others:
-            cells["truth"] += truth
-            cells["label"] += [name] * len(truth)
-            cells["count"] += counts[name]
-        _require_counts(path, cells["count"])
-        return cells
-    label = table[columns["label"]]
-    count = [1.0] * len(truth)
-    if "count" in columns:
-        count = [_number(cell) for cell in table[columns["count"]]]
-    _require_counts(path, count)
-    return {"truth": truth, "label": label, "count": count}
+def _table_of_counts(path: Path, table: Table, truth: str) -> pl.DataFrame:
+    """Return a table with a column of counts for each label as a row for each cell."""
+    frame = pl.DataFrame(table)
+    labels = [name for name in table if name != truth]
+    cells = frame.unpivot(labels, index=truth, variable_name="label", value_name="count")
+    if len(labels) < 2 or cells["count"].cast(pl.Float64, strict=False).null_count():
+        raise DataError(
+            path,
+            f"expected {_SAMPLE}, got {', '.join(table)}; name the column of labels: "
+            "FILE:label=COLUMN",
+        )
+    unknown_cells = [pl.lit(None, dtype=pl.String).alias(name) for name in ("id", "part")]
+    return cells.rename({truth: "truth"}).with_columns(unknown_cells).select(list(_SCHEMA))
 
 
 def _number(text: str) -> float:
@@ -320,12 +313,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return float("nan")
-
-
-def _require_counts(path: Path, counts: Sequence[float]) -> None:
-    for row, count in enumerate(counts, start=1):
-        if not 0 <= count < np.inf:
-            raise DataError(path, f"expected counts of at least 0, got another value in row {row}")
 
 
 def _refuse_probabilities(path: Path, labels: pl.Series) -> None:

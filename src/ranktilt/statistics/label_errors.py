@@ -165,8 +165,8 @@ def _widened_p(gap: Gap, rate_error: float) -> float:
     if not 0 < gap.p < 1 or gap.value == 0:
         return gap.p
     # An interval that first excludes 0 at z errors has the error |value| / z.
-    own = abs(gap.value) / float(-special.ndtri(gap.p / 2))
-    return float(2 * special.ndtr(-abs(gap.value) / np.hypot(own, rate_error)))
+    sampling_error = abs(gap.value) / float(-special.ndtri(gap.p / 2))
+    return float(2 * special.ndtr(-abs(gap.value) / np.hypot(sampling_error, rate_error)))
 
 
 def fieller(gap: Gap, relative_error: float) -> Gap:

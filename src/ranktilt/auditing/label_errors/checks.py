@@ -50,16 +50,18 @@ def check_correctable(
 
 
 def audited_label_model(
-    errors: LabelErrors,
+    errors: LabelErrors | None,
     collection: Collection,
     groups: Groups,
     twins: Mapping[Pair, Ints],
     questions: Sequence[Estimand],
-) -> LabelModel:
+) -> LabelModel | None:
     """Return the error rates of an audit's labels; refuse documents whose groups are known.
 
-    `twins` are the rows of each pair's twins.
+    None where labels are taken as true. `twins` are the rows of each pair's twins.
     """
+    if errors is None:
+        return None
     for pair, rows in twins.items():
         if all_paired(signs_of(groups, pair), rows):
             raise UserError(

@@ -62,9 +62,9 @@ class LabelSums:
 
     def cell_means(self) -> Floats:
         """Return the mean over queries of what the entries of each cell hold."""
-        held = self.coefficient * self.is_counted[self.query]
+        shares = self.coefficient * self.is_counted[self.query]
         is_labelled = self.cell >= 0
-        totals = sums(self.cell[is_labelled], held[is_labelled], len(self.values))
+        totals = sums(self.cell[is_labelled], shares[is_labelled], len(self.values))
         return totals / max(float(self.is_counted.sum()), 1.0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -41,7 +42,7 @@ class LabelModel:
     def cells(self) -> Groups:
         """Documents grouped by part and label: cell part · groups + label."""
         label_count = len(self.groups.names)
-        names = [f"{part} {name}" for part in self.parts for name in self.groups.names]
+        names = map(" ".join, product(self.parts, self.groups.names))
         code = np.where(self.groups.code >= 0, self.part * label_count + self.groups.code, -1)
         return Groups(by=self.groups.by, names=tuple(names), code=code)
 
@@ -85,7 +86,9 @@ def label_model(errors: LabelErrors, collection: Collection, groups: Groups) -> 
         confusions = _stated_confusions(errors, errors.rates, groups, parts)
     elif errors.sample is not None:
         sample = _grouped_sample(errors.sample, groups)
-        confusions = _sample_confusions(errors, sample, groups, collection, parts, part)
+        if errors.by:
+            sample = _with_parts(errors, sample, collection, parts, part)
+        confusions = _sample_confusions(errors, sample, groups, parts)
     for name, confusion in zip(parts, confusions, strict=True):
         _require_information(errors, confusion, name)
     return LabelModel(groups=groups, parts=parts, confusions=tuple(confusions), part=part)
@@ -171,16 +174,9 @@ def _group_numbers(groups: Groups) -> dict[str, int]:
 
 
 def _sample_confusions(
-    errors: LabelErrors,
-    rows: pl.DataFrame,
-    groups: Groups,
-    collection: Collection,
-    parts: Sequence[str],
-    part: Ints,
+    errors: LabelErrors, rows: pl.DataFrame, groups: Groups, parts: Sequence[str]
 ) -> list[Confusion]:
-    if errors.by:
-        rows = _with_parts(errors, rows, collection, parts, part)
-    else:
+    if not errors.by:
         rows = rows.with_columns(part=pl.lit(0, dtype=pl.Int64))
     confusions = []
     for number, name in enumerate(parts):

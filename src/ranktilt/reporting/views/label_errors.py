@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity
-from ranktilt.reporting.document import Cell, Column, ColumnOf, Table, name_column, tabulated
-from ranktilt.reporting.numbers import decimal
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    ColumnOf,
+    Table,
+    name_column,
+    tabulated,
+    text_column,
+)
+from ranktilt.reporting.numbers import count, decimal, number_of
 
 SENSITIVITY_LEAD = (
     "Label errors that do not depend on rank only pull an answer toward neutral. Errors that are "
@@ -18,29 +26,32 @@ _ONE_KIND = "Only one group is mistaken for the other."
 _BOTH_KINDS = "One group is mistaken more often, and the other as much less often."
 
 
-def sensitivity_table(sensitivities: Sequence[LabelSensitivity]) -> Table:
-    """Lay out a row for each finding on Share@k."""
-    columns: list[ColumnOf] = [
-        (name_column("ranker"), attrgetter("run")),
-        (Column("favours"), lambda row: Cell(row.a)),
-        (Column("over"), lambda row: Cell(row.b)),
-        (Column("first ranks"), lambda row: Cell(str(row.cutoff), row.cutoff)),
-        (
-            Column("one kind of error, points", hint=_ONE_KIND),
-            lambda row: _points(row.one_kind),
-        ),
-        (
-            Column("both kinds, points", hint=_BOTH_KINDS),
-            lambda row: _points(row.both_kinds),
-        ),
-    ]
-    return tabulated(
-        "Label errors that would explain a finding", sensitivities, columns, folded=True
-    )
-
-
 def _points(difference: float) -> Cell:
     """Print a difference of error rates; no rate can differ by more than 100 points."""
     if difference > 1:
         return Cell("none would", difference)
-    return Cell(f"{decimal(100 * difference)}", difference)
+    return Cell(decimal(100 * difference), difference)
+
+
+def _one_kind(row: LabelSensitivity) -> Cell:
+    return _points(row.one_kind)
+
+
+def _both_kinds(row: LabelSensitivity) -> Cell:
+    return _points(row.both_kinds)
+
+
+_COLUMNS: tuple[ColumnOf, ...] = (
+    (name_column("ranker"), attrgetter("run")),
+    (text_column("favours"), attrgetter("a")),
+    (text_column("over"), attrgetter("b")),
+    (Column("first ranks"), number_of("cutoff", count)),
+    (Column("one kind of error, points", hint=_ONE_KIND), _one_kind),
+    (Column("both kinds, points", hint=_BOTH_KINDS), _both_kinds),
+)
+
+
+def sensitivity_table(sensitivities: Sequence[LabelSensitivity]) -> Table:
+    """Lay out a row for each finding on Share@k."""
+    title = "Label errors that would explain a finding"
+    return tabulated(title, sensitivities, _COLUMNS, folded=True)

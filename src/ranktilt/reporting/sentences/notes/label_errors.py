@@ -24,11 +24,11 @@ def _labels_corrected(note: LabelsCorrected) -> str:
 def _rate_words(rates: RatesOfPart) -> str:
     """Say how much of a gap labels keep, with its error where it is uncertain."""
     front = f"{rates.part}: " if rates.part else ""
-    kept = f"{front}labels keep {decimal(100 * rates.information)} % of a gap"
+    words = f"{front}labels keep {decimal(100 * rates.information)} % of a gap"
     if math.isinf(rates.checked) or rates.information_error == 0:
-        return kept
+        return words
     documents = counted(int(rates.checked), "checked document", "checked documents")
-    return f"{kept} (± {decimal(100 * rates.information_error)} by {documents})"
+    return f"{words} (± {decimal(100 * rates.information_error)} by {documents})"
 
 
 @note_words.register
