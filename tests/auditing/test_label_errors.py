@@ -15,6 +15,7 @@ import ranktilt as rt
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.label_errors.model import label_model
+from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.label_errors import LabelErrors
@@ -217,7 +218,7 @@ def test_rates_of_a_sample_widen_the_interval_by_their_error(tmp_path: Path) -> 
     uncertain = answer(audited(ranked, "ai:fpr=5/100,fnr=15/100"))
     assert uncertain.value == pytest.approx(known.value)
     variance = (5.5 * 95.5 + 15.5 * 85.5) / 101**2 / 100
-    error = abs(known.value) * variance**0.5 / J
+    error = abs(known.value - known.neutral) * variance**0.5 / J
     assert uncertain.observed is not None
     parts = np.array(uncertain.observed.error_parts)
     assert np.linalg.norm(parts) == pytest.approx(error)
@@ -475,3 +476,111 @@ def test_nfcorpus_with_flipped_labels(shared_data: Path) -> None:
     assert corrected.value == pytest.approx(np.mean(by_query), abs=2e-3)  # ties are averaged
     assert corrected.value == pytest.approx(corrected.observed.value / 0.85)
     assert corrected.low < true.value < corrected.high
+
+
+SAMPLE = "ai:fpr=5/100,fnr=15/100"
+
+
+@pytest.mark.parametrize("label_errors", [RATES, SAMPLE, "human:fpr=15/40,fnr=5/40"])
+@pytest.mark.parametrize("measure", ["Share@10", "NDSR@10"])
+def test_saved_audit_is_corrected_as_an_audit_with_rates_is(
+    label_errors: str, measure: str
+) -> None:
+    ranked = world(tilt=0.2)
+    corrected = audited(ranked, label_errors, measures=measure)
+    later = corrected_audit(audited(ranked, None, measures=measure), label_errors)
+    at_once, afterwards = answer(corrected, measure), answer(later, measure)
+    for name in ("value", "low", "high", "error", "p_corrected", "null_low", "null_median"):
+        assert getattr(afterwards, name) == pytest.approx(getattr(at_once, name)), name
+    assert dict(afterwards.details) == pytest.approx(dict(at_once.details))
+    assert at_once.observed is not None
+    assert afterwards.observed is not None
+    assert afterwards.observed.error_parts == pytest.approx(at_once.observed.error_parts)
+    assert later.spec["label_errors"] == label_errors
+
+
+def test_gate_decides_on_the_corrected_answer() -> None:
+    ranked = world(tilt=0.35, queries=120)
+    observed = audited(ranked, None)
+    effect = answer(observed)
+    limit = 100 * (effect.high - effect.neutral) + 0.1
+    assert rt.gate(observed, max_tilt=limit).outcome in ("level", "within")
+    decision = rt.gate(observed, max_tilt=limit, label_errors=RATES)
+    assert decision.outcome == "inconclusive"
+    sentences = [note.sentence for note in decision.notes]
+    assert f"answers are corrected for label errors ({RATES}): labels keep 80.0 % of a gap" in (
+        sentences
+    )
+    value = f"{100 * effect.value:+.1f} points by the labels as they are"
+    assert f"run, Share@10, ai | human: {value}" in sentences
+
+
+def two_audits(label_errors: str | None) -> tuple[Audit, Audit]:
+    first, second = world(tilt=1.2, queries=80), world(tilt=0.2, queries=80)
+    other = Run.from_dict(
+        {
+            query: dict(entries.select("doc_id", "score").iter_rows())
+            for (query,), entries in second.run.frame().group_by("query_id", maintain_order=True)
+        }
+    )
+    swapped = World(collection=first.collection, truth=first.truth, run=other)
+    return audited(first, label_errors), audited(swapped, label_errors)
+
+
+def test_changes_are_divided_by_j_and_widened_by_the_error_that_both_share() -> None:
+    [plain] = rt.compare(*two_audits(None)).estimates
+    [known] = rt.compare(*two_audits(RATES)).estimates
+    assert known.value == pytest.approx(plain.value / J)
+    assert known.error == pytest.approx(plain.error / J)
+    [uncertain] = rt.compare(*two_audits(SAMPLE)).estimates
+    assert uncertain.value == pytest.approx(known.value)
+    variance = (5.5 * 95.5 + 15.5 * 85.5) / 101**2 / 100
+    rate_error = abs(known.value - known.neutral) * variance**0.5 / J
+    assert uncertain.error == pytest.approx((known.error**2 + rate_error**2) ** 0.5, rel=1e-3)
+    [later] = rt.compare(*two_audits(None), label_errors=SAMPLE).estimates
+    assert (later.low, later.high) == pytest.approx((uncertain.low, uncertain.high))
+    comparison = rt.compare(*two_audits(SAMPLE))
+    assert any(note.kind == "AnswerAsLabelled" for note in comparison.notes)
+    message = (
+        f"the audits differ in label errors: {SAMPLE!r} (new) and 'none' (old); audit both with "
+        "the same --label-errors"
+    )
+    with refused(message):
+        rt.compare(two_audits(SAMPLE)[0], two_audits(None)[1])
+
+
+def test_growth_since_a_baseline_is_that_of_corrected_answers() -> None:
+    new, old = two_audits(None)
+    plain = rt.gate(new, baseline=old).rows[0].checks[-1]
+    corrected = rt.gate(new, baseline=old, label_errors=RATES).rows[0].checks[-1]
+    assert (plain.name, corrected.name) == ("growth", "growth")
+    assert corrected.value == pytest.approx(plain.value / J)
+    assert corrected.low == pytest.approx(plain.low / J)
+
+
+SAVED_REFUSALS = [
+    Refusal(
+        label_errors="ai:by=length:2,fpr=.1|.2,fnr=.1|.2",
+        options={},
+        message="rates by length:2 need the documents; audit again with --label-errors ai:by=…",
+    ),
+    Refusal(
+        label_errors=RATES,
+        options={"measures": "ExposureRatio"},
+        message="ExposureRatio cannot be corrected for label errors, because it is no sum of "
+        "labels; audit who has the first ranks instead: -m Share@10 --label-errors ai:fpr=.05…",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", SAVED_REFUSALS, ids=lambda case: case.label_errors)
+def test_saved_audits_that_rates_cannot_correct_are_refused(case: Refusal) -> None:
+    audit = audited(world(), None, **case.options)
+    with refused(case.message):
+        rt.gate(audit, label_errors=case.label_errors)
+
+
+def test_audit_is_corrected_once() -> None:
+    audit = audited(world(), RATES)
+    with refused(f"this audit is corrected for label errors already ({RATES}); omit…"):
+        rt.gate(audit, label_errors=RATES)

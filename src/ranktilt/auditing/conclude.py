@@ -144,7 +144,7 @@ def _notes(
     options, tilts, judged_runs = inputs.options, inferences.tilts, inputs.judged_runs
     yield from inputs.notes
     answers = _answers_by_labels(inputs, inferences)
-    yield from label_notes(inputs.options, inputs.label_model, answers)
+    yield from label_notes(options.label_errors, options.margin, inputs.label_model, answers)
     yield from variation_notes((*tilts, *inferences.card))
     for judged_run in judged_runs:
         yield from run_notes(judged_run, collection, options.missing)

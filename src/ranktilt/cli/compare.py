@@ -41,6 +41,7 @@ def compare(
             help=options.LEFT_OUT, metavar="X", group=SELDOM, validator=Number(gte=0, lte=100)
         ),
     ] = 10.0,
+    label_errors: options.LabelErrors = None,
     max_failures: options.MaxFailures = None,
     output: PageOutput = PageOutput(),
 ) -> None:
@@ -77,5 +78,6 @@ def compare(
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,
+            label_errors=label_errors,
         )
     )

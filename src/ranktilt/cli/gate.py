@@ -122,6 +122,7 @@ def gate(
         Literal["fail", "pass"],
         Parameter(help="Exit code when inconclusive: fail (3) or pass (0).", group=QUESTION),
     ] = "fail",
+    label_errors: options.LabelErrors = None,
     max_failures: options.MaxFailures = None,
     junit: Annotated[
         Path | None,
@@ -174,6 +175,7 @@ def gate(
         "-m": measure,
         "--run-name": run_name,
         "--pair": pair,
+        "--label-errors": label_errors,
     }
     if isinstance(result, JudgeAudit):
         options.refuse_unread(of_rankers, "an audit of judges takes --max-gap and --min-tau")
@@ -206,5 +208,6 @@ def gate(
         inconclusive=inconclusive,
         resamples=statistics.resamples,
         seed=statistics.seed,
+        label_errors=label_errors,
     )
     return files.deliver(decision)

@@ -86,7 +86,13 @@ def correct_labels(
     exact = effects(corrected_samples, options, primary=inputs.primary)
     rows = []
     for answer, effect, observed_effect in zip(answers, exact, observed, strict=True):
-        rows.append(_widened_effect(effect, observed_effect, answer.error_parts, model))
+        as_labelled = ObservedAnswer(
+            value=observed_effect.value,
+            low=observed_effect.low,
+            high=observed_effect.high,
+            neutral=observed_effect.neutral,
+        )
+        rows.append(widened_effect(effect, as_labelled, answer.error_parts, model))
     return corrected_samples, corrected(rows, options.correction, inputs.primary)
 
 
@@ -123,16 +129,31 @@ def _corrected_answer(
     )
     cell_means = label_sums.cell_means()
     if model.is_plain:
-        null = _scaled_null(sample, label_sums)
-        return CorrectedAnswer(
-            sample=replace(corrected_sample, null=null, clusters=labels.clusters),
-            error_parts=model.error_parts(weights, cell_means),
-        )
+        return _plain_answer(model, sample, corrected_sample, label_sums, labels)
     draws = _list_draws(judged_run, label_sums, shuffles)
     return CorrectedAnswer(
         sample=corrected_sample.among(draws, labels),
         # Within a list every cell holds as much of the first ranks as of the list on average.
         error_parts=model.error_parts(weights, cell_means),
+    )
+
+
+def _plain_answer(
+    model: LabelModel,
+    observed: Sample,
+    corrected_sample: Sample,
+    label_sums: LabelSums,
+    labels: LabelEffects,
+) -> CorrectedAnswer:
+    """Move and stretch the null distribution of two groups with one J, as the answer is."""
+    weights, cell_means = _pair_weights(model, observed), label_sums.cell_means()
+    median = 0.0 if observed.null is None else observed.null.median
+    # Both groups' parts under random labels, from their difference and their sum.
+    neutral_means = (cell_means.sum() + median * weights) / 2
+    null = _scaled_null(observed, label_sums)
+    return CorrectedAnswer(
+        sample=replace(corrected_sample, null=null, clusters=labels.clusters),
+        error_parts=model.error_parts(weights, cell_means - neutral_means),
     )
 
 
@@ -248,14 +269,7 @@ def _page_answer(
     )
     cell_means = label_sums.cell_means()
     if model.is_plain:
-        null = _scaled_null(sample, label_sums)
-        median = 0.0 if sample.null is None else sample.null.median
-        # Both groups' parts under random labels, from their difference and their sum.
-        neutral_means = (cell_means.sum() + median * weights) / 2
-        return CorrectedAnswer(
-            sample=replace(corrected_sample, null=null, clusters=labels.clusters),
-            error_parts=model.error_parts(weights, cell_means - neutral_means),
-        )
+        return _plain_answer(model, sample, corrected_sample, label_sums, labels)
     judgments = Judgments.from_collection(inputs.collection, cells)
     drawn = Shuffles(judgments=judgments, seed=shuffles.seed, count=shuffles.count)
     (band,) = share_bands([page], cells, drawn)
@@ -274,8 +288,8 @@ def _group_estimand(sample: Sample) -> GroupEstimand:
 # ---- effects ------------------------------------------------------------------------------------
 
 
-def _widened_effect(
-    effect: Effect, observed: Effect, error_parts: Floats, model: LabelModel
+def widened_effect(
+    effect: Effect, observed: ObservedAnswer, error_parts: Floats, model: LabelModel
 ) -> Effect:
     """Widen an effect by the error of rates, and keep the answer of the labels as they are."""
     neutral = effect.neutral
@@ -292,17 +306,12 @@ def _widened_effect(
     else:
         gap = widened(gap, float(np.linalg.norm(error_parts)))
     low, high = np.clip([neutral + gap.low, neutral + gap.high], *effect.estimand.bounds).tolist()
+    parts = tuple(error_parts.tolist()) if error_parts.any() else ()
     return replace(
         effect,
         low=low,
         high=high,
         error=gap.error,
         p=gap.p,
-        observed=ObservedAnswer(
-            value=observed.value,
-            low=observed.low,
-            high=observed.high,
-            neutral=observed.neutral,
-            error_parts=tuple(error_parts.tolist()) if error_parts.any() else (),
-        ),
+        observed=replace(observed, error_parts=parts),
     )

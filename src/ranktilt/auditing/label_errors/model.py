@@ -63,8 +63,10 @@ class LabelModel:
         return np.concatenate(parts)
 
 
-def label_model(errors: LabelErrors, collection: Collection, groups: Groups) -> LabelModel:
+def label_model(errors: LabelErrors, collection: Collection | None, groups: Groups) -> LabelModel:
     """Fit what is known of label errors to the groups of a collection.
+
+    Rates that hold for all documents need no collection.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def label_model(errors: LabelErrors, collection: Collection, groups: Groups) -> 
     elif errors.sample is not None:
         sample = _grouped_sample(errors.sample, groups)
         if errors.by:
-            sample = _with_parts(errors, sample, collection, parts, part)
+            sample = _with_parts(errors, sample, _documents(collection), parts, part)
         confusions = _sample_confusions(errors, sample, groups, parts)
     for name, confusion in zip(parts, confusions, strict=True):
         _require_information(errors, confusion, name)
@@ -95,12 +97,12 @@ def label_model(errors: LabelErrors, collection: Collection, groups: Groups) -> 
 
 
 def _parts(
-    errors: LabelErrors, collection: Collection, groups: Groups
+    errors: LabelErrors, collection: Collection | None, groups: Groups
 ) -> tuple[tuple[str, ...], Ints]:
     """Return the names of the parts, and the number of each document's part."""
     if not errors.by:
         return ("",), np.zeros(len(groups.code), dtype=np.int64)
-    parts = grouping(collection, errors.by, fewest=1)
+    parts = grouping(_documents(collection), errors.by, fewest=1)
     is_unknown = (groups.code >= 0) & (parts.code < 0)
     if is_unknown.any():
         documents = counted(
@@ -108,10 +110,16 @@ def _parts(
         )
         raise UserError(
             f"{OPTION} {errors.text}: {documents} no {errors.by} (first: "
-            f"{collection.docs['id'][int(is_unknown.argmax())]!r}), so no rates; fill the column, "
+            f"{_documents(collection).docs['id'][int(is_unknown.argmax())]!r}), so no rates; fill the column, "
             "or state one rate for all"
         )
     return parts.names, parts.code
+
+
+def _documents(collection: Collection | None) -> Collection:
+    if collection is None:
+        raise UserError(f"rates by parts of the documents need these; audit again with {OPTION}")
+    return collection
 
 
 def _stated_confusions(

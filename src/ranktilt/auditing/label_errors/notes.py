@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity, label_sensitivities
-from ranktilt.auditing.options import AuditOptions
+from ranktilt.data.label_errors import LabelErrors
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.label_errors import (
+    AnswerAsLabelled,
     ErrorsThatExplain,
     LabelsCorrected,
     ObservedLevel,
@@ -23,16 +24,37 @@ PLAUSIBLE = 0.10
 
 
 def label_notes(
-    options: AuditOptions, model: LabelModel | None, effects: Sequence[Effect]
+    errors: LabelErrors | None,
+    margin: Margin,
+    model: LabelModel | None,
+    effects: Sequence[Effect],
 ) -> Iterator[Note]:
     """Yield the rates of a correction, what it makes less sure, and what errors would matter."""
-    if model is not None and options.label_errors is not None:
-        yield LabelsCorrected(label_errors=options.label_errors.text, rates=tuple(_rates(model)))
+    if model is not None and errors is not None:
+        yield LabelsCorrected(label_errors=errors.text, rates=tuple(_rates(model)))
     for effect in effects:
-        yield from _observed_level(effect, options.margin)
+        yield from _observed_level(effect, margin)
     for sensitivity in label_sensitivities(effects):
         if sensitivity.one_kind <= PLAUSIBLE:
             yield _explaining(sensitivity)
+
+
+def correction_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return the notes of an audit that say by which rates it is corrected."""
+    return tuple(note for note in notes if isinstance(note, LabelsCorrected))
+
+
+def observed_notes(effects: Iterable[Effect]) -> Iterator[Note]:
+    """Yield each answer by the labels as they are, where it is corrected."""
+    for effect in effects:
+        if effect.observed is not None:
+            yield AnswerAsLabelled(
+                run=effect.run,
+                measure=effect.measure,
+                a=effect.a,
+                b=effect.b,
+                value=effect.observed.value,
+            )
 
 
 def _rates(model: LabelModel) -> Iterator[RatesOfPart]:

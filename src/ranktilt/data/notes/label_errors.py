@@ -56,3 +56,17 @@ class ErrorsThatExplain(Note):
     one_kind: float
     both_kinds: float
     """See `LabelSensitivity`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerAsLabelled(Note):
+    """An answer, or the difference of two runs' answers, by the labels as they are."""
+
+    run: str
+    old_run: str = ""
+    """The run that it is compared with; empty for an answer."""
+    measure: str
+    a: str
+    b: str
+    value: float
+    """In the unit of the measure."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 from ranktilt.data.notes.label_errors import (
+    AnswerAsLabelled,
     ErrorsThatExplain,
     LabelsCorrected,
     ObservedLevel,
     RatesOfPart,
 )
 from ranktilt.errors import counted
+from ranktilt.measures.base import estimand
 from ranktilt.reporting.numbers import decimal
 from ranktilt.reporting.sentences.notes.base import note_words
 
@@ -51,3 +53,13 @@ def _errors_that_explain(note: ErrorsThatExplain) -> str:
 
 def _points(difference: float) -> str:
     return f"{decimal(100 * difference)} points"
+
+
+@note_words.register
+def _answer_as_labelled(note: AnswerAsLabelled) -> str:
+    compared = f" minus {note.old_run}" if note.old_run else ""
+    value = estimand(note.measure).answer(note.value)
+    return (
+        f"{note.run}{compared}, {note.measure}, {note.a} | {note.b}: {value} by the labels as they "
+        "are"
+    )
