@@ -517,13 +517,13 @@ def test_gate_decides_on_the_corrected_answer() -> None:
 
 def two_audits(label_errors: str | None) -> tuple[Audit, Audit]:
     first, second = world(tilt=1.2, queries=80), world(tilt=0.2, queries=80)
-    other = Run.from_dict(
+    second_run = Run.from_dict(
         {
             query: dict(entries.select("doc_id", "score").iter_rows())
             for (query,), entries in second.run.frame().group_by("query_id", maintain_order=True)
         }
     )
-    swapped = World(collection=first.collection, truth=first.truth, run=other)
+    swapped = World(collection=first.collection, truth=first.truth, run=second_run)
     return audited(first, label_errors), audited(swapped, label_errors)
 
 

@@ -37,7 +37,8 @@ def citation_label_model(errors: LabelErrors, by: str, groups: list[str]) -> Lab
     """Fit what is known of label errors to the groups of pages; these must be two."""
     if errors.by:
         raise UserError(
-            f"{OPTION} {errors.text}: cite corrects all pages by the same rates; omit by={errors.by}"
+            f"{OPTION} {errors.text}: cite corrects all pages by the same rates; omit "
+            f"by={errors.by}"
         )
     if len(groups) != 2:
         raise UserError(

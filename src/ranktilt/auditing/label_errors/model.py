@@ -110,8 +110,8 @@ def _parts(
         )
         raise UserError(
             f"{OPTION} {errors.text}: {documents} no {errors.by} (first: "
-            f"{_documents(collection).docs['id'][int(is_unknown.argmax())]!r}), so no rates; fill the column, "
-            "or state one rate for all"
+            f"{_documents(collection).docs['id'][int(is_unknown.argmax())]!r}), so no rates; fill "
+            "the column, or state one rate for all"
         )
     return parts.names, parts.code
 

@@ -52,19 +52,20 @@ def effect_table(audit: CitationAudit) -> Table:
 
 
 def _effect_columns(audit: CitationAudit, title_a: str, title_b: str) -> list[ColumnOf]:
-    as_labelled = Column("as labelled", spare=4, hint=_AS_LABELLED)
-    observed: list[ColumnOf] = [(as_labelled, _observed)]
-    is_corrected = any(effect.observed is not None for effect in audit.effects)
-    return [
+    columns: list[ColumnOf] = [
         (name_column("question"), _question),
         (Column(title_a, hint=_RATE_HINT), partial(_side, side="value_a")),
         (Column(title_b, hint=_RATE_HINT), partial(_side, side="value_b")),
         (Column("ratio, or part in %"), _value),
-        *(observed if is_corrected else []),
+    ]
+    if any(effect.observed is not None for effect in audit.effects):
+        columns.append((Column("as labelled", spare=4, hint=_AS_LABELLED), _observed))
+    columns += [
         (Column("neutral", spare=5), _neutral),
         (Column("corrected p", spare=6), number_of("p_corrected", p_value)),
         (Column("citations", spare=2), _citations),
     ]
+    return columns
 
 
 def _question(effect: CitationEffect) -> str:
