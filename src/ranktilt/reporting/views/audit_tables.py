@@ -129,13 +129,9 @@ def _interval(effect: Effect) -> str:
 
 
 def _observed(effect: Effect) -> str:
-    """Print the answer by the labels as they are, with its interval."""
+    """Print the answer by the labels as they are."""
     observed = effect.observed
-    if observed is None:
-        return ""
-    amount = effect.estimand.amount
-    ends = "" if isnan(observed.low) else f" [{amount(observed.low)}, {amount(observed.high)}]"
-    return f"{amount(observed.value)}{ends}"
+    return "" if observed is None else effect.estimand.amount(observed.value)
 
 
 def _random_labels(effect: Effect) -> str:
