@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
@@ -37,6 +37,11 @@ def check_correctable(
         )
     if options.by is None:
         raise UserError(f"{OPTION} needs a column to group by; omit --by none")
+    refuse_uncorrectable(estimands)
+
+
+def refuse_uncorrectable(estimands: Iterable[Estimand]) -> None:
+    """Refuse questions whose answers are no sums of labels."""
     for question in estimands:
         if is_correctable(question):
             continue

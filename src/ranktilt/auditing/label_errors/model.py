@@ -249,9 +249,13 @@ def _require_information(errors: LabelErrors, confusion: Confusion, part: str) -
             "so that no answer can be corrected"
         )
     if confusion.strength < FEWEST_ERRORS:
-        documents = counted(int(confusion.checked.sum()), "document", "documents")
+        checked = confusion.checked[np.isfinite(confusion.checked)]
+        documents = counted(int(checked.sum()), "document", "documents")
+        name = "sensitivity + specificity − 1"
+        if confusion.size > 2:
+            name = "the determinant of their rates"
         raise UserError(
             f"{OPTION} {errors.text}: {documents} that were checked{where} leave open whether "
-            f"labels say anything (sensitivity + specificity − 1 = {confusion.information:.2f} ± "
+            f"labels say anything ({name} = {confusion.information:.2f} ± "
             f"{confusion.information_error:.2f}); check more"
         )

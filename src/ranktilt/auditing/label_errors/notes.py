@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
+
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity, label_sensitivities
@@ -63,7 +65,7 @@ def _rates(model: LabelModel) -> Iterator[RatesOfPart]:
             part=part,
             information=confusion.information,
             information_error=confusion.information_error,
-            checked=float(confusion.checked.sum()),
+            checked=int(confusion.checked[np.isfinite(confusion.checked)].sum()),
         )
 
 

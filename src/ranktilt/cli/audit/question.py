@@ -37,11 +37,22 @@ class AuditQuestion:
         """Refuse what cannot be asked, before anything is read."""
         self.statistics.in_force(self.preset)
         self._measures()
-        if self.label_errors is not None and self.controls:
+        self._check_label_errors()
+
+    def _check_label_errors(self) -> None:
+        """Refuse rates, and questions that these cannot correct, before anything is ranked."""
+        if self.label_errors is None:
+            return
+        from ranktilt.auditing.label_errors.checks import refuse_uncorrectable
+        from ranktilt.data.label_errors import LabelErrors
+
+        if self.controls:
             raise UserError(
                 "--controls change the texts of twins, whose labels cannot err; omit "
                 "--label-errors or --controls"
             )
+        LabelErrors.from_text(self.label_errors)
+        refuse_uncorrectable(self._measures() or ())
 
     def rankers(self, inputs: InputOptions) -> list[Ranker]:
         """Return the rankers to run, with the options of the command line."""

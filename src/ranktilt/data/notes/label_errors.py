@@ -17,8 +17,8 @@ class RatesOfPart:
     """J: sensitivity + specificity − 1 of two groups, or else the determinant of the rates."""
     information_error: float
     """Standard error of J; 0 where the rates are taken as known."""
-    checked: float
-    """Number of checked documents; infinite where the rates are taken as known."""
+    checked: int
+    """Number of checked documents; 0 where the rates are taken as known."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from ranktilt.data.notes.label_errors import (
     AnswerAsLabelled,
     ErrorsThatExplain,
@@ -27,9 +25,9 @@ def _rate_words(rates: RatesOfPart) -> str:
     """Say how much of a gap labels keep, with its error where it is uncertain."""
     front = f"{rates.part}: " if rates.part else ""
     words = f"{front}labels keep {decimal(100 * rates.information)} % of a gap"
-    if math.isinf(rates.checked) or rates.information_error == 0:
+    if rates.information_error == 0:
         return words
-    documents = counted(int(rates.checked), "checked document", "checked documents")
+    documents = counted(rates.checked, "checked document", "checked documents")
     return f"{words} (± {decimal(100 * rates.information_error)} by {documents})"
 
 
