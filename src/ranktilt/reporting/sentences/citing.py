@@ -92,8 +92,9 @@ def _as_labelled(effect: CitationEffect) -> str:
     if effect.observed is None:
         return ""
     value = effect.observed.value
-    shown = f"{rounded(value, 1)} %" if effect.scale == "share" else ratio_words(value)
-    return f" ({shown} by the labels as they are)"
+    is_share = effect.scale == "share"
+    shown = f"{rounded(value, 1)} %" if is_share else f"{ratio_words(value)} times"
+    return f", {shown} by the labels as they are"
 
 
 def _share_noun(effect: CitationEffect) -> str:
