@@ -38,6 +38,36 @@ class CorrectedAnswer:
     sample: Sample
     error_parts: Floats
     """What the uncertainty of each rate adds to the value; see `Confusion.error_parts`."""
+    scale: LabelScale | None = None
+    """What one J makes of the observed answer; None where rates differ between documents."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelScale:
+    """How an answer of two groups with one J follows from the observed one."""
+
+    stretch: float
+    """1/J."""
+    move: float
+    """What is added after stretching, where one kind of error is more frequent."""
+
+    def of(self, value: float) -> float:
+        """Return the corrected value of an observed one."""
+        return self.stretch * value + self.move
+
+    def effect(self, observed: Effect) -> Effect:
+        """Move and stretch an effect with its interval, as if the rates were known."""
+        value, low, high = self.of(observed.value), self.of(observed.low), self.of(observed.high)
+        return replace(
+            observed,
+            value=value,
+            low=low,
+            high=high,
+            error=self.stretch * observed.error,
+            null_low=self.of(observed.null_low),
+            null_high=self.of(observed.null_high),
+            null_median=self.of(observed.null_median),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,6 +122,9 @@ def correct_labels(
             high=observed_effect.high,
             neutral=observed_effect.neutral,
         )
+        if answer.scale is not None:
+            scaled = answer.scale.effect(observed_effect)
+            effect = replace(scaled, details=effect.details)
         rows.append(widened_effect(effect, as_labelled, answer.error_parts, model))
     return corrected_samples, corrected(rows, options.correction, inputs.primary)
 
@@ -125,6 +158,7 @@ def _corrected_answer(
     corrected_sample = replace(
         sample,
         numerator=label_sums.per_query(),
+        is_bounded=False,
         parts={**sample.parts, **_list_shares(model, judged_run, sample, label_sums)},
     )
     cell_means = label_sums.cell_means()
@@ -150,10 +184,18 @@ def _plain_answer(
     median = 0.0 if observed.null is None else observed.null.median
     # Both groups' parts under random labels, from their difference and their sum.
     neutral_means = (cell_means.sum() + median * weights) / 2
-    null = _scaled_null(observed, label_sums)
+    first, second = sorted(label_sums.values.tolist(), reverse=True)
+    # What all labelled entries hold together, which no label changes.
+    total = float(cell_means.sum())
+    scale = LabelScale(stretch=(first - second) / 2, move=(first + second) / 2 * total)
+    null = observed.null
+    if null is not None:
+        low, high, median = scale.of(null.low), scale.of(null.high), scale.of(null.median)
+        null = NullDistribution(low=low, high=high, p=null.p, median=median)
     return CorrectedAnswer(
         sample=replace(corrected_sample, null=null, clusters=labels.clusters),
         error_parts=model.error_parts(weights, cell_means - neutral_means),
+        scale=scale,
     )
 
 
@@ -224,21 +266,6 @@ def _list_draws(judged_run: JudgedRun, label_sums: LabelSums, shuffles: Shuffles
     return draws
 
 
-def _scaled_null(sample: Sample, label_sums: LabelSums) -> NullDistribution | None:
-    """Return the null distribution of two groups with one J: moved and stretched alike."""
-    if sample.null is None:
-        return None
-    first, second = sorted(label_sums.values.tolist(), reverse=True)
-    stretch, move = (first - second) / 2, (first + second) / 2
-    # What all labelled entries hold together, which no label changes.
-    total = float(label_sums.cell_means().sum())
-    low, high, median = (
-        stretch * value + move * total
-        for value in (sample.null.low, sample.null.high, sample.null.median)
-    )
-    return NullDistribution(low=low, high=high, p=sample.null.p, median=median)
-
-
 # ---- shares of the page -------------------------------------------------------------------------
 
 
@@ -265,6 +292,7 @@ def _page_answer(
     corrected_sample = replace(
         sample,
         numerator=label_sums.per_query(),
+        is_bounded=False,
         parts={**sample.parts, "shares": float(counts.sum()) / max(len(counts), 1)},
     )
     cell_means = label_sums.cell_means()
@@ -305,12 +333,11 @@ def widened_effect(
         gap = fieller(gap, 1 / strength)
     else:
         gap = widened(gap, float(np.linalg.norm(error_parts)))
-    low, high = np.clip([neutral + gap.low, neutral + gap.high], *effect.estimand.bounds).tolist()
     parts = tuple(error_parts.tolist()) if error_parts.any() else ()
     return replace(
         effect,
-        low=low,
-        high=high,
+        low=neutral + gap.low,
+        high=neutral + gap.high,
         error=gap.error,
         p=gap.p,
         observed=replace(observed, error_parts=parts),

@@ -15,7 +15,7 @@ from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect, ObservedAnswer
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.label_errors.checks import is_correctable
-from ranktilt.auditing.label_errors.correct import EVEN, widened_effect
+from ranktilt.auditing.label_errors.correct import EVEN, LabelScale, widened_effect
 from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
 from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.auditing.result import Audit, QueryAnswers
@@ -23,7 +23,7 @@ from ranktilt.auditing.significance import corrected
 from ranktilt.data.label_errors import LabelErrors
 from ranktilt.data.notes.groups import DocumentsUnlabelled
 from ranktilt.errors import UserError
-from ranktilt.measures.base import Measure
+from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ndsr import PageShare
 from ranktilt.measures.ranking import Floats
 
@@ -105,32 +105,18 @@ def _values(model: LabelModel, a: str) -> Floats:
     return np.array([values[first], values[1 - first]])
 
 
-def _corrected_effect(effect: Effect, model: LabelModel) -> Effect:
-    value_a, value_b = _values(model, effect.a)
-    stretch = (value_a - value_b) / 2
+def _scale(values: Floats, estimand: Estimand) -> LabelScale:
+    value_a, value_b = values.tolist()
     # A page is held by one group or the other: its parts sum to 1, those of a difference to 0.
-    move = (value_a + value_b) / 2 if isinstance(effect.estimand, PageShare) else 0.0
-    value, low, high, null_low, null_high, null_median = (
-        float(stretch * number + move)
-        for number in (
-            effect.value,
-            effect.low,
-            effect.high,
-            effect.null_low,
-            effect.null_high,
-            effect.null_median,
-        )
-    )
+    total = 1.0 if isinstance(estimand, PageShare) else 0.0
+    return LabelScale(stretch=(value_a - value_b) / 2, move=(value_a + value_b) / 2 * total)
+
+
+def _corrected_effect(effect: Effect, model: LabelModel) -> Effect:
+    values = _values(model, effect.a)
     scaled = replace(
-        effect,
-        value=value,
-        low=low,
-        high=high,
-        null_low=null_low,
-        null_high=null_high,
-        null_median=null_median,
-        error=stretch * effect.error,
-        details={**effect.details, **_shares(effect, value_a, value_b)},
+        _scale(values, effect.estimand).effect(effect),
+        details={**effect.details, **_shares(effect, *values.tolist())},
     )
     distance = (effect.value - effect.neutral) / 2
     weights = np.array([1.0, -1.0])
@@ -160,9 +146,8 @@ def _corrected_answers(audit: Audit, model: LabelModel) -> Iterator[QueryAnswers
     for answer in audit.query_answers:
         if not is_correctable(answer.estimand) or not answer.estimand.sided:
             continue
-        value_a, value_b = _values(model, answer.a)
-        move = (value_a + value_b) / 2 if isinstance(answer.estimand, PageShare) else 0.0
-        numerator = (value_a - value_b) / 2 * answer.numerator + move * answer.denominator
+        scale = _scale(_values(model, answer.a), answer.estimand)
+        numerator = scale.stretch * answer.numerator + scale.move * answer.denominator
         yield replace(answer, numerator=numerator)
 
 
