@@ -16,6 +16,7 @@ from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.top_results import TopResults
@@ -178,6 +179,8 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     noise: tuple[NumericalNoise, ...] = ()
     """How far Relative Δ moves within the resolution of a run's scores; runs without limit are left
     out."""
+    label_sensitivities: tuple[LabelSensitivity, ...] = ()
+    """Label errors that would explain each finding on Share@k of documents that are no twins."""
 
     def __post_init__(self) -> None:
         """Give the values their shape, which lists do not tell where an axis is empty."""

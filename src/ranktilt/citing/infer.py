@@ -110,7 +110,7 @@ def plain_spread(
     if over == "questions":
         variance = float((rows.per_question(influence) ** 2).sum()) * (freedom + 1) / freedom
     else:
-        variance = _two_way_variance(rows, influence)
+        variance = two_way_variance(rows, influence)
     error = float(np.sqrt(variance))
     half = error * float(special.stdtrit(freedom, 0.975))
     p = _t_p(value, error, freedom)
@@ -127,7 +127,7 @@ def spread(rows: CitationRows, estimate: CitationEstimate, *, resamples: int, se
     exchange_p = exchanged_p(rows, estimate, resamples=resamples, seed=seed)
     error, two_way_p = np.nan, np.nan
     if np.isfinite(distance) and np.isfinite(estimate.influence).all():
-        error = float(np.sqrt(_two_way_variance(rows, estimate.influence)))
+        error = float(np.sqrt(two_way_variance(rows, estimate.influence)))
         two_way_p = _t_p(distance, error, min(units, questions) - 1)
     p = float(np.maximum(exchange_p, two_way_p))
     widened = _widened(distance, error, p, min(units, questions) - 1)
@@ -217,7 +217,7 @@ def _statistic(labels: Bools, amounts: Floats, supports: Floats | None) -> Float
     return logs
 
 
-def _two_way_variance(rows: CitationRows, influence: Floats) -> float:
+def two_way_variance(rows: CitationRows, influence: Floats) -> float:
     """Return the larger of V_q + V_u − V_qu, V_q and V_u; see `two_way`."""
     by_question = np.bincount(rows.question, weights=influence)
     by_unit = np.bincount(rows.cluster, weights=influence)

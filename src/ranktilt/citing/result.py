@@ -51,6 +51,18 @@ class TheseUnits:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ObservedCitations:
+    """An effect by the labels as they are, beside the one that is corrected for their errors."""
+
+    value: float
+    value_a: float
+    value_b: float
+    neutral: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class CitationEffect:
     """One question about two groups of pages: how much more a is cited than b."""
 
@@ -85,6 +97,8 @@ class CitationEffect:
     """Tests that are corrected together."""
     these_units: TheseUnits | None = None
     """For the primary question, where the kind stays open."""
+    observed: ObservedCitations | None = None
+    """The effect by the labels as they are, where it is corrected for their errors."""
 
     @property
     def is_testable(self) -> bool:

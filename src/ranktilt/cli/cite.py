@@ -79,6 +79,7 @@ def cite(
             group=STATISTICS,
         ),
     ] = None,
+    label_errors: options.LabelErrors = None,
     margin: Annotated[
         float,
         Parameter(
@@ -120,5 +121,6 @@ def cite(
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,
+            label_errors=label_errors,
         )
     )

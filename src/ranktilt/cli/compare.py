@@ -38,6 +38,7 @@ def compare(
         float,
         Parameter(help=options.LEFT_OUT, metavar="X", group=SELDOM, converter=percentage),
     ] = 10.0,
+    label_errors: options.LabelErrors = None,
     max_failures: options.MaxFailures = None,
     output: PageOutput = PageOutput(),
 ) -> None:
@@ -74,5 +75,6 @@ def compare(
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,
+            label_errors=label_errors,
         )
     )

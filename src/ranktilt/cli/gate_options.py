@@ -65,6 +65,8 @@ class GateLimits:
         ),
     ] = None
 
+    label_errors: options.LabelErrors = None
+
     def tilt_margin(self) -> Margin | None:
         """Read --max-tilt; None where it is not typed."""
         return read_optional_margin(self.max_tilt, "--max-tilt")
@@ -77,6 +79,7 @@ class GateLimits:
             "--min-effect": self.min_effect,
             "--max-loss": self.max_loss is not None,
             "--max-left-out": self.max_left_out is not None,
+            "--label-errors": self.label_errors,
         }
 
 

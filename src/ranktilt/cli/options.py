@@ -82,6 +82,15 @@ Controls = Annotated[
         help="Add controls, such as matched lengths and removed boilerplate.", group=QUESTION
     ),
 ]
+LabelErrors = Annotated[
+    str | None,
+    Parameter(
+        help="How often labels are wrong: ai:fpr=.02,fnr=.05, or the file of a checked sample "
+        "(columns true and label). Answers are corrected for it.",
+        metavar="RATES",
+        group=QUESTION,
+    ),
+]
 Reference = Annotated[
     str | None,
     Parameter(

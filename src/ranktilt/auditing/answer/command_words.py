@@ -59,6 +59,8 @@ def _question_words(audit: Audit) -> list[str]:
     has_card = any(isinstance(effect.estimand, RelativeDelta) for effect in audit.card)
     words = _option_words("-m", _typed_questions(audit, has_card=has_card))
     words += ["--card"] if has_card else []
+    if "label_errors" in audit.spec:
+        words += ["--label-errors", str(audit.spec["label_errors"])]
     return [*words, *_statistics_words(audit, "resamples", "seed")]
 
 

@@ -10,9 +10,11 @@ from ranktilt.auditing.comparison.compare_choices import compare_choices
 from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.data.artifact import names_files
+from ranktilt.data.label_errors import LabelErrors
 from ranktilt.errors import UserError
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -27,6 +29,7 @@ def compare(
     seed: int = 0,
     correction: str = "holm",
     max_left_out: float = MAX_LEFT_OUT,
+    label_errors: str | LabelErrors | None = None,
 ) -> Comparison:
     """Compare two audits or pairwise audits, or one run of an audit with its others.
 
@@ -53,6 +56,9 @@ def compare(
     max_left_out : float, optional
         Percentage of all queries that may be in only one of the two. They are left out and noted;
         more are refused.
+    label_errors : str, LabelErrors or None, optional
+        How often labels are wrong (``"ai:fpr=.02,fnr=.05"``); both audits are corrected for it
+        first. Audits may be corrected already.
 
     Returns
     -------
@@ -68,5 +74,9 @@ def compare(
     )
     options.check()
     if isinstance(new, PairwiseAudit) or isinstance(old, PairwiseAudit):
+        if label_errors is not None:
+            raise UserError("choices between two texts take no --label-errors; omit it")
         return compare_choices(new, old, options)
-    return compare_audits(new, new if old is None else old, options, baseline_run=baseline_run)
+    new_audit = corrected_audit(new, label_errors)
+    old_audit = new_audit if old is None else corrected_audit(old, label_errors)
+    return compare_audits(new_audit, old_audit, options, baseline_run=baseline_run)

@@ -15,6 +15,8 @@ from ranktilt.auditing.comparison.primary import primary_question
 from ranktilt.auditing.comparison.provenance import comparison_spec
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.label_errors.changes import observed_differences, with_rate_errors
+from ranktilt.auditing.label_errors.notes import correction_notes
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes, corrected, mean_changes
 
@@ -33,6 +35,7 @@ def compare_audits(
         change_tasks(matched, [(ALL, ALL)]), resamples=resamples, seed=seed
     )
     estimates = contrast_changes(estimand_tasks(matched), resamples=resamples, seed=seed)
+    estimates = with_rate_errors(matched, estimates)
     changes = [
         with_less_variation(change, new, old) for change in (*tilts, *effectiveness, *estimates)
     ]
@@ -55,6 +58,8 @@ def compare_audits(
         spec["max_left_out"] = options.max_left_out
     notes = (
         *warnings_of_both(new.notes, old.notes),
+        *correction_notes(new.notes),
+        *observed_differences(matched, corrected_estimates),
         *matched.left_out,
         *matched.notes,
         *primary.notes,

@@ -76,13 +76,25 @@ def _size_sentence(effect: CitationEffect) -> str:
         interval = _interval(effect.low, effect.high, digits=1)
         return (
             f"{effect.a} pages get {rounded(effect.value, 1)} % {interval} of "
-            f"{_share_noun(effect)}; {rounded(effect.neutral, 1)} % would favour neither side"
+            f"{_share_noun(effect)}{_as_labelled(effect)}; {rounded(effect.neutral, 1)} % would "
+            "favour neither side"
         )
     pool = _POOLS[effect.question]
     return (
         f"Of {pool}, {effect.a} ones are cited {ratio_words(effect.value)} times "
         f"{_ratio_interval(effect.low, effect.high)} as often as {effect.b} ones"
+        f"{_as_labelled(effect)}"
     )
+
+
+def _as_labelled(effect: CitationEffect) -> str:
+    """Give the answer by the labels as they are; empty where it is not corrected."""
+    if effect.observed is None:
+        return ""
+    value = effect.observed.value
+    is_share = effect.scale == "share"
+    shown = f"{rounded(value, 1)} %" if is_share else f"{ratio_words(value)} times"
+    return f", {shown} by the labels as they are"
 
 
 def _share_noun(effect: CitationEffect) -> str:

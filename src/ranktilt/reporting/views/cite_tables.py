@@ -31,6 +31,7 @@ _MOST_DOMAINS = 10
 """Domains in the table; the file holds more."""
 _SMALL_RATE = 0.1
 """Rates below it are printed with two decimals of a percent."""
+_AS_LABELLED = "By the labels as they are, before errors are corrected."
 _RATE_HINT = "rate or part, in %"
 
 
@@ -39,26 +40,32 @@ def effect_table(audit: CitationAudit) -> Table:
     caption = "Citations by question, with 95 % intervals over questions and domains"
     first = audit.primary[0]
     if len(audit.primary) == 1:
-        return tabulated(caption, audit.effects, _effect_columns(first.a, first.b))
+        columns = _effect_columns(audit, first.a, first.b)
+        return tabulated(caption, audit.effects, columns)
     return tabulated(
         caption,
         sorted(audit.effects, key=_pair),
-        _effect_columns("first", "second"),
+        _effect_columns(audit, "first", "second"),
         group=_pair_title,
         groups=("pair",),
     )
 
 
-def _effect_columns(title_a: str, title_b: str) -> list[ColumnOf]:
-    return [
+def _effect_columns(audit: CitationAudit, title_a: str, title_b: str) -> list[ColumnOf]:
+    columns: list[ColumnOf] = [
         (name_column("question"), _question),
         (Column(title_a, hint=_RATE_HINT), partial(_side, side="value_a")),
         (Column(title_b, hint=_RATE_HINT), partial(_side, side="value_b")),
         (Column("ratio, or part in %"), _value),
+    ]
+    if any(effect.observed is not None for effect in audit.effects):
+        columns.append((Column("as labelled", spare=4, hint=_AS_LABELLED), _observed))
+    columns += [
         (Column("neutral", spare=5), _neutral),
         (Column("corrected p", spare=6), number_of("p_corrected", p_value)),
         (Column("citations", spare=2), _citations),
     ]
+    return columns
 
 
 def _question(effect: CitationEffect) -> str:
@@ -88,6 +95,14 @@ def _value(effect: CitationEffect) -> Cell:
     if effect.scale == "share":
         return estimate(effect, decimal)
     return estimate(effect, ratio_words)
+
+
+def _observed(effect: CitationEffect) -> Cell:
+    """Print the effect by the labels as they are."""
+    if effect.observed is None:
+        return Cell("")
+    show = decimal if effect.scale == "share" else ratio_words
+    return estimate(effect.observed, show)
 
 
 def _neutral(effect: CitationEffect) -> Cell:

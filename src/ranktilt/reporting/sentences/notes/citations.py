@@ -6,9 +6,11 @@ from ranktilt.data.notes.citations import (
     AnswersReadAs,
     AnswersWithoutCitations,
     CitedWithoutConsulting,
+    FewerThanErrors,
     FewQuestions,
     NoPool,
     QueriesWithoutList,
+    RanksAsLabelled,
     UnitFound,
     UnlabelledCitations,
 )
@@ -86,4 +88,20 @@ def _no_pool(note: NoPool) -> str:
     return (
         "nothing tells what could have been cited: a share of citations alone favours nobody. "
         "Name what was retrieved (--run), or use answers that list what they consulted"
+    )
+
+
+@note_words.register
+def _ranks_as_labelled(_note: RanksAsLabelled) -> str:
+    return (
+        "rates by rank are by the labels as they are; the rate at equal rank is no sum of labels "
+        "and is left out"
+    )
+
+
+@note_words.register
+def _fewer_than_errors(note: FewerThanErrors) -> str:
+    return (
+        f"labels show no more citations of {note.group} pages than wrong labels alone would give, "
+        "so 0 is printed; check that the error rates hold for these pages"
     )
