@@ -103,6 +103,7 @@ def cite(
         groups=tuple(inputs.groups),
         margin=margin,
         correction=correction,
+        pages=inputs.kept_pages,
         spec={**inputs.spec, **origin, "resamples": resamples, "seed": seed},
     )
     return replace(audit, notes=tuple(citation_notes(audit)))

@@ -5,6 +5,8 @@ Both are of one audit, or of two.
 
 from __future__ import annotations
 
+from typing import Any, Protocol, TypeVar, overload, runtime_checkable
+
 from ranktilt.auditing.comparison.compare_audits import compare_audits
 from ranktilt.auditing.comparison.compare_choices import compare_choices
 from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
@@ -12,23 +14,58 @@ from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
-from ranktilt.data.artifact import names_files
+from ranktilt.data.artifact import Result, names_files
 from ranktilt.errors import UserError
 from ranktilt.statistics.bootstrap import RESAMPLES
+
+ComparedT_co = TypeVar("ComparedT_co", bound=Result, covariant=True)
+
+
+@runtime_checkable
+class Comparable(Protocol[ComparedT_co]):
+    """A result of a room above this one, which says itself how two of its kind are compared."""
+
+    def compared_with(self, old: Result, options: ComparisonOptions) -> ComparedT_co:
+        """Return how this result differs from an old one."""
+
+
+@overload
+def compare(
+    new: Audit | PairwiseAudit,
+    old: Audit | PairwiseAudit | None = ...,
+    *,
+    baseline_run: str | None = ...,
+    resamples: int = ...,
+    seed: int = ...,
+    correction: str = ...,
+    max_left_out: float = ...,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    new: Comparable[ComparedT_co],
+    old: Result,
+    *,
+    resamples: int = ...,
+    seed: int = ...,
+    correction: str = ...,
+    max_left_out: float = ...,
+) -> ComparedT_co: ...
 
 
 @names_files
 def compare(
-    new: Audit | PairwiseAudit,
-    old: Audit | PairwiseAudit | None = None,
+    new: Any,
+    old: Any = None,
     *,
     baseline_run: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
     correction: str = "holm",
     max_left_out: float = MAX_LEFT_OUT,
-) -> Comparison:
-    """Compare two audits or pairwise audits, or one run of an audit with its others.
+) -> Any:
+    """Compare two audits, or one run of an audit with its others.
 
     Only queries in both count. Every difference is new − old: in points, or in the unit of an
     estimand such as ExposureRatio. If each side has one run, these two are compared whatever their
@@ -37,11 +74,11 @@ def compare(
 
     Parameters
     ----------
-    new : Audit or PairwiseAudit
+    new : Audit, PairwiseAudit or CitationAudit
         The new audit, or the only one.
-    old : Audit or PairwiseAudit, optional
+    old : Audit, PairwiseAudit or CitationAudit, optional
         Its column of groups and rule for ties must be the same; for pairwise audits, its groups and
-        rule for counting.
+        rule for counting; for audits of citations, its labels.
     baseline_run : str, optional
         Instead of an old audit, the run of `new` to compare all its other runs with, such as the
         one with a neutral prompt.
@@ -56,8 +93,8 @@ def compare(
 
     Returns
     -------
-    Comparison
-        ``compare(old, new)`` negates every difference exactly.
+    Comparison or CitationComparison
+        ``compare(old, new)`` turns every difference round exactly.
     """
     if (old is None) == (baseline_run is None):
         raise UserError(
@@ -67,6 +104,12 @@ def compare(
         resamples=resamples, seed=seed, correction=correction, max_left_out=max_left_out
     )
     options.check()
+    if isinstance(new, Comparable):
+        if old is None:
+            raise UserError("name two audits: the runs of one audit are those of rankers")
+        return new.compared_with(old, options)
+    if isinstance(old, Comparable):
+        raise UserError("expected two audits of one kind: NEW.json OLD.json")
     if isinstance(new, PairwiseAudit) or isinstance(old, PairwiseAudit):
         return compare_choices(new, old, options)
     return compare_audits(new, new if old is None else old, options, baseline_run=baseline_run)

@@ -153,17 +153,17 @@ def rank_table(audit: CitationAudit) -> Table:
     return tabulated(title, audit.rank_rates, _RANK_COLUMNS, folded=True)
 
 
-_DOMAIN_COLUMNS: tuple[ColumnOf, ...] = (
-    (name_column("domain"), attrgetter("domain")),
-    (text_column("group"), attrgetter("group")),
-    (Column("citations"), number_of("citations", count)),
-    (Column("consulted", spare=2), number_of("consulted", count)),
-    (Column("retrieved", spare=1), number_of("retrieved", count)),
-)
-
-
 def domain_table(audit: CitationAudit) -> Table:
     """List the most cited domains."""
     cited = [domain for domain in audit.domains if domain.citations]
-    title = "The most cited domains"
-    return tabulated(title, cited[:_MOST_DOMAINS], _DOMAIN_COLUMNS, folded=True)
+    columns: list[ColumnOf] = [
+        (name_column("domain"), attrgetter("domain")),
+        (text_column("group"), attrgetter("group")),
+        (Column("citations"), number_of("citations", count)),
+    ]
+    # Where nothing was consulted, or retrieved, that is because answers do not tell.
+    if audit.counts.consulted:
+        columns.append((Column("consulted", spare=2), number_of("consulted", count)))
+    if audit.counts.retrieved:
+        columns.append((Column("retrieved", spare=1), number_of("retrieved", count)))
+    return tabulated("The most cited domains", cited[:_MOST_DOMAINS], columns, folded=True)
