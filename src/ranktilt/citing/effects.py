@@ -43,7 +43,7 @@ def citation_effects(
     others = _corrected(
         [effect for effect in effects if effect.question != first], exchanges.correction
     )
-    return [*(_with_these_units(effect, inputs) for effect in primary), *others]
+    return [*(_with_these_units(effect, inputs, exchanges) for effect in primary), *others]
 
 
 def _effect(
@@ -83,8 +83,11 @@ def _corrected(family: Sequence[CitationEffect], correction: str) -> list[Citati
     ]
 
 
-def _with_these_units(effect: CitationEffect, inputs: CitationInputs) -> CitationEffect:
+def _with_these_units(
+    effect: CitationEffect, inputs: CitationInputs, exchanges: Exchanges
+) -> CitationEffect:
     """Add what can be said of these units alone, where their kind stays open."""
     if effect.effective_units >= FEWEST_UNITS:
         return effect
-    return replace(effect, these_units=these_units(effect, inputs))
+    these = these_units(effect, inputs, resamples=exchanges.resamples, seed=exchanges.seed)
+    return replace(effect, these_units=these)

@@ -44,6 +44,8 @@ class CitationCounts:
     """Answers that cite no page."""
     unlabelled: int
     """Citations of pages without a label."""
+    without_consulted: int
+    """Answers that do not tell what they consulted, where others do."""
     not_consulted: int
     """Citations of pages that the same answer did not consult; 0 where unknown."""
     not_retrieved: int
@@ -239,9 +241,12 @@ def _counts(
     queries = set(answers.queries)
     without_citations = answers.answers.height - cited["answer"].n_unique()
     consulted, not_consulted, lists, not_retrieved, without_list = 0, 0, 0, 0, 0
-    if answers.has_consulted:
+    telling = answers.answers.with_row_index("answer").filter("has_consulted")["answer"]
+    without_consulted = answers.answers.height - len(telling) if len(telling) else 0
+    if len(telling):
         consulted = int(table["is_consulted"].sum())
-        not_consulted = int((~cited["is_consulted"]).sum())
+        of_telling = cited.filter(pl.col("answer").is_in(telling.cast(pl.Int64).implode()))
+        not_consulted = int((~of_telling["is_consulted"]).sum())
     if retrieved is not None:
         lists = retrieved.height
         not_retrieved = int((cited["retrieval_rank"] == 0).sum())
@@ -254,6 +259,7 @@ def _counts(
         retrieved=lists,
         without_citations=without_citations,
         unlabelled=cited["label"].null_count(),
+        without_consulted=without_consulted,
         not_consulted=not_consulted,
         not_retrieved=not_retrieved,
         without_list=without_list,

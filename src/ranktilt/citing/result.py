@@ -54,6 +54,8 @@ class TheseUnits:
     """The side with fewer effective units."""
     largest: tuple[UnitShare, ...]
     """The two largest units of that side."""
+    exchange_p_within_sizes: float
+    """p of labels that are exchanged between units of about the same size alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

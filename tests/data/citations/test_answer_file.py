@@ -431,6 +431,15 @@ def test_web_page_is_refused(tmp_path: Path) -> None:
     path.write_text("<!DOCTYPE html><html></html>", encoding="utf-8")
     with pytest.raises(DataError, match="got a web page"):
         read_answers(path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(
+        DataError, match=r"expected a folder of answers, with a \.json file for each"
+    ):
+        read_answers(folder)
+    path.rename(folder / "q1.json")
+    with pytest.raises(DataError, match=r"q1\.json: .*got a web page"):
+        read_answers(folder)
 
 
 def test_exact_urls_are_kept_apart(tmp_path: Path) -> None:

@@ -75,3 +75,12 @@ class NoPool(Note):
     """Nothing tells what could have been cited, so that shares have no neutral value."""
 
     severity: Severity = "warning"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswersWithoutConsulted(Note):
+    """Answers that do not list what they consulted, in a file in which others do."""
+
+    severity: Severity = "warning"
+    answers: int
+    of_all: int

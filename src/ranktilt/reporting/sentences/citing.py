@@ -150,6 +150,12 @@ def these_units_sentences(audit: CitationAudit, effect: CitationEffect) -> tuple
     ]
     if without:
         sentences.append(f"The ratio is {join_words(without)}.")
+    if not isnan(these.exchange_p_within_sizes):
+        sentences.append(
+            f"Labels exchanged between all {_units(audit)} give p {p_words(effect.exchange_p)}, "
+            f"and between {_units(audit)} of about the same size "
+            f"{p_words(these.exchange_p_within_sizes)}."
+        )
     if not isnan(these.score_low):
         citations = min(effect.citations_a, effect.citations_b)
         score = _ratio_interval(these.score_low, these.score_high)

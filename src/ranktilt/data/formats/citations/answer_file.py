@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -122,11 +122,16 @@ class _Columns:
             key = self.keys[page] = page.strip() if self.is_exact else page_key(page)
         return key
 
+    def keys_of(self, pages: Iterable[str]) -> list[str]:
+        """Return the keys of pages; most were seen before."""
+        known = self.keys
+        return [known[page] if page in known else self.key(page) for page in pages]
+
     def add(self, query: str, repeat: str, record: AnswerRecord) -> None:
         """Append an answer and its pages, each page once."""
-        citation_ranks = _first_ranks([self.key(page) for page in record.cited])
-        consulted = {self.key(page) for page in record.consulted or ()}
-        retrieval_ranks = _first_ranks([self.key(page) for page in record.retrieved or ()])
+        citation_ranks = _first_ranks(self.keys_of(record.cited))
+        consulted = set(self.keys_of(record.consulted or ()))
+        retrieval_ranks = _first_ranks(self.keys_of(record.retrieved or ()))
         words = dict[str, float]()
         for page, count in record.cited_words.items():
             words[self.key(page)] = words.get(self.key(page), 0.0) + count
@@ -137,14 +142,16 @@ class _Columns:
         self.answers["has_retrieved"].append(record.retrieved is not None)
         self.uncited += not citation_ranks
         # A set has no order of its own, and files must not depend on it.
-        distinct_pages = dict.fromkeys([*citation_ranks, *sorted(consulted), *retrieval_ranks])
-        for page in distinct_pages:
-            self.pages["answer"].append(answer)
-            self.pages["page"].append(page)
-            self.pages["citation_rank"].append(citation_ranks.get(page))
-            self.pages["is_consulted"].append(page in consulted)
-            self.pages["retrieval_rank"].append(retrieval_ranks.get(page))
-            self.pages["cited_words"].append(words.get(page) if words else None)
+        distinct_pages = list(
+            dict.fromkeys([*citation_ranks, *sorted(consulted), *retrieval_ranks])
+        )
+        # A million pages are added column by column in half the time of one by one.
+        self.pages["answer"] += [answer] * len(distinct_pages)
+        self.pages["page"] += distinct_pages
+        self.pages["citation_rank"] += map(citation_ranks.get, distinct_pages)
+        self.pages["is_consulted"] += map(consulted.__contains__, distinct_pages)
+        self.pages["retrieval_rank"] += map(retrieval_ranks.get, distinct_pages)
+        self.pages["cited_words"] += map(words.get, distinct_pages)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,7 +311,16 @@ def _file_records(path: Path) -> Iterator[tuple[_Origin, Any]]:
 
 def _folder_records(folder: Path) -> Iterator[tuple[_Origin, Any]]:
     """Yield the records of a folder's files, in the order of their names."""
-    for path in response_files(folder):
+    try:
+        paths = response_files(folder)
+    except DataError as error:
+        message = "expected a folder of answers, with a .json file for each, got none"
+        raise DataError(folder, message) from error
+    for path in paths:
+        file = DataFile(path=path)
+        # A page that asks to sign in is often saved in place of an answer.
+        if file.start.strip() and not file.has_json:
+            raise DataError(path, f"{_EXPECTED}; got {recognise(file).described()}")
         query = query_name(path)
         stem, _dot, suffix = query.rpartition(".")
         query = stem if stem and suffix.isdigit() else query

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ranktilt.data.notes.citations import (
     AnswersReadAs,
     AnswersWithoutCitations,
+    AnswersWithoutConsulted,
     CitedWithoutConsulting,
     FewQuestions,
     NoPool,
@@ -37,6 +38,8 @@ def _unit_found(note: UnitFound) -> str:
             f"labels differ within domains ({note.mixed:,} of {note.of_several:,} with several "
             "pages), so each page counts by itself"
         )
+    if not note.of_several:
+        return f"no domain has several of these pages; the {note.units:,} domains are the sample"
     several = f"of {note.of_several:,} with several pages"
     mixed = f"{note.mixed:,} {several} hold" if note.mixed else f"none {several} holds"
     return (
@@ -87,3 +90,9 @@ def _no_pool(note: NoPool) -> str:
         "nothing tells what could have been cited: a share of citations alone favours nobody. "
         "Name what was retrieved (--run), or use answers that list what they consulted"
     )
+
+
+@note_words.register
+def _answers_without_consulted(note: AnswersWithoutConsulted) -> str:
+    share = _share(note.answers, note.of_all, "answer", "answers")
+    return f"{share} do not list what they consulted; citation rates are of the others"
