@@ -183,7 +183,7 @@ class RankRate:
 
     first: int
     last: int
-    """Ranks from first to last."""
+    """Ranks from first to last; both 0 for pages that were consulted and not retrieved."""
     group: str
     value: float
     """From 0 to 1."""

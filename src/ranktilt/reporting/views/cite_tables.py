@@ -135,12 +135,18 @@ def funnel_table(audit: CitationAudit) -> Table:
     )
 
 
-def _ranks(rate: RankRate) -> str:
+NOT_RETRIEVED = "not retrieved"
+
+
+def rank_name(rate: RankRate) -> str:
+    """Name the ranks of a rate: ``3``, ``4–5`` or ``not retrieved``."""
+    if not rate.first:
+        return NOT_RETRIEVED
     return str(rate.first) if rate.first == rate.last else f"{rate.first}–{rate.last}"
 
 
 _RANK_COLUMNS: tuple[ColumnOf, ...] = (
-    (name_column("ranks"), _ranks),
+    (name_column("ranks"), rank_name),
     (text_column("group"), attrgetter("group")),
     (Column("cited, %"), partial(estimate, show=percent)),
     (Column("pages"), number_of("pages", count)),
