@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.source_audits import audit_sources as audit_sources
     from ranktilt.citing.cite import cite as cite
     from ranktilt.citing.comparison_result import CitationComparison as CitationComparison
+    from ranktilt.citing.explain import explain_citations as explain_citations
     from ranktilt.citing.result import CitationAudit as CitationAudit
     from ranktilt.data.answers import Answers as Answers
     from ranktilt.data.bundled.reader import bundled as bundled
@@ -168,6 +169,7 @@ _NAMES = {
     "controls": "auditing.controls",
     "estimand": "measures.base",
     "explain": "explaining.explain",
+    "explain_citations": "citing.explain",
     "explain_gaps": "explaining.properties.gaps",
     "factor_effects": "explaining.factors.effects",
     "gate": "auditing.gate.gate",

@@ -294,7 +294,8 @@ def test_answers_that_tell_less_are_noted(tmp_path: Path) -> None:
         assert effect.value == pytest.approx(effect_of_rest.value)
         assert effect.neutral == pytest.approx(effect_of_rest.neutral)
     assert note_sentences(audit.notes)[0] == (
-        "warning: 20 of 60 answers do not list what they consulted; citation rates are of the others"
+        "warning: 20 of 60 answers do not list what they consulted; citation rates are of the "
+        "others"
     )
     assert audit.counts.not_consulted == 0
     assert audit.counts.consulted == of_rest.counts.consulted

@@ -20,8 +20,13 @@ from ranktilt.explaining.properties.result import (
 from ranktilt.reporting.numbers import always_signed, count
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 
-UNITS: Mapping[Outcome, str] = {"score": "sd", "rank": "ranks", "first ranks": "points"}
-DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1}
+UNITS: Mapping[Outcome, str] = {
+    "score": "sd",
+    "rank": "ranks",
+    "first ranks": "points",
+    "cited": "points",
+}
+DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1, "cited": 1}
 COLLINEAR = 10
 """Variance inflation from which on parts of two properties cannot be distinguished."""
 _MOST_NAMED = 3
@@ -89,7 +94,8 @@ def gap_sentence(gap: ExplainedGap) -> str:
     if not gap.has_enough:
         return (
             f"{gap.run}: inconclusive between {gap.group_a} and {gap.group_b}. The lists are worth "
-            f"{gap.effective_n:.1f} independent queries or documents, fewer than {FEWEST}."
+            f"{gap.effective_n:.1f} independent queries or "
+            f"{'domains' if gap.outcome == 'cited' else 'documents'}, fewer than {FEWEST}."
         )
     parts = _parts_phrase(gap)
     if not gap.is_shown:
@@ -105,10 +111,12 @@ def _lead(gap: ExplainedGap) -> str:
     higher, lower = gap.group_a, gap.group_b
     if gap.value < 0:
         higher, lower = lower, higher
-    verb = "scores" if gap.outcome == "score" else "ranks"
     low, high = sorted((abs(gap.low), abs(gap.high)))
     digits = DIGITS[gap.outcome]
     size = f"{abs(gap.value):.{digits}f} {UNITS[gap.outcome]} [{low:.{digits}f}, {high:.{digits}f}]"
+    if gap.outcome == "cited":
+        return f"Within a question, {gap.run} cites {higher} more often than {lower}, by {size}"
+    verb = "scores" if gap.outcome == "score" else "ranks"
     return f"{gap.run} {verb} {higher} higher than {lower}, by {size}"
 
 
@@ -145,6 +153,11 @@ def _ends(gap: ExplainedGap, low: float, high: float) -> str:
     return f"[{always_signed(low, digits)}, {always_signed(high, digits)}]"
 
 
+def of_citations(gaps: ExplainedGaps) -> bool:
+    """Return whether the gaps are those of an engine's citations, and not of a ranker."""
+    return any(gap.outcome == "cited" for gap in gaps.gaps)
+
+
 def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
     """Say what these numbers do not show, and which properties are left out."""
     yield stronger_way(gaps)
@@ -159,6 +172,8 @@ def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
 
 def stronger_way(gaps: ExplainedGaps) -> str:
     """Say that a part goes with a property, and name the comparison that says more."""
+    if of_citations(gaps):
+        return "A part goes with a property, which does not show that the engine uses it."
     front = "A part goes with a property, which does not show that the ranker uses it."
     if gaps.has_twins:
         return (
@@ -224,6 +239,13 @@ def _inflated(gaps: ExplainedGaps) -> Iterator[str]:
 
 def basis_sentence(gap: ExplainedGap) -> str:
     """Say how much a gap rests on."""
+    if gap.outcome == "cited":
+        questions = counted(gap.queries, "question", "questions")
+        return (
+            f"{count(gap.entries)} pages that could be cited, of {count(gap.documents)} units at "
+            f"which labels are constant, in {questions} with both groups; effective n "
+            f"{gap.effective_n:.0f}"
+        )
     queries = counted(gap.queries, "list", "lists")
     return (
         f"{count(gap.entries)} results, {count(gap.documents)} documents, "
@@ -244,6 +266,11 @@ def gaps_meaning(gaps: ExplainedGaps) -> str:
             "elsewhere."
         )
     names = join_words([part.property_name for part in parts[:_MOST_NAMED]])
+    if gap.outcome == "cited":
+        return (
+            f"The gap goes with {names}, so start there. Only pages that differ in it alone would "
+            "show whether that is the cause."
+        )
     return (
         f"The gap goes with {names}, so start there. Only twins, or texts edited on purpose, would "
         "show whether that is the cause."

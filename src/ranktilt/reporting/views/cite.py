@@ -108,14 +108,14 @@ def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
     for rate in audit.rank_rates:
         if rate.first and len(rank_name(rate)) >= len(bands[rate.first]):
             bands[rate.first] = rank_name(rate)
-    places = {first: float(index) for index, first in enumerate(sorted(bands))}
-    names = {places[first]: name for first, name in bands.items()}
+    positions = {first: float(index) for index, first in enumerate(sorted(bands))}
+    names = {positions[first]: name for first, name in bands.items()}
     points: dict[str, list[Point]] = {}
     for rate in audit.rank_rates:
         title = rate.group if rate.first else f"{rate.group}, {NOT_RETRIEVED}"
-        place = places.get(rate.first, float(len(places)))
-        names[place] = names.get(place, "none")
-        points.setdefault(title, []).append(_rank_point(rate, place))
+        position = positions.get(rate.first, float(len(positions)))
+        names[position] = names.get(position, "none")
+        points.setdefault(title, []).append(_rank_point(rate, position))
     ends = [100 * max(rate.value, rate.high) for rate in audit.rank_rates if isfinite(rate.high)]
     domain = (0.0, min(1.1 * max(ends, default=100.0), 100.0))
     drawing = lines(points, x="rank", y="cited, %", dodge=_DODGE, names=names, domain=domain)
@@ -126,9 +126,9 @@ def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
     )
 
 
-def _rank_point(rate: RankRate, place: float) -> Point:
+def _rank_point(rate: RankRate, position: float) -> Point:
     return Point(
-        x=place,
+        x=position,
         value=100 * rate.value,
         low=100 * rate.low,
         high=100 * rate.high,

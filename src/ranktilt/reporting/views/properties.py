@@ -49,11 +49,18 @@ from ranktilt.reporting.sentences.properties import (
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 from ranktilt.reporting.views.gap_chart import ALL, REMAINS, GapMark, GapScale, gap_chart
 
-_TITLES: dict[Outcome, str] = {"score": "score", "rank": "rank", "first ranks": "first {}"}
+_TITLES: dict[Outcome, str] = {
+    "score": "score",
+    "rank": "rank",
+    "first ranks": "first {}",
+    "cited": "cited",
+}
+_ORIGINS = {"column": "a column of numbers", "text": "the texts", "list": "the search results"}
 _HINTS: dict[Outcome, str] = {
     "score": "In standard deviations of the list's scores; above 0 the first group scores higher.",
     "rank": "In ranks; above 0 the first group stands higher.",
     "first ranks": "Chance to be among the first ranks, in percentage points.",
+    "cited": "Citation rate within questions, in percentage points.",
 }
 
 
@@ -306,7 +313,7 @@ def _property_table(gaps: ExplainedGaps) -> Table:
 
 
 def _origin(about: GapProperty) -> str:
-    return "the texts" if about.kind == "text" else "a column of numbers"
+    return _ORIGINS[about.kind]
 
 
 def _legend(gaps: ExplainedGaps) -> Iterator[str]:
