@@ -157,7 +157,7 @@ def test_audits_of_two_kinds_are_refused() -> None:
     audit = two_audits()[0]
     with pytest.raises(UserError, match="expected two audits of one kind"):
         compare(object(), audit)  # type: ignore[call-overload]
-    with pytest.raises(UserError, match="name two audits"):
+    with pytest.raises(UserError, match="an audit of citations is compared with another one"):
         compare(audit, baseline_run="bm25")  # type: ignore[call-overload]
 
 

@@ -5,7 +5,7 @@ Both are of one audit, or of two.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar, overload, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, overload, runtime_checkable
 
 from ranktilt.auditing.comparison.compare_audits import compare_audits
 from ranktilt.auditing.comparison.compare_choices import compare_choices
@@ -14,7 +14,7 @@ from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
-from ranktilt.data.artifact import Result, names_files
+from ranktilt.data.artifact import Header, Result, names_files
 from ranktilt.errors import UserError
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -24,6 +24,8 @@ ComparedT_co = TypeVar("ComparedT_co", bound=Result, covariant=True)
 @runtime_checkable
 class Comparable(Protocol[ComparedT_co]):
     """A result of a room above this one, which says itself how two of its kind are compared."""
+
+    header: ClassVar[Header]
 
     def compared_with(self, old: Result, options: ComparisonOptions) -> ComparedT_co:
         """Return how this result differs from an old one."""
@@ -96,6 +98,8 @@ def compare(
     Comparison or CitationComparison
         ``compare(old, new)`` turns every difference round exactly.
     """
+    if isinstance(new, Comparable) and old is None:
+        raise UserError(f"{new.header.noun} is compared with another one: NEW.json OLD.json")
     if (old is None) == (baseline_run is None):
         raise UserError(
             "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
@@ -105,8 +109,6 @@ def compare(
     )
     options.check()
     if isinstance(new, Comparable):
-        if old is None:
-            raise UserError("name two audits: the runs of one audit are those of rankers")
         return new.compared_with(old, options)
     if isinstance(old, Comparable):
         raise UserError("expected two audits of one kind: NEW.json OLD.json")
