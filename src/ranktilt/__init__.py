@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from ranktilt.auditing.source_audits import SourceAudits as SourceAudits
     from ranktilt.auditing.source_audits import audit_sources as audit_sources
     from ranktilt.citing.cite import cite as cite
+    from ranktilt.citing.comparison_result import CitationComparison as CitationComparison
+    from ranktilt.citing.explain import explain_citations as explain_citations
     from ranktilt.citing.result import CitationAudit as CitationAudit
     from ranktilt.data.answers import Answers as Answers
     from ranktilt.data.bundled.reader import bundled as bundled
@@ -120,6 +122,7 @@ _NAMES = {
     "Candidate": "mitigation.bench_result",
     "CheckResult": "explaining.check_result",
     "CitationAudit": "citing.result",
+    "CitationComparison": "citing.comparison_result",
     "Collection": "data.collection",
     "Comparison": "auditing.comparison.result",
     "Crossing": "generation.versions.options",
@@ -166,6 +169,7 @@ _NAMES = {
     "controls": "auditing.controls",
     "estimand": "measures.base",
     "explain": "explaining.explain",
+    "explain_citations": "citing.explain",
     "explain_gaps": "explaining.properties.gaps",
     "factor_effects": "explaining.factors.effects",
     "gate": "auditing.gate.gate",

@@ -56,6 +56,7 @@ from tests.auditing.arrays import audit_of, decided, studied, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
+from tests.citing.engines import two_audits, two_engines
 from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
 from tests.explaining.properties.planted import shop_gaps
@@ -392,6 +393,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "bench, run alone": mitigated_run,
     "check": refused,
     "check, three sources": lambda: refused(("human", "llm", "a|b")),
+    "citations": lambda: two_audits()[0],
+    "citations, compared": two_engines,
     "comparison": changed,
     "comparison, turned": turned,
     "comparison, nothing new": gone,

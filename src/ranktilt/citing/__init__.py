@@ -4,6 +4,8 @@ Start with `cite`: `prepare` joins answers, labels and the retrieved lists, `uni
 unit labels are constant, `questions` lists what can be asked, `infer` gives each answer its
 interval and p, `these_units` says what holds for the domains at hand, `funnel` says where a share
 of citations comes from, and `result` is the outcome: data only. `gate` compares it with a limit.
+Two engines: `comparison` asks both the same questions over `kept_pages`, `difference` gives the
+interval, `overlap` what both cite. `explain` says which properties of pages go with a citation.
 The words are in `reporting/sentences/citing`, the page in `reporting/views/cite`. May import
 `auditing` and all below it. A new question is a file in `measures/citations` and a line in
 `questions`. Tests: tests/citing.

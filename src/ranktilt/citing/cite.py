@@ -128,6 +128,7 @@ def cite(
         groups=tuple(inputs.groups),
         margin=margin,
         correction=correction,
+        pages=inputs.kept_pages,
         spec={**spec, **origin, "resamples": resamples, "seed": seed},
     )
     notes = [*citation_notes(audit), *label_notes(errors, margin, model, ())]

@@ -63,7 +63,7 @@ def citation_effects(
     others = _corrected(
         [effect for effect in effects if effect.question != first], exchanges.correction
     )
-    return [*(_with_these_units(effect, inputs, model) for effect in primary), *others]
+    return [*(_with_these_units(effect, inputs, exchanges, model) for effect in primary), *others]
 
 
 def _effect(
@@ -124,9 +124,13 @@ def _corrected(family: Sequence[CitationEffect], correction: str) -> list[Citati
 
 
 def _with_these_units(
-    effect: CitationEffect, inputs: CitationInputs, model: LabelModel | None
+    effect: CitationEffect,
+    inputs: CitationInputs,
+    exchanges: Exchanges,
+    model: LabelModel | None,
 ) -> CitationEffect:
     """Add what can be said of these units alone, where their kind stays open."""
     if effect.effective_units >= FEWEST_UNITS:
         return effect
-    return replace(effect, these_units=these_units(effect, inputs, model))
+    these = these_units(effect, inputs, model, resamples=exchanges.resamples, seed=exchanges.seed)
+    return replace(effect, these_units=these)

@@ -6,7 +6,12 @@ import numpy as np
 from scipy import special
 
 from ranktilt.auditing.label_errors.model import LabelModel
-from ranktilt.citing.infer import QuestionsAlone, effective_units_of_sides, questions_alone
+from ranktilt.citing.infer import (
+    QuestionsAlone,
+    effective_units_of_sides,
+    exchanged_p,
+    questions_alone,
+)
 from ranktilt.citing.label_errors import PairCorrection, corrected_rates, score_interval
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.citing.questions import QUESTIONS
@@ -18,12 +23,19 @@ _SHOWN = 2
 
 
 def these_units(
-    effect: CitationEffect, inputs: CitationInputs, model: LabelModel | None = None
+    effect: CitationEffect,
+    inputs: CitationInputs,
+    model: LabelModel | None = None,
+    *,
+    resamples: int,
+    seed: int,
 ) -> TheseUnits:
     """Return the interval of an effect for further questions about the same units.
 
-    With it come the largest units of the side that has fewer, and the effect without each; all
-    corrected by the error rates of a `model`.
+    With it come the largest units of the side that has fewer, the effect without each, and the p
+    of labels that are exchanged between units of one size: a kind of few large units may only be
+    cited as large ones are. Effects are corrected by the error rates of a `model`; the p is that of
+    the labels as they are, which errors that no unit decides leave valid.
     """
     rows = inputs.pair_rows(effect.a, effect.b)
     estimate = QUESTIONS[effect.question].estimate(rows)
@@ -32,11 +44,13 @@ def these_units(
     totals = np.bincount(rows.cluster, weights=support)
     names = inputs.unit_names(effect.a, effect.b)
     largest = []
-    for number in np.argsort(-totals, kind="stable")[:_SHOWN].tolist():
+    by_size = np.argsort(-totals, kind="stable")
+    for number in by_size[totals[by_size] > 0][:_SHOWN].tolist():
         without = _value(effect, rows.select(rows.cluster != number), model)
         share = float(totals[number] / totals.sum())
         largest.append(UnitShare(name=names[number], share=share, value_without=without))
     alone = _alone(effect, rows, estimate, model)
+    p_within_sizes = exchanged_p(rows, estimate, resamples=resamples, seed=seed, within_sizes=True)
     return TheseUnits(
         low=alone.low,
         high=alone.high,
@@ -44,6 +58,7 @@ def these_units(
         score_high=alone.score_high,
         thinner=effect.a if of_a <= of_b else effect.b,
         largest=tuple(largest),
+        exchange_p_within_sizes=p_within_sizes,
     )
 
 

@@ -51,6 +51,14 @@ def cite(
             group=SELDOM,
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        Parameter(
+            help="Engine to audit, where the field engine of the answers names several.",
+            metavar="NAME",
+            group=INPUT,
+        ),
+    ] = None,
     exact_urls: Annotated[
         bool,
         Parameter(
@@ -110,7 +118,7 @@ def cite(
     statistics = statistics_settings()
     output.deliver(
         cite_answers(
-            read_answers(answers, queries=names, exact_urls=exact_urls),
+            read_answers(answers, queries=names, exact_urls=exact_urls, engine=engine),
             label_file,
             run=run,
             by=by,

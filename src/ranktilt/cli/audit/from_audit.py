@@ -47,6 +47,8 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
     """
     for index, (verb, file) in enumerate(pairwise(words)):
         if verb in VERBS and _is_audit_file(file):
+            if verb == "explain" and is_citation_audit(Path(file)):
+                return list(words)  # it holds its pages, and explain reads it itself
             audit = _audit_to_read(Path(file), verb)
             _require_files(Path(file), audit)
             if "--quiet" not in words:
@@ -54,6 +56,16 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
             typed = list(words[index + 2 :])
             return [*words[: index + 1], *_expanded(verb, Path(file), audit, typed)]
     return list(words)
+
+
+def is_citation_audit(file: Path) -> bool:
+    """Return whether a file is an audit of citations, as its format says."""
+    from ranktilt.citing.result import CitationAudit
+    from ranktilt.data.artifact import read_json
+    from ranktilt.data.files import read_bytes
+
+    content = read_json(file, read_bytes(file), CitationAudit.header.noun)
+    return isinstance(content, dict) and content.get("format") == CitationAudit.header.format
 
 
 def _audit_to_read(file: Path, verb: str) -> Audit:

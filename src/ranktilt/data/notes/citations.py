@@ -87,3 +87,12 @@ class FewerThanErrors(Note):
     """A group with no more citations than wrong labels alone would give it."""
 
     group: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswersWithoutConsulted(Note):
+    """Answers that do not list what they consulted, in a file in which others do."""
+
+    severity: Severity = "warning"
+    answers: int
+    of_all: int

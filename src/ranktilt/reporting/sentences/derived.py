@@ -13,6 +13,7 @@ _DERIVED = {
     "Bench": "mitigate:derived",
     "CheckResult": "check:derived",
     "CitationAudit": "citing:derived",
+    "CitationComparison": "citing_comparison:derived",
     "Comparison": "comparison_meaning:derived",
     "Controlled": "controls:derived",
     "Equivalence": "check:derived_equivalence",
@@ -36,6 +37,7 @@ _DERIVED = {
 _LEADING = {
     "Bench": "mitigate:leading",
     "CitationAudit": "citing:leading",
+    "CitationComparison": "citing_comparison:leading",
     "Comparison": "comparison:leading",
     "ExplainedGaps": "properties:leading",
     "FactorEffects": "factors:leading",

@@ -24,6 +24,7 @@ from ranktilt.explaining.factors.result import PRIMARY, FactorEffect, FactorEffe
 from ranktilt.explaining.properties.result import ExplainedGaps
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.attribution import attributed_gaps
+from ranktilt.reporting.sentences.properties import of_citations
 
 if TYPE_CHECKING:
     from ranktilt.explaining.explanation import Explanation
@@ -74,6 +75,8 @@ def _text_steps(explanation: Explanation) -> Iterator[NextCommand]:
 
 def gaps_steps(gaps: ExplainedGaps) -> tuple[NextCommand, ...]:
     """Return what to do after gaps between groups were split among properties."""
+    if of_citations(gaps):  # no command ranks an engine's pages anew
+        return ()
     shown_gaps = [gap for gap in gaps.primary if gap.is_shown]
     if not shown_gaps:
         return tuple(_audit_steps(gaps))

@@ -24,9 +24,14 @@ from ranktilt.measures.printing import rounded
 from ranktilt.reporting.numbers import count
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 
-UNITS: Mapping[Outcome, str] = {"score": "sd", "rank": "ranks", "first ranks": "points"}
+UNITS: Mapping[Outcome, str] = {
+    "score": "sd",
+    "rank": "ranks",
+    "first ranks": "points",
+    "cited": "points",
+}
 """Unit of a gap, by its outcome."""
-DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1}
+DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1, "cited": 1}
 """Decimals of a gap, by its outcome."""
 COLLINEAR = 10
 """Variance inflation from which on parts of two properties cannot be distinguished."""
@@ -143,7 +148,8 @@ def gap_sentence(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
     if not gap.has_enough:
         return (
             f"{gap.run}: inconclusive between {gap.group_a} and {gap.group_b}. The lists are worth "
-            f"{gap.effective_n:.1f} independent queries or documents, fewer than {FEWEST}."
+            f"{gap.effective_n:.1f} independent queries or "
+            f"{'domains' if gap.outcome == 'cited' else 'documents'}, fewer than {FEWEST}."
         )
     if not gap.is_shown:
         return _no_gap_sentence(gap)
@@ -212,8 +218,11 @@ def _joint_share(gap: ExplainedGap) -> float | None:
 
 def _lead(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
     """Say which group stands higher, and by how much."""
-    verb = "scores" if gap.outcome == "score" else "ranks"
     size = _size(gap, *_without_signs(gap.value, gap.low, gap.high))
+    if gap.outcome == "cited":
+        sides = f"{higher_group(gap)} more often than {lower_group(gap)}"
+        return f"Within a question, {gap.run} cites {sides}, by {size}"
+    verb = "scores" if gap.outcome == "score" else "ranks"
     ranks = _ranks_apart(gaps, gap)
     in_ranks = f" ({ranks})" if ranks and gap.outcome == "score" else ""
     pair = f"{higher_group(gap)} higher than {lower_group(gap)}"
@@ -311,6 +320,11 @@ def _number(gap: ExplainedGap, value: float) -> str:
     return f"{rounded(value, DIGITS[gap.outcome])} {UNITS[gap.outcome]}"
 
 
+def of_citations(gaps: ExplainedGaps) -> bool:
+    """Return whether the gaps are those of an engine's citations, and not of a ranker."""
+    return any(gap.outcome == "cited" for gap in gaps.gaps)
+
+
 def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
     """Say what these numbers do not show, and which properties are left out."""
     yield stronger_way(gaps)
@@ -325,6 +339,8 @@ def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
 
 def stronger_way(gaps: ExplainedGaps) -> str:
     """Say that a part goes with a property, and name the comparison that says more."""
+    if of_citations(gaps):
+        return "A part goes with a property, which does not show that the engine uses it."
     front = "A part goes with a property, which does not show that the ranker uses it."
     if gaps.has_twins:
         return (
@@ -391,6 +407,13 @@ def _inflated(gaps: ExplainedGaps) -> Iterator[str]:
 
 def basis_sentence(gap: ExplainedGap) -> str:
     """Say how much a gap rests on."""
+    if gap.outcome == "cited":
+        questions = counted(gap.queries, "question", "questions")
+        return (
+            f"{count(gap.entries)} pages that could be cited, of {count(gap.documents)} units at "
+            f"which labels are constant, in {questions} with both groups; effective n "
+            f"{gap.effective_n:.0f}"
+        )
     queries = counted(gap.queries, "list", "lists")
     return (
         f"{count(gap.entries)} results, {count(gap.documents)} documents, "
@@ -428,7 +451,9 @@ def _meaning_sentences(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
     if names := _unvarying(gaps, gap):
         yield f"Not examined, for want of variation in these lists: {_few_names(names)}."
     if toward:
-        yield "Only twins, or texts edited on purpose, would show a cause."
+        pages = "pages that differ in it alone"
+        comparison = pages if gap.outcome == "cited" else "twins, or texts edited on purpose,"
+        yield f"Only {comparison} would show a cause."
 
 
 def _share_words(gap: ExplainedGap) -> str:

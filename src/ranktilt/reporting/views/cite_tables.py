@@ -150,12 +150,18 @@ def funnel_table(audit: CitationAudit) -> Table:
     )
 
 
-def _ranks(rate: RankRate) -> str:
+NOT_RETRIEVED = "not retrieved"
+
+
+def rank_name(rate: RankRate) -> str:
+    """Name the ranks of a rate: ``3``, ``4–5`` or ``not retrieved``."""
+    if not rate.first:
+        return NOT_RETRIEVED
     return str(rate.first) if rate.first == rate.last else f"{rate.first}–{rate.last}"
 
 
 _RANK_COLUMNS: tuple[ColumnOf, ...] = (
-    (name_column("ranks"), _ranks),
+    (name_column("ranks"), rank_name),
     (text_column("group"), attrgetter("group")),
     (Column("cited, %"), partial(estimate, show=percent)),
     (Column("pages"), number_of("pages", count)),
@@ -168,17 +174,17 @@ def rank_table(audit: CitationAudit) -> Table:
     return tabulated(title, audit.rank_rates, _RANK_COLUMNS, folded=True)
 
 
-_DOMAIN_COLUMNS: tuple[ColumnOf, ...] = (
-    (name_column("domain"), attrgetter("domain")),
-    (text_column("group"), attrgetter("group")),
-    (Column("citations"), number_of("citations", count)),
-    (Column("consulted", spare=2), number_of("consulted", count)),
-    (Column("retrieved", spare=1), number_of("retrieved", count)),
-)
-
-
 def domain_table(audit: CitationAudit) -> Table:
     """List the most cited domains."""
     cited = [domain for domain in audit.domains if domain.citations]
-    title = "The most cited domains"
-    return tabulated(title, cited[:_MOST_DOMAINS], _DOMAIN_COLUMNS, folded=True)
+    columns: list[ColumnOf] = [
+        (name_column("domain"), attrgetter("domain")),
+        (text_column("group"), attrgetter("group")),
+        (Column("citations"), number_of("citations", count)),
+    ]
+    # Where nothing was consulted, or retrieved, that is because answers do not tell.
+    if audit.counts.consulted:
+        columns.append((Column("consulted", spare=2), number_of("consulted", count)))
+    if audit.counts.retrieved:
+        columns.append((Column("retrieved", spare=1), number_of("retrieved", count)))
+    return tabulated("The most cited domains", cited[:_MOST_DOMAINS], columns, folded=True)

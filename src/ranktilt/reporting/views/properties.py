@@ -49,12 +49,20 @@ from ranktilt.reporting.sentences.properties import (
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 from ranktilt.reporting.views.gap_chart import ALL, REMAINS, GapMark, GapScale, gap_chart
 
-_TITLES: dict[Outcome, str] = {"score": "score", "rank": "rank", "first ranks": "first {}"}
+_TITLES: dict[Outcome, str] = {
+    "score": "score",
+    "rank": "rank",
+    "first ranks": "first {}",
+    "cited": "cited",
+}
 """Heading of an outcome."""
+_ORIGINS = {"column": "a column of numbers", "text": "the texts", "list": "the search results"}
+"""Words for where a property comes from."""
 _HINTS: dict[Outcome, str] = {
     "score": "In standard deviations of the list's scores; + is for the group marked +.",
     "rank": "In ranks; + is for the group marked +.",
     "first ranks": "Chance to be among the first ranks, in percentage points.",
+    "cited": "Citation rate within questions, in percentage points.",
 }
 """Explanation of an outcome."""
 
@@ -344,7 +352,7 @@ def _property_table(gaps: ExplainedGaps) -> Table:
 
 def _origin(about: GapProperty) -> str:
     """Say where a property comes from."""
-    return "the texts" if about.kind == "text" else "a column of numbers"
+    return _ORIGINS[about.kind]
 
 
 def _legend(gaps: ExplainedGaps) -> Iterator[str]:
