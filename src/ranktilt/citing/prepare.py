@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ranktilt.citing.collection_pages import collection_labels, collection_pages
 from ranktilt.citing.unit import DOMAIN, Unit, find_unit
 from ranktilt.data.answers import Answers, Retrieved
+from ranktilt.data.collection import Collection
 from ranktilt.data.formats.notation import FIRST, split_notation
 from ranktilt.data.id_forms import near_matches
 from ranktilt.data.label_file import LabelFile
@@ -109,7 +111,7 @@ def _numbers(names: pl.Series) -> Ints:
 
 def prepare(
     answers: Answers,
-    labels: str | Path | LabelFile,
+    labels: str | Path | LabelFile | Collection,
     *,
     run: Run | None,
     by: str,
@@ -124,8 +126,11 @@ def prepare(
         answers' queries.
     """
     is_exact = bool(answers.spec.get("exact_urls"))
-    label_file = LabelFile.from_text(labels)
-    known = _labelled_pages(label_file, by, is_exact=is_exact)
+    if isinstance(labels, Collection):
+        label_file, known = collection_labels(labels), collection_pages(labels, by)
+    else:
+        label_file = LabelFile.from_text(labels)
+        known = _labelled_pages(label_file, by, is_exact=is_exact)
     retrieved = _retrieved_lists(answers, run, is_exact=is_exact)
     table = _join_lists(answers, retrieved)
     table = _with_labels(table, known, label_file)

@@ -156,6 +156,7 @@ def gate(
     from ranktilt.auditing.gate.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.citing.experiment.result import ContextExperiment
     from ranktilt.citing.result import CitationAudit
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.reporting.report import read_result
@@ -163,7 +164,7 @@ def gate(
     files = GateFiles(output=output, junit=junit, markdown=markdown)
     files.check([audit] if baseline is None else [audit, baseline])
     limit = read_optional_margin(max_tilt, "--max-tilt")
-    result = read_result(audit, (Audit, SourceAudits, JudgeAudit, CitationAudit))
+    result = read_result(audit, (Audit, SourceAudits, JudgeAudit, CitationAudit, ContextExperiment))
     of_judges = {"--max-gap": max_gap, "--min-tau": min_tau}
     of_rankers = {
         "--max-tilt": max_tilt,
@@ -181,11 +182,14 @@ def gate(
 
         decision = gate_judges(result, max_gap=max_gap, min_tau=min_tau, inconclusive=inconclusive)
         return files.deliver(decision)
-    if isinstance(result, CitationAudit):
+    if isinstance(result, CitationAudit | ContextExperiment):
         unread = {option: value for option, value in of_rankers.items() if option != "--max-tilt"}
         options.refuse_unread({**unread, **of_judges}, "an audit of citations takes --max-tilt")
+        from ranktilt.citing.experiment.gate import gate_experiment
         from ranktilt.citing.gate import gate_citations
 
+        if isinstance(result, ContextExperiment):
+            return files.deliver(gate_experiment(result, max_tilt=limit, inconclusive=inconclusive))
         return files.deliver(gate_citations(result, max_tilt=limit, inconclusive=inconclusive))
     options.refuse_unread(of_judges, "it needs an audit of judges (ranktilt judge --json)")
     earlier: Any = None if baseline is None else type(result).load(baseline)

@@ -17,6 +17,7 @@ from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.artifact import Result, read_json, used_from_files
 from ranktilt.data.collection import Collection
@@ -58,6 +59,7 @@ RESULTS: tuple[type[Result], ...] = (
     PairwiseAudit,
     JudgeAudit,
     CitationAudit,
+    ContextExperiment,
     Bench,
     TrainingStudy,
     SequentialAudit,

@@ -14,6 +14,7 @@ _VIEWS = {
     "CheckResult": "check",
     "CitationAudit": "cite",
     "Comparison": "compare",
+    "ContextExperiment": "context_experiment",
     "ExplainedGaps": "properties",
     "Explanation": "explain",
     "FactorEffects": "factors",
