@@ -153,10 +153,18 @@ class MadeAudit:
         from ranktilt.citing.making.save import save_answers
 
         if self.model.dry_run:
-            requests = prepare_answers(collection, connected.client, run, making, choice)
+            requests = prepare_answers(collection, connected.client, run, making, choice=choice)
             show_estimate(requests, connected.client, prices)
             return 0
-        made = make_answers(collection, connected.client, run, making, choice)
+        made = make_answers(
+            collection,
+            connected.client,
+            run,
+            making,
+            by=choice.by,
+            pair=choice.pair,
+            reference=choice.reference,
+        )
         _note_answers(made)
         if self.model.save_answers is not None and made.counts.answers:
             save_answers(made, self.model.save_answers)

@@ -91,6 +91,7 @@ COMPUTING = frozenset(
     [
         "audit",
         "check",
+        "cite",
         "demo",
         "explain",
         "generate",
@@ -104,7 +105,7 @@ COMPUTING = frozenset(
 """Commands whose work may run on a cluster."""
 READERS = {
     "statistics": frozenset(
-        ["audit", "check", "compare", "gate", "judge", "mitigate", "pairwise", "train"]
+        ["audit", "check", "cite", "compare", "gate", "judge", "mitigate", "pairwise", "train"]
     ),
     "check": frozenset(("audit", "check")),
     "mitigate": frozenset(("mitigate",)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -12,6 +11,7 @@ from ranktilt.citing.making.made import SHOWN_SCHEMA, MadeAnswers, MadeCounts
 from ranktilt.citing.making.reading import CitationsRead, check_cited_answer, read_citations
 from ranktilt.citing.making.requests import AnswerRequests, GroupChoice, prepare_answers
 from ranktilt.citing.making.settings import AnswerMaking
+from ranktilt.citing.making.twins import Pair
 from ranktilt.data.answers import ANSWER_SCHEMA, PAGE_SCHEMA, Answers
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
@@ -32,8 +32,10 @@ def make_answers(
     llm: LLM,
     run: Run,
     making: AnswerMaking | None = None,
-    choice: GroupChoice = GroupChoice(),
     *,
+    by: str = "source",
+    pair: Pair | None = None,
+    reference: str | None = None,
     journal: Journal | None = None,
 ) -> MadeAnswers:
     """Let a language model answer a run's queries from its documents, with citations.
@@ -53,8 +55,13 @@ def make_answers(
         Which documents each query retrieves.
     making : AnswerMaking, optional
         Prompt, size and order of the context, repeats, twins and labels.
-    choice : GroupChoice, optional
-        Groups of the documents: whose versions are twins, and whose labels are shown.
+    by : str, optional
+        Column of the documents' groups.
+    pair : (str, str), optional
+        The two groups whose versions are twins, or whose labels are swapped; needed where there
+        are more than two.
+    reference : str, optional
+        Group that comes second where no pair is named; ``human`` by default.
     journal : Journal, optional
         Earlier answers; by default the model's journal in the cache.
 
@@ -68,7 +75,8 @@ def make_answers(
     UserError
         As `prepare_answers` does, or if the model cannot be asked; answers until then are kept.
     """
-    requests = prepare_answers(collection, llm, run, making, choice)
+    choice = GroupChoice(by=by, pair=pair, reference=reference)
+    requests = prepare_answers(collection, llm, run, making, choice=choice)
     llm.check()
     ((model, sampling),) = requests.sources.items()
     with journal_of(llm) if journal is None else journal as known:
@@ -97,7 +105,7 @@ def make_answers(
         texts=_texts(answers),
         counts=_counts(requests, outcome, answers),
         messages=tuple(messages),
-        spec=_spec(collection, llm, requests, run, choice),
+        spec={**spec_of(llm, requests, collection), **_spec(requests, run, by)},
     )
 
 
@@ -229,20 +237,16 @@ def _reason(rejected: Rejected) -> str:
     return rejected.flags[0] if rejected.reason == FLAGGED else rejected.reason
 
 
-def _spec(
-    collection: Collection, llm: LLM, requests: AnswerRequests, run: Run, choice: GroupChoice
-) -> dict[str, Any]:
+def _spec(requests: AnswerRequests, run: Run, by: str) -> dict[str, Any]:
     making = requests.settings
-    labels: Sequence[str] = making.shown_labels
     return {
-        **spec_of(llm, requests, collection),
         "run": run.name,
         "context": making.context,
         "order": making.order,
         "order_seed": making.order_seed,
         "repeats": making.repeats,
         "twins": making.has_twins,
-        "shown_labels": list(labels),
-        "by": choice.by,
+        "shown_labels": list(making.shown_labels),
+        "by": by,
         "text": making.text,
     }

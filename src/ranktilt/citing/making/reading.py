@@ -18,9 +18,11 @@ QUOTED_WORDS = 6
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"\S+")
 _OTHER_FORM = re.compile(
-    r"\[[^\[\]\n]{0,40}\d[^\[\]\n]{0,40}\]|\u3010[^\u3011\n]{0,40}\d.{0,40}?\u3011"
+    r"\[\s*(?:(?:doc|document|source|passage|ref|reference|no)s?\.?\s*)?[#^]?\d{1,3}"
+    r"(?:\s*(?:[-\u2013,;&]|and)\s*#?\d{1,3})*\s*\]|\u3010\d{1,3}[^\u3011\n]{0,40}\u3011",
+    re.IGNORECASE,
 )
-"""A number in brackets that is no strict marker, such as ``[1-3]`` or ``[document 2]``."""
+"""Numbers in brackets that are no strict marker, such as ``[1-3]`` or ``[document 2]``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +54,7 @@ def read_citations(answer: str, prompt: str, count: int) -> CitationsRead:
         numbers = [int(number) for number in _NUMBER.findall(marker[0])]
         plain.append(answer[end : marker.start()])
         end = marker.end()
-        if any(start <= marker.start() < stop for start, stop in quotes):
+        if _is_within(marker, quotes):
             quoted += len(numbers)
             continue
         known = [number for number in numbers if 1 <= number <= count]
@@ -64,22 +66,29 @@ def read_citations(answer: str, prompt: str, count: int) -> CitationsRead:
     record = numbered_citations("".join(plain), positions)
     cited = () if record is None else tuple(dict.fromkeys(map(int, record.cited)))
     words = {} if record is None else {int(page): n for page, n in record.cited_words.items()}
+    other_forms = 0
+    for form in _OTHER_FORM.finditer(answer):
+        other_forms += not MARKERS.fullmatch(form[0]) and not _is_within(form, quotes)
     return CitationsRead(
         positions=cited,
         cited_words=words,
         outside=outside,
         quoted=quoted,
-        other_form=len(_OTHER_FORM.findall(MARKERS.sub("", answer))),
+        other_form=other_forms,
     )
+
+
+def _is_within(match: re.Match[str], spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a match begins in one of the spans."""
+    return any(start <= match.start() < stop for start, stop in spans)
 
 
 def _quoted_spans(answer: str, prompt: str) -> list[tuple[int, int]]:
     """Return where an answer repeats the prompt, wherever a number in brackets is part of it."""
     words = [(word[0], word.start(), word.end()) for word in _WORD.finditer(answer)]
     passages = _passages([word for word, _start, _end in words])
-    of_prompt = _passages(_WORD.findall(prompt))
-    has_number = {passage for passage in of_prompt if any(map(MARKERS.search, passage))}
-    repeated = has_number.intersection(passages)
+    common = set(passages).intersection(_passages(_WORD.findall(prompt)))
+    repeated = {passage for passage in common if any(map(MARKERS.search, passage))}
     spans = []
     for index, passage in enumerate(passages):
         if passage in repeated:

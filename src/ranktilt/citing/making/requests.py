@@ -81,7 +81,8 @@ def prepare_answers(
     llm: LLM,
     run: Run,
     making: AnswerMaking | None = None,
-    choice: GroupChoice = GroupChoice(),
+    *,
+    choice: GroupChoice | None = None,
 ) -> AnswerRequests:
     """Prepare the requests for answers, without asking yet.
 
@@ -91,7 +92,7 @@ def prepare_answers(
         If twins or swapped labels need two groups and there are others, if no document has two
         versions, or as `build_contexts` does.
     """
-    making = making or AnswerMaking()
+    making, choice = making or AnswerMaking(), choice or GroupChoice()
     template = cite_template(making.prompt)
     if making.has_twins and choice.by != "source":
         raise UserError(
