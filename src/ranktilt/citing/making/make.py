@@ -105,7 +105,7 @@ def make_answers(
         texts=_texts(answers),
         counts=_counts(requests, outcome, answers),
         messages=tuple(messages),
-        spec={**spec_of(llm, requests, collection), **_spec(requests, run, by)},
+        spec=_spec(spec_of(llm, requests, collection), requests, run, by),
     )
 
 
@@ -237,9 +237,12 @@ def _reason(rejected: Rejected) -> str:
     return rejected.flags[0] if rejected.reason == FLAGGED else rejected.reason
 
 
-def _spec(requests: AnswerRequests, run: Run, by: str) -> dict[str, Any]:
+def _spec(spec: dict[str, Any], requests: AnswerRequests, run: Run, by: str) -> dict[str, Any]:
     making = requests.settings
+    inputs = [{"path": path, "sha256": digest} for path, digest in spec["inputs"].items()]
     return {
+        **spec,
+        "inputs": inputs,
         "run": run.name,
         "context": making.context,
         "order": making.order,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,9 @@ from ranktilt.auditing.effects import FEWEST
 from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding, first_of
+from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.next_steps import without_output
+from ranktilt.reporting.tones import Tone
 
 QUESTION_WORDS = {
     "version": "which version is cited",
@@ -19,17 +22,17 @@ QUESTION_WORDS = {
     "position": "which position is cited",
 }
 LABEL_WORDS = {
-    "none": "no label shown",
-    "true": "true labels shown",
-    "swapped": "swapped labels shown",
-    "both": "true and swapped labels, alike often",
-    "all": "",
+    "none": "not shown",
+    "true": "true",
+    "swapped": "swapped",
+    "both": "true and swapped",
+    "all": "all",
 }
 
 
 def effect_findings(experiment: ContextExperiment) -> tuple[Finding, ...]:
-    """Return the verdict on each primary question, in the order in which they are asked."""
-    return tuple(_finding(experiment, effect) for effect in experiment.primary)
+    """Return the verdict on each primary question, findings first."""
+    return ranked(_finding(experiment, effect) for effect in experiment.primary)
 
 
 def _finding(experiment: ContextExperiment, effect: ContextEffect) -> Finding:
@@ -37,11 +40,22 @@ def _finding(experiment: ContextExperiment, effect: ContextEffect) -> Finding:
     kind: FindingKind = "favours" if verdict in ("a", "b") else verdict  # type: ignore[assignment]
     size = abs(effect.value - effect.neutral) / (experiment.margin or 1.0)
     sentence = effect_sentence(experiment, effect)
-    return Finding(kind=kind, sentence=sentence, size=0.0 if math.isnan(size) else size)
+    return Finding(
+        kind=kind,
+        sentence=sentence,
+        size=0.0 if math.isnan(size) else size,
+        tone=effect_tone(experiment, effect),
+    )
+
+
+def effect_tone(experiment: ContextExperiment, effect: ContextEffect) -> Tone:
+    """Return the tone of a verdict: of the side that is favoured, good, or unsure."""
+    tones: dict[str, Tone] = {"a": "first", "b": "second", "level": "good"}
+    return tones.get(effect.verdict(experiment.margin), "unsure")
 
 
 def leading(experiment: ContextExperiment) -> Finding:
-    """Return the finding that leads: that on the first primary question."""
+    """Return the finding that leads."""
     return first_of(effect_findings(experiment), nothing="nothing was compared.")
 
 
@@ -78,7 +92,7 @@ def _size_sentence(effect: ContextEffect, side: str) -> str:
             f"Where an answer cites only one of two versions, it is the one shown {side} in "
             f"{number} of the cases"
         )
-    label = "" if effect.labels == "none" else f" ({LABEL_WORDS[effect.labels]})"
+    label = "" if effect.labels == "none" else f" (labels: {LABEL_WORDS[effect.labels]})"
     return (
         f"Where an answer cites only one of two versions{label}, it is the {side} one in {number} "
         "of the cases"
@@ -153,6 +167,17 @@ def _lower_first(text: str) -> str:
 
 def experiment_steps(experiment: ContextExperiment) -> Iterator[NextCommand]:
     """Yield what to do next."""
-    file = experiment.loaded_from or "experiment.json"
-    if any(effect.verdict(experiment.margin) != "inconclusive" for effect in experiment.primary):
-        yield NextCommand(text="Keep it so in CI", command=f"ranktilt gate {file} --max-tilt 5")
+    verdicts = [effect.verdict(experiment.margin) for effect in experiment.primary]
+    gate = f"ranktilt gate {experiment.loaded_from or 'experiment.json'} --max-tilt 5"
+    if "a" in verdicts or "b" in verdicts:
+        yield NextCommand(text="Fail a build on this tilt in CI", command=gate)
+    elif "level" in verdicts:
+        yield NextCommand(text="Keep it this way in CI", command=gate)
+    command = str(experiment.spec.get("command", ""))
+    if command and "label" not in {effect.question for effect in experiment.effects}:
+        words = without_output(shlex.split(command))
+        labels = [label for label in ("true", "swapped") if label not in experiment.shown_labels]
+        for label in labels:
+            words += ["--show-label", label]
+        text = "See whether the author's name decides"
+        yield NextCommand(text=text, command=shlex.join(words))

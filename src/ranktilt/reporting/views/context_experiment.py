@@ -35,13 +35,13 @@ from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.context_experiment import (
     LABEL_WORDS,
     QUESTION_WORDS,
-    effect_sentence,
+    effect_findings,
+    effect_tone,
     experiment_meaning,
     experiment_steps,
     position_sentence,
 )
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.tones import Tone
 
 
 def view(experiment: ContextExperiment) -> Document:
@@ -70,16 +70,10 @@ def view(experiment: ContextExperiment) -> Document:
 
 def _sentences(experiment: ContextExperiment) -> Iterator[Sentence]:
     """Say the verdict on each primary question, then what the position does."""
-    for effect in experiment.primary:
-        tone = _tone(experiment, effect)
-        yield Sentence(effect_sentence(experiment, effect), tone, "strong")
+    for finding in effect_findings(experiment):
+        yield Sentence(finding.sentence, finding.tone, "strong")
     for text in position_sentence(experiment):
         yield Sentence(text)
-
-
-def _tone(experiment: ContextExperiment, effect: ContextEffect) -> Tone:
-    tones: dict[str, Tone] = {"a": "first", "b": "second", "level": "good"}
-    return tones.get(effect.verdict(experiment.margin), "unsure")
 
 
 def _effect_table(experiment: ContextExperiment) -> Table:
@@ -158,7 +152,7 @@ def _row(experiment: ContextExperiment, effect: ContextEffect) -> IntervalRow:
     reading = IntervalReading(
         mark=IntervalMark(value=effect.value, low=effect.low, high=effect.high),
         text=f"{decimal(effect.value)} % [{decimal(effect.low)}, {decimal(effect.high)}]",
-        tone=_tone(experiment, effect),
+        tone=effect_tone(experiment, effect),
         neutral=EVEN,
         band=(EVEN - margin, EVEN + margin),
     )
