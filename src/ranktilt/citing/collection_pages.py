@@ -7,6 +7,7 @@ import polars as pl
 from ranktilt.citing.unit import DOMAIN
 from ranktilt.data.collection import Collection
 from ranktilt.data.label_file import LabelFile
+from ranktilt.data.page_urls import page_key
 from ranktilt.errors import UserError, unknown
 
 _TEXTS = ("title", "text")
@@ -17,7 +18,7 @@ def collection_labels(collection: Collection) -> LabelFile:
     return LabelFile(str(collection.spec.get("path", "the collection")))
 
 
-def collection_pages(collection: Collection, by: str) -> pl.DataFrame:
+def collection_pages(collection: Collection, by: str, *, is_exact: bool) -> pl.DataFrame:
     """Return the labelled documents: ``page``, ``label``, ``domain`` and their other columns.
 
     Raises
@@ -37,6 +38,11 @@ def collection_pages(collection: Collection, by: str) -> pl.DataFrame:
             f"no document of the collection has a {by}; name the group of each with --groups "
             f"FILE:id=doc_id,{by}=COLUMN"
         )
+    if not is_exact:
+        # Documents may be called by their addresses, which answers spell as they like.
+        keys = [page_key(page) for page in pages["page"]]
+        pages = pages.with_columns(pl.Series("page", keys))
+        pages = pages.unique("page", keep="first", maintain_order=True)
     if DOMAIN in pages.columns:
         return pages.with_columns(pl.col(DOMAIN).cast(pl.String).fill_null(pl.col("page")))
     return pages.with_columns(pl.col("page").alias(DOMAIN))

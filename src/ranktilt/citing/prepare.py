@@ -127,7 +127,8 @@ def prepare(
     """
     is_exact = bool(answers.spec.get("exact_urls"))
     if isinstance(labels, Collection):
-        label_file, known = collection_labels(labels), collection_pages(labels, by)
+        label_file = collection_labels(labels)
+        known = collection_pages(labels, by, is_exact=is_exact)
     else:
         label_file = LabelFile.from_text(labels)
         known = _labelled_pages(label_file, by, is_exact=is_exact)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
-from ranktilt.cli.cite_making import AnswerOptions, MadeAudit
+from ranktilt.cli.cite_making import AnswerOptions, MadeAudit, folder_of_labels
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
 from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.label_file import LabelFile
 
 
 @verb(
@@ -121,8 +125,8 @@ def cite(
             margin=margin,
         ).execute(output.deliver)
     output.check(*inputs)
-    label_file = labels.labels
-    if label_file is None:
+    page_labels: LabelFile | Collection | None = folder_of_labels(labels, by) or labels.labels
+    if page_labels is None:
         raise UserError("cite needs the group of each page: --groups FILE:id=url,source=COLUMN")
     from ranktilt.citing.cite import cite as cite_answers
     from ranktilt.data.formats.citations.answer_file import read_answers
@@ -133,7 +137,7 @@ def cite(
     output.deliver(
         cite_answers(
             read_answers(answers, queries=names, exact_urls=exact_urls),
-            label_file,
+            page_labels,
             run=run,
             by=by,
             pairs=options.read_pairs(pair),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -218,6 +219,14 @@ class MadeAudit:
             resamples=statistics.resamples,
             seed=statistics.seed,
         )
+
+
+def folder_of_labels(labels: LabelOptions, by: str) -> Collection | None:
+    """Load the collection that ``--groups`` names, whose documents were cited; None for a file."""
+    if labels.groups is None or not os.path.isdir(labels.groups):
+        return None
+    collection = options.load_texts(Path(labels.groups), None)
+    return replace(labels, groups=None).labelled(collection, by)
 
 
 def _note_answers(made: MadeAnswers) -> None:

@@ -84,8 +84,8 @@ def _size_sentence(effect: ContextEffect, side: str) -> str:
     number = f"{rounded(share, 1)} %{interval}"
     if effect.question == "label":
         return (
-            f"Where the label shown decides whether a text is cited, {number} of the citations go "
-            f"to the text as {side}"
+            f"Where its label alone decides whether a text is cited, it is cited as {side} in "
+            f"{number} of the cases"
         )
     if effect.question == "position":
         return (

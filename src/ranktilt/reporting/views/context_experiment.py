@@ -54,7 +54,7 @@ def view(experiment: ContextExperiment) -> Document:
         provenance(experiment.spec, notes),
     )
     return Document(
-        kind=f"Which of two {experiment.model} cites",
+        kind=f"What decides the citations of {experiment.model}",
         headline=headline(experiment),
         sections=sections,
         sentences=tuple(_sentences(experiment)),

@@ -1,0 +1,176 @@
+"""Twins, queries and a run; models that cite by a planted rule; and whole worlds of citations."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from ranktilt.citing.experiment.paired import PairedCitations
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run
+from ranktilt.llm.base import Prompt, Reply, Sampling
+from tests.generation.scripted import Scripted
+from tests.toy import collection_of, run_of
+
+A, B = "llm", "human"
+PAIR = (A, B)
+_LINE = re.compile(r"^\[(\d+)\] (?:\(author: (\w+)\) )?(.*)$", re.MULTILINE)
+
+
+def twin_collection(queries: int, origins: int) -> Collection:
+    """Return twins whose texts name their side, and queries without judgments."""
+    docs = [
+        {
+            "id": f"d{origin}-{side}",
+            "text": f"text {origin} of a {side} hand, with some words behind it",
+            "source": side,
+            "origin": f"d{origin}-{B}",
+        }
+        for origin in range(origins)
+        for side in (B, A)
+    ]
+    return collection_of(docs, {f"q{n}": f"question {n}" for n in range(queries)}, {})
+
+
+def ranked_run(collection: Collection, origins: int, *, depth: int, seed: int = 0) -> Run:
+    """Return a run that ranks human versions of `depth` random documents for each query."""
+    rng = np.random.default_rng(seed)
+    scores = {}
+    for query in collection.queries["id"]:
+        drawn = rng.choice(origins, size=depth, replace=False)
+        scores[query] = {f"d{origin}-{B}": float(depth - n) for n, origin in enumerate(drawn)}
+    return run_of(collection, scores)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A document as a prompt shows it."""
+
+    position: int
+    author: str
+    """Empty where none is shown."""
+    text: str
+
+
+Chance = Callable[[Document], float]
+"""Probability that a model cites a document."""
+
+
+def shown_documents(prompt: str) -> list[Document]:
+    """Return the documents of a prompt in their order."""
+    return [
+        Document(position=int(number), author=author or "", text=text)
+        for number, author, text in _LINE.findall(prompt)
+    ]
+
+
+def planted_answer(prompt: str, chance: Chance) -> str:
+    """Answer with the documents that chance picks, the same for the same prompt."""
+    cited = []
+    for document in shown_documents(prompt):
+        digest = hashlib.sha256(f"{document.position} {prompt}".encode()).digest()
+        if int.from_bytes(digest[:8], "big") / 2**64 < chance(document):
+            cited.append(f"[{document.position}]")
+    return f"So it is {''.join(cited)}." if cited else "No document says so."
+
+
+class PlantedModel(Scripted):
+    """A model that cites by chance, and answers all prompts together."""
+
+    def __init__(self, chance: Chance) -> None:
+        super().__init__(lambda prompt, _times: planted_answer(prompt, chance))
+
+    def arrivals(
+        self, prompts: Iterable[Prompt], sampling: Sampling
+    ) -> Generator[list[Reply], None, None]:
+        # The journal takes ten milliseconds for each arrival, however many replies it has.
+        yield [reply for replies in super().arrivals(prompts, sampling) for reply in replies]
+
+
+def fair(document: Document) -> float:
+    """Cite every document alike often."""
+    return 0.4
+
+
+def fond_of_llm(document: Document) -> float:
+    """Cite the llm version more often, whatever its label."""
+    return 0.6 if "llm hand" in document.text else 0.3
+
+
+def fond_of_first(document: Document) -> float:
+    """Cite the first documents more often."""
+    return 0.8 if document.position <= 2 else 0.25
+
+
+def fond_of_human_label(document: Document) -> float:
+    """Cite what is said to be human more often, whoever wrote it."""
+    return 0.65 if document.author == B else 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """How citations come about: logits of one preference, and how much they scatter."""
+
+    preference: float = 0.0
+    """How much rather a is cited than b, over all."""
+    by_origin: float = 0.0
+    """Standard deviation of the preference over documents: some have the better a, some the b."""
+    by_query: float = 0.0
+    """Standard deviation of the preference over queries."""
+    position: float = 0.0
+    """How much rather the version shown first is cited."""
+    queries: int = 60
+    pairs: int = 5
+    """Pairs of versions in each context."""
+    origins: int = 80
+
+
+def draw_citations(world: World, rng: np.random.Generator) -> PairedCitations:
+    """Draw the citations of a world: each query asked in both orders."""
+    query = np.repeat(np.arange(world.queries), world.pairs * 2)
+    origin = np.concatenate(
+        [
+            np.repeat(rng.choice(world.origins, size=world.pairs, replace=False), 2)
+            for _query in range(world.queries)
+        ]
+    )
+    is_a_first = np.tile([True, False], world.queries * world.pairs)
+    of_origin = rng.normal(0, world.by_origin, world.origins)[origin]
+    of_query = rng.normal(0, world.by_query, world.queries)[query]
+    level = rng.normal(-0.8, 0.8, world.queries)[query]
+    lead = (world.preference + of_origin + of_query) / 2
+    lead = lead + np.where(is_a_first, world.position, -world.position) / 2
+    draws = rng.random((2, len(query)))
+    return PairedCitations(
+        query=query,
+        origin=origin,
+        weight=np.full(len(query), 0.5),
+        is_cited_a=draws[0] < _logistic(level + lead),
+        is_cited_b=draws[1] < _logistic(level - lead),
+    )
+
+
+def by_position(citations: PairedCitations) -> PairedCitations:
+    """Compare the first with the second version instead of a with b."""
+    is_a_first = np.arange(len(citations)) % 2 == 0
+    return PairedCitations(
+        query=citations.query,
+        origin=citations.origin,
+        weight=citations.weight,
+        is_cited_a=np.where(is_a_first, citations.is_cited_a, citations.is_cited_b),
+        is_cited_b=np.where(is_a_first, citations.is_cited_b, citations.is_cited_a),
+    )
+
+
+def _logistic(logits: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-logits))
+
+
+def label_frame(collection: Collection) -> pl.DataFrame:
+    """Return the source of each document, as a label file has it."""
+    return collection.docs.select(doc_id="id", source="source")
