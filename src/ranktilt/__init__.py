@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ranktilt.citing.cite import cite as cite
     from ranktilt.citing.experiment.experiment import context_experiment as context_experiment
     from ranktilt.citing.experiment.result import ContextExperiment as ContextExperiment
-    from ranktilt.citing.making.audit import cite_made as cite_made
+    from ranktilt.citing.making.audit import cite_session as cite_session
     from ranktilt.citing.making.make import make_answers as make_answers
     from ranktilt.citing.making.save import save_answers as save_answers
     from ranktilt.citing.making.settings import AnswerMaking as AnswerMaking
@@ -170,7 +170,7 @@ _NAMES = {
     "bundled": "data.bundled.reader",
     "check": "explaining.check",
     "cite": "citing.cite",
-    "cite_made": "citing.making.audit",
+    "cite_session": "citing.making.audit",
     "context_experiment": "citing.experiment.experiment",
     "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",

@@ -50,7 +50,7 @@ def experiment(tmp_path: Path) -> Experiment:
     def run(chance: Chance, **options: Any) -> ContextExperiment:
         collection = twin_collection(QUERIES, ORIGINS)
         making = AnswerMaking(**{"has_twins": True, "shown_labels": LABELS, **options})
-        made = make_answers(
+        session = make_answers(
             collection,
             PlantedModel(chance),
             ranked_run(collection, ORIGINS, depth=8),
@@ -58,7 +58,7 @@ def experiment(tmp_path: Path) -> Experiment:
             pair=PAIR,
             journal=Journal(tmp_path / "journal"),
         )
-        return context_experiment(made, resamples=1_000)
+        return context_experiment(session, resamples=1_000)
 
     return run
 
@@ -111,14 +111,14 @@ def test_model_fond_of_a_label_is_found_whoever_wrote_the_text(experiment: Exper
 
 def test_labels_alone_need_no_twins(tmp_path: Path) -> None:
     collection = twin_collection(QUERIES, ORIGINS)
-    made = make_answers(
+    session = make_answers(
         collection,
         PlantedModel(fond_of_human_label),
         ranked_run(collection, ORIGINS, depth=8),
         AnswerMaking(shown_labels=("true", "swapped")),
         journal=Journal(tmp_path / "journal"),
     )
-    result = context_experiment(made, resamples=1_000)
+    result = context_experiment(session, resamples=1_000)
     assert [effect.question for effect in result.effects] == ["label"]
     assert result.effects[0].side(result.effects[0].verdict(5.0)) == "human"
 
@@ -251,14 +251,14 @@ def test_models_that_decide_nothing(experiment: Experiment) -> None:
 
 def test_few_documents_stay_open(tmp_path: Path) -> None:
     collection = toy()
-    made = make_answers(
+    session = make_answers(
         collection,
         PlantedModel(lambda document: float("grow on old" in document.text)),
         run_of(collection, {"q1": {"d1-human": 1.0}, "q2": {"d1-llm": 1.0}}),
         AnswerMaking(has_twins=True),
         journal=Journal(tmp_path / "journal"),
     )
-    result = context_experiment(made, resamples=200)
+    result = context_experiment(session, resamples=200)
     assert (result.effects[0].value, result.effects[0].verdict(5.0)) == (0.0, "inconclusive")
     assert "a verdict needs 10" in result.headline
     assert gate_experiment(result).exit_code == 3
@@ -271,7 +271,7 @@ def test_answers_in_one_order_alone_compare_nothing(tmp_path: Path) -> None:
         is_llm_first = "a llm hand" in shown_documents(prompt)[0].text
         return "[1]." if is_llm_first else Failure(kind="unavailable", message="away")
 
-    made = make_answers(
+    session = make_answers(
         collection,
         Scripted(says),
         ranked_run(collection, 9, depth=4),
@@ -279,19 +279,19 @@ def test_answers_in_one_order_alone_compare_nothing(tmp_path: Path) -> None:
         journal=Journal(tmp_path / "journal"),
     )
     with pytest.raises(UserError, match="no query has its answers in both orders; run the command"):
-        context_experiment(made)
+        context_experiment(session)
 
 
 def test_answers_that_vary_nothing_are_refused(tmp_path: Path) -> None:
     collection = toy()
-    made = make_answers(
+    session = make_answers(
         collection,
         Scripted(lambda *_: "[1]"),
         run_of(collection, {"q1": {"d1-human": 1.0}}),
         journal=Journal(tmp_path / "journal"),
     )
     with pytest.raises(UserError, match="these answers vary nothing"):
-        context_experiment(made)
+        context_experiment(session)
 
 
 def test_file_keeps_everything(experiment: Experiment, tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from ranktilt.citing.cite import cite
-from ranktilt.citing.making.audit import cite_made
+from ranktilt.citing.making.audit import cite_session
 from ranktilt.citing.making.contexts import build_contexts
-from ranktilt.citing.making.made import MadeAnswers
 from ranktilt.citing.making.make import make_answers
 from ranktilt.citing.making.prompt import cite_template
 from ranktilt.citing.making.requests import GroupChoice, prepare_answers
 from ranktilt.citing.making.save import save_answers
+from ranktilt.citing.making.session import AnswerSession
 from ranktilt.citing.making.settings import AnswerMaking
 from ranktilt.data.formats.citations.answer_file import read_answers
 from ranktilt.errors import DataError, UserError
@@ -37,7 +37,7 @@ from tests.citing.planted import (
 from tests.generation.scripted import Scripted, answer
 from tests.toy import collection_of, run_of, toy
 
-Make = Callable[..., MadeAnswers]
+Make = Callable[..., AnswerSession]
 RUN = {
     "q1": {"d1-human": 3.0, "d2-llm": 2.0, "d3-llm": 1.0},
     "q2": {"d2-human": 5.0, "d2-llm": 4.0, "d1-llm": 3.0, "d3-human": 2.0},
@@ -52,7 +52,7 @@ def model(chance: Chance = fair) -> Scripted:
 def make(tmp_path: Path) -> Make:
     """Let a model answer, with a journal of this test."""
 
-    def run(llm: Scripted, *, pair: Any = None, **options: Any) -> MadeAnswers:
+    def run(llm: Scripted, *, pair: Any = None, **options: Any) -> AnswerSession:
         collection = toy()
         return make_answers(
             collection,
@@ -108,15 +108,15 @@ def test_ties_at_the_last_rank_fall_by_origin_and_keep_twins_together() -> None:
 
 
 def test_answers_are_what_cite_reads(make: Make, tmp_path: Path) -> None:
-    made = make(Scripted(lambda *_: "Both [2][1]."), order="ranked", repeats=2)
-    assert made.counts.answers == 4
-    first = made.answers.pages.filter(made.answers.pages["answer"] == 0)
+    session = make(Scripted(lambda *_: "Both [2][1]."), order="ranked", repeats=2)
+    assert session.counts.answers == 4
+    first = session.answers.pages.filter(session.answers.pages["answer"] == 0)
     assert first.select("page", "citation_rank", "retrieval_rank").rows() == [
         ("d1-human", 2, 1),
         ("d2-llm", 1, 2),
         ("d3-llm", None, 3),
     ]
-    path = save_answers(made, tmp_path / "answers.jsonl")
+    path = save_answers(session, tmp_path / "answers.jsonl")
     record = json.loads(path.read_text(encoding="utf-8").splitlines()[1])
     assert record == {
         "query_id": "q1",
@@ -130,7 +130,7 @@ def test_answers_are_what_cite_reads(make: Make, tmp_path: Path) -> None:
     assert (described["context"], described["order"], described["repeats"]) == (10, "ranked", 2)
     assert described["counts"]["without_citations"] == 0
     read = read_answers(path)
-    expected = made.answers.cited.drop("cited_words").sort("answer", "citation_rank")
+    expected = session.answers.cited.drop("cited_words").sort("answer", "citation_rank")
     assert read.cited.drop("cited_words").rows() == expected.rows()
 
 
@@ -150,10 +150,10 @@ def test_saved_answers_give_the_same_audit(tmp_path: Path) -> None:
         for query in run.queries
     }
     mixed = run_of(collection, scores)
-    made = make_answers(
+    session = make_answers(
         collection, model(fond_of_llm), mixed, journal=Journal(tmp_path / "journal")
     )
-    audit = cite_made(made, resamples=199)
+    audit = cite_session(session, resamples=199)
     effect = audit.primary[0]
     assert (effect.a, effect.b, effect.question) == ("llm", "human", "rate")
     assert effect.verdict(audit.margin) == "a"
@@ -161,7 +161,7 @@ def test_saved_answers_give_the_same_audit(tmp_path: Path) -> None:
     assert audit.counts.retrieved == 40 * 12
     labels = tmp_path / "labels.csv"
     collection.docs.select(doc_id="id", source="source").write_csv(labels)
-    again = cite(save_answers(made, tmp_path / "a.jsonl"), str(labels), run=mixed, resamples=199)
+    again = cite(save_answers(session, tmp_path / "a.jsonl"), str(labels), run=mixed, resamples=199)
     assert again.primary[0].value == effect.value
     assert again.primary[0].low == pytest.approx(effect.low)
 
@@ -194,12 +194,12 @@ def test_what_is_no_citation_is_counted(make: Make) -> None:
     def reply(prompt: str, _times: int) -> str | Answer | Failure:
         return says[prompt.rpartition("Question: ")[2]]
 
-    made = make(Scripted(reply))
-    counts = made.counts
+    session = make(Scripted(reply))
+    counts = session.counts
     assert (counts.answers, counts.without_citations) == (2, 1)
     assert (counts.outside, counts.answers_outside, counts.other_form) == (1, 1, 1)
-    assert made.texts["text"].to_list()[1] == "Rivers [1]."
-    audit = cite_made(made, resamples=199)
+    assert session.texts["text"].to_list()[1] == "Rivers [1]."
+    audit = cite_session(session, resamples=199)
     kinds = [note.kind for note in audit.notes]
     assert kinds[:2] == ["NumbersOutsideContext", "NumbersInOtherForms"]
 
@@ -209,12 +209,12 @@ def test_requests_without_answer_are_left_out_and_said(make: Make) -> None:
         "red apples": Failure(kind="unavailable", message="no line"),
         "river water": answer("So it is [2][3]", finish="length"),
     }
-    made = make(Scripted(lambda prompt, _: replies[prompt.rpartition("Question: ")[2]]))
-    assert (made.unanswered, made.counts.cut_off, made.messages) == (1, 1, ("no line",))
-    audit = cite_made(made, resamples=199)
+    session = make(Scripted(lambda prompt, _: replies[prompt.rpartition("Question: ")[2]]))
+    assert (session.unanswered, session.counts.cut_off, session.messages) == (1, 1, ("no line",))
+    audit = cite_session(session, resamples=199)
     assert {note.kind for note in audit.notes} >= {"RequestsWithoutAnswer", "AnswersCutOff"}
     with pytest.raises(UserError, match=r"no answer to 2 requests \(2 unanswered\).*no line"):
-        cite_made(make(Scripted(lambda *_: replies["red apples"]), order="ranked"))
+        cite_session(make(Scripted(lambda *_: replies["red apples"]), order="ranked"))
 
 
 @pytest.mark.parametrize(
@@ -228,18 +228,18 @@ def test_requests_without_answer_are_left_out_and_said(make: Make) -> None:
 )
 def test_model_that_cites_nothing_is_refused(says: str, message: str, make: Make) -> None:
     with pytest.raises(UserError, match=message):
-        cite_made(make(Scripted(lambda *_: says)))
+        cite_session(make(Scripted(lambda *_: says)))
 
 
 def test_model_that_repeats_its_prompt_cites_nothing(make: Make) -> None:
-    made = make(Scripted(lambda prompt, _: prompt))
-    assert made.counts.answers_quoting == 2
+    session = make(Scripted(lambda prompt, _: prompt))
+    assert session.counts.answers_quoting == 2
     with pytest.raises(UserError, match="numbers in passages repeated from the prompt"):
-        cite_made(made)
+        cite_session(session)
 
 
 def test_model_that_cites_everything_selects_nothing(make: Make) -> None:
-    audit = cite_made(make(Scripted(lambda *_: "[1][2][3][4]")), resamples=199)
+    audit = cite_session(make(Scripted(lambda *_: "[1][2][3][4]")), resamples=199)
     effect = audit.primary[0]
     assert (effect.value, effect.verdict(audit.margin)) == (1.0, "inconclusive")
 
@@ -292,12 +292,12 @@ def test_refusals() -> None:
 def test_run_of_unknown_documents_is_refused_and_a_few_are_noted() -> None:
     collection = toy()
     docs = [{"id": name, "text": name} for name in ("x", "d1-human")]
-    other = collection_of(docs, {"q1": "x", "q8": "y"}, {})
+    foreign = collection_of(docs, {"q1": "x", "q8": "y"}, {})
     with pytest.raises(DataError, match="none of its documents is in the collection"):
-        build_contexts(collection, run_of(other, {"q1": {"x": 1.0}}), AnswerMaking())
-    run = run_of(other, {"q1": {"x": 2.0, "d1-human": 1.0}, "q8": {"x": 1.0}})
+        build_contexts(collection, run_of(foreign, {"q1": {"x": 1.0}}), AnswerMaking())
+    run = run_of(foreign, {"q1": {"x": 2.0, "d1-human": 1.0}, "q8": {"x": 1.0}})
     contexts = build_contexts(collection, run, AnswerMaking())
-    assert (contexts.without_text, contexts.unknown_documents) == (1, 2)
+    assert (contexts.left_out.without_text, contexts.left_out.unknown_documents) == (1, 2)
     assert contexts.ranked == {"q1": (0,)}
 
 

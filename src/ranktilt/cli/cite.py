@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
-from ranktilt.cli.cite_making import AnswerOptions, MadeAudit, folder_of_labels
+from ranktilt.cli.cite_making import AnswerOptions, SessionAudit, folder_of_labels
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
 from ranktilt.cli.statistics_options import statistics_settings
@@ -114,7 +114,7 @@ def cite(
         options.refuse_unread(unread, "a model answers the queries of the collection; omit it")
         files = [*inputs[1:], *collection_files(answers)]
         output.check(*files, also=with_sidecars({"--save-answers": model.save_answers}))
-        return MadeAudit(
+        return SessionAudit(
             folder=answers,
             model=model,
             labels=labels,

@@ -22,8 +22,8 @@ from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
-    from ranktilt.citing.making.made import MadeAnswers
     from ranktilt.citing.making.requests import GroupChoice
+    from ranktilt.citing.making.session import AnswerSession
     from ranktilt.config import StatisticsSettings
     from ranktilt.data.collection import Collection
     from ranktilt.data.run import Run
@@ -114,13 +114,14 @@ class AnswerOptions:
 
     def making(self, sampling: Any) -> AnswerMaking:
         """Return how the model is asked; `sampling` is what its text says of drawing answers."""
+        labels = AnswerMaking.shown_labels if self.show_label is None else self.show_label
         making = AnswerMaking(
             prompt=self.prompt or AnswerMaking.prompt,
             context=self.context or AnswerMaking.context,
             order=self.order or AnswerMaking.order,
             repeats=self.repeats or AnswerMaking.repeats,
             has_twins=self.twins,
-            shown_labels=tuple(self.show_label or AnswerMaking.shown_labels),
+            shown_labels=tuple(labels),
             order_seed=statistics_settings().seed,
             text=self.text or AnswerMaking.text,
             first=self.limit,
@@ -129,7 +130,7 @@ class AnswerOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeAudit:
+class SessionAudit:
     """What is asked of the answers that a model writes."""
 
     folder: Path
@@ -157,7 +158,7 @@ class MadeAudit:
             requests = prepare_answers(collection, connected.client, run, making, choice=choice)
             show_estimate(requests, connected.client, prices)
             return 0
-        made = make_answers(
+        session = make_answers(
             collection,
             connected.client,
             run,
@@ -166,11 +167,11 @@ class MadeAudit:
             pair=choice.pair,
             reference=choice.reference,
         )
-        _note_answers(made)
-        if self.model.save_answers is not None and made.counts.answers:
-            save_answers(made, self.model.save_answers)
-        deliver(self._audit(made, statistics_settings()))
-        return INCOMPLETE if made.unanswered else 0
+        _note_answers(session)
+        if self.model.save_answers is not None and session.counts.answers:
+            save_answers(session, self.model.save_answers)
+        deliver(self._audit(session, statistics_settings()))
+        return INCOMPLETE if session.unanswered else 0
 
     def _check(self, making: AnswerMaking) -> None:
         """Refuse options that nothing would read."""
@@ -197,20 +198,20 @@ class MadeAudit:
         pair = self.pairs[0] if self.pairs else None
         return GroupChoice(by=self.by, pair=pair, reference=self.labels.reference)
 
-    def _audit(self, made: MadeAnswers, statistics: StatisticsSettings) -> Any:
+    def _audit(self, session: AnswerSession, statistics: StatisticsSettings) -> Any:
         from ranktilt.citing.experiment.experiment import context_experiment
-        from ranktilt.citing.making.audit import cite_made
+        from ranktilt.citing.making.audit import cite_session
 
-        if made.making.is_experiment:
+        if session.making.is_experiment:
             return context_experiment(
-                made,
+                session,
                 margin=self.margin,
                 correction=statistics.correction,
                 resamples=statistics.resamples,
                 seed=statistics.seed,
             )
-        return cite_made(
-            made,
+        return cite_session(
+            session,
             pairs=self.pairs,
             reference=self.labels.reference,
             cluster=self.cluster,
@@ -229,17 +230,17 @@ def folder_of_labels(labels: LabelOptions, by: str) -> Collection | None:
     return replace(labels, groups=None).labelled(collection, by)
 
 
-def _note_answers(made: MadeAnswers) -> None:
+def _note_answers(session: AnswerSession) -> None:
     """Say what became of the requests for answers."""
-    counts = made.counts
+    counts = session.counts
     requests = counted(counts.requests, "request", "requests")
     note(
-        f"{made.model}: {counts.answers:,} of {requests} answered; asked for "
+        f"{session.model}: {counts.answers:,} of {requests} answered; asked for "
         f"{counted(counts.fresh, 'answer', 'answers')}"
     )
-    if made.unanswered:
-        message = next(iter(made.messages), "")
-        unanswered = counted(made.unanswered, "request", "requests")
+    if session.unanswered:
+        message = next(iter(session.messages), "")
+        unanswered = counted(session.unanswered, "request", "requests")
         note(f"{unanswered} got no answer ({message}); run the command again to ask only for these")
     if counts.rejected.get("too long"):
         note("some prompts are too long for the model: show fewer documents (--context)")

@@ -15,15 +15,15 @@ _CONDITION = ("query", "repeat", "shown_label")
 _IS_CITED = pl.col("citation_rank").is_not_null()
 
 
-def version_table(shown: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+def version_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Return a row for both versions of a document in an answer, where both orders were answered.
 
     Columns are ``query``, ``repeat``, ``shown_label``, ``origin``, ``cited_a``, ``cited_b`` (of
     group a and b), ``cited_first`` and ``cited_second`` (of the version that is shown first).
     """
-    orders = shown.group_by(_CONDITION).agg(orders=pl.col("is_swapped").n_unique())
+    orders = documents.group_by(_CONDITION).agg(orders=pl.col("is_swapped").n_unique())
     complete = orders.filter(pl.col("orders") == 2).drop("orders")
-    rows = shown.join(complete, on=_CONDITION, maintain_order="left")
+    rows = documents.join(complete, on=_CONDITION, maintain_order="left")
     rows = rows.with_columns(is_cited=_IS_CITED)
     keys = ["answer", *_CONDITION, "origin"]
     a, b = (
@@ -45,17 +45,17 @@ def version_table(shown: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     )
 
 
-def label_table(shown: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+def label_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Return a row for each document whose context was answered with its label and the other one.
 
     Columns are ``answer``, ``query``, ``origin``, ``cited_a`` and ``cited_b`` (where it is shown
     as of group a, and of group b).
     """
     keys = ["query", "repeat", "is_swapped", "id"]
-    rows = shown.filter(pl.col("group").is_in(list(pair))).with_columns(is_cited=_IS_CITED)
+    rows = documents.filter(pl.col("group").is_in(list(pair))).with_columns(is_cited=_IS_CITED)
     true, swapped = (rows.filter(pl.col("shown_label") == label) for label in ("true", "swapped"))
-    other = swapped.select(*keys, is_cited_swapped="is_cited")
-    table = true.join(other, on=keys, maintain_order="left")
+    opposite = swapped.select(*keys, is_cited_swapped="is_cited")
+    table = true.join(opposite, on=keys, maintain_order="left")
     is_a = pl.col("group") == pair[0]
     as_a = pl.when(is_a).then("is_cited").otherwise("is_cited_swapped")
     as_b = pl.when(is_a).then("is_cited_swapped").otherwise("is_cited")

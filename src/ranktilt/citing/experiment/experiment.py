@@ -18,8 +18,8 @@ from ranktilt.citing.experiment.result import (
     PositionRate,
     Question,
 )
-from ranktilt.citing.making.made import MadeAnswers
-from ranktilt.citing.making.notes import making_notes, require_citations
+from ranktilt.citing.making.notes import require_citations, session_notes
+from ranktilt.citing.making.session import AnswerSession
 from ranktilt.citing.making.twins import Pair
 from ranktilt.errors import UserError
 from ranktilt.measures.margin import DEFAULT_MARGIN
@@ -32,7 +32,7 @@ _FIRST, _SECOND = "first", "second"
 
 
 def context_experiment(
-    made: MadeAnswers,
+    session: AnswerSession,
     *,
     margin: float = DEFAULT_MARGIN,
     correction: str = "holm",
@@ -47,7 +47,7 @@ def context_experiment(
 
     Parameters
     ----------
-    made : MadeAnswers
+    session : AnswerSession
         Answers of `make_answers` with ``has_twins``, or with true and swapped labels.
     margin : float, optional
         Points around 50 % that count as level.
@@ -70,39 +70,44 @@ def context_experiment(
     check_resamples(resamples)
     if not margin >= 0:
         raise UserError(f"expected a margin of at least 0, got {margin}")
-    making, pair = made.making, made.pair
+    making, pair = session.making, session.pair
     if not making.is_experiment or pair is None:
         raise UserError(
             "these answers vary nothing: make them with both versions of each document "
             "(has_twins), or with true and swapped labels (shown_labels)"
         )
-    require_citations(made)
+    require_citations(session)
     estimator = _Estimator(resamples=resamples, seed=seed)
-    effects = [*_version_effects(made, pair, estimator), *_label_effects(made, pair, estimator)]
+    effects = [
+        *_version_effects(session, pair, estimator),
+        *_label_effects(session, pair, estimator),
+    ]
     if not effects:
         raise UserError(
-            f"nothing to compare: no query has its {_answers_needed(made)}; run the command again "
-            "to ask only for those that are missing"
+            f"nothing to compare: no query has its {_answers_needed(session)}; run the command "
+            "again to ask only for those that are missing"
         )
     primary = [effect for effect in effects if effect.is_primary]
     others = [effect for effect in effects if not effect.is_primary]
+    positions = _position_rates(session.documents, resamples=resamples, seed=seed)
+    effects = [*_corrected(primary, correction), *_corrected(others, correction)]
     return ContextExperiment(
-        model=made.model,
-        effects=(*_corrected(primary, correction), *_corrected(others, correction)),
-        positions=tuple(_position_rates(made.shown, resamples=resamples, seed=seed)),
-        counts=made.counts,
+        model=session.model,
+        effects=tuple(effects),
+        positions=tuple(positions),
+        counts=session.counts,
         groups=pair,
         shown_labels=making.shown_labels,
         has_twins=making.has_twins,
         margin=margin,
         correction=correction,
-        notes=tuple(making_notes(made)),
-        spec={**made.spec, "resamples": resamples, "seed": seed},
+        notes=tuple(session_notes(session)),
+        spec={**session.spec, "resamples": resamples, "seed": seed},
     )
 
 
-def _answers_needed(made: MadeAnswers) -> str:
-    if made.making.has_twins:
+def _answers_needed(session: AnswerSession) -> str:
+    if session.making.has_twins:
         return "answers in both orders"
     return "answers with the true and the swapped labels"
 
@@ -140,19 +145,19 @@ class _Estimator:
 
 
 def _version_effects(
-    made: MadeAnswers, pair: Pair, estimator: _Estimator
+    session: AnswerSession, pair: Pair, estimator: _Estimator
 ) -> Iterator[ContextEffect]:
     """Yield who is cited of two versions, with each label, and how much position decides."""
-    if not made.making.has_twins:
+    if not session.making.has_twins:
         return
-    table = version_table(made.shown, pair)
+    table = version_table(session.documents, pair)
     if not table.height:
         return
-    main = _main_labels(made)
+    main = _main_labels(session)
     parts: dict[LabelsOfAnswers, pl.DataFrame] = {}
-    if made.making.compares_labels:
+    if session.making.compares_labels:
         parts["both"] = table.filter(pl.col("shown_label") != "none")
-    for label in made.making.shown_labels:
+    for label in session.making.shown_labels:
         parts[label] = table.filter(pl.col("shown_label") == label)
     for labels, part in sorted(parts.items(), key=lambda labelled: labelled[0] != main):
         if part.height:
@@ -163,19 +168,21 @@ def _version_effects(
     yield estimator.effect(table, _POSITIONS, "position", sides, labels="all")
 
 
-def _main_labels(made: MadeAnswers) -> LabelsOfAnswers:
+def _main_labels(session: AnswerSession) -> LabelsOfAnswers:
     """Return the labels of the answers that say which text is preferred, apart from its label."""
-    shown_labels = made.making.shown_labels
+    shown_labels = session.making.shown_labels
     if "none" in shown_labels:
         return "none"
-    return "both" if made.making.compares_labels else shown_labels[0]
+    return "both" if session.making.compares_labels else shown_labels[0]
 
 
-def _label_effects(made: MadeAnswers, pair: Pair, estimator: _Estimator) -> Iterator[ContextEffect]:
+def _label_effects(
+    session: AnswerSession, pair: Pair, estimator: _Estimator
+) -> Iterator[ContextEffect]:
     """Yield whether the same text is cited more often with one label than with the other."""
-    if not made.making.compares_labels:
+    if not session.making.compares_labels:
         return
-    table = label_table(made.shown, pair)
+    table = label_table(session.documents, pair)
     if table.height:
         yield estimator.effect(table, _VERSIONS, "label", pair, labels="both", is_primary=True)
 
@@ -190,10 +197,12 @@ def _corrected(family: Sequence[ContextEffect], correction: str) -> list[Context
     ]
 
 
-def _position_rates(shown: pl.DataFrame, *, resamples: int, seed: int) -> Iterator[PositionRate]:
+def _position_rates(
+    documents: pl.DataFrame, *, resamples: int, seed: int
+) -> Iterator[PositionRate]:
     """Yield how often the document at each position is cited, with an interval over queries."""
     is_cited = pl.col("citation_rank").is_not_null().cast(pl.Float64)
-    by_query = shown.group_by("position", "query").agg(
+    by_query = documents.group_by("position", "query").agg(
         cited=is_cited.sum(), answers=pl.len().cast(pl.Float64)
     )
     for (position,), part in by_query.sort("position", "query").group_by(

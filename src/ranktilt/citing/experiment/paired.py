@@ -97,7 +97,9 @@ def paired_share(citations: PairedCitations, *, resamples: int, seed: int) -> Pa
         value = EVEN + 100 * half_lead
         low, high = EVEN + 100 * inference.low, EVEN + 100 * inference.high
         error, p = 100 * inference.error, inference.p
-    everything = float(weight.sum()) or np.nan
+    rate_a, rate_b = _rates(citations)
+    both = citations.is_cited_a & citations.is_cited_b
+    neither = ~(citations.is_cited_a | citations.is_cited_b)
     return PairedShare(
         value=value,
         low=low,
@@ -105,12 +107,22 @@ def paired_share(citations: PairedCitations, *, resamples: int, seed: int) -> Pa
         error=error,
         p=p,
         effective_n=effective_n,
-        rate_a=100 * float((weight * citations.is_cited_a).sum()) / everything,
-        rate_b=100 * float((weight * citations.is_cited_b).sum()) / everything,
+        rate_a=rate_a,
+        rate_b=rate_b,
         only_a=int(only_a.sum()),
         only_b=int(only_b.sum()),
-        both=int((citations.is_cited_a & citations.is_cited_b).sum()),
-        neither=int((~citations.is_cited_a & ~citations.is_cited_b).sum()),
+        both=int(both.sum()),
+        neither=int(neither.sum()),
         queries=len(np.unique(citations.query)),
         documents=len(np.unique(citations.origin)),
     )
+
+
+def _rates(citations: PairedCitations) -> tuple[float, float]:
+    """Return how often each of the two is cited, in percent; every query counts alike."""
+    total = float(citations.weight.sum()) or np.nan
+    rate_a, rate_b = (
+        100 * float(citations.weight[is_cited].sum()) / total
+        for is_cited in (citations.is_cited_a, citations.is_cited_b)
+    )
+    return rate_a, rate_b

@@ -12,7 +12,7 @@ import numpy as np
 
 from ranktilt.auditing.effects import ALPHA, FEWEST
 from ranktilt.citing.experiment.paired import EVEN
-from ranktilt.citing.making.made import MadeCounts
+from ranktilt.citing.making.session import SessionCounts
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.statistics.correction import detectable_effect
@@ -127,7 +127,7 @@ class ContextExperiment(
     effects: tuple[ContextEffect, ...]
     """The primary questions first."""
     positions: tuple[PositionRate, ...]
-    counts: MadeCounts
+    counts: SessionCounts
     groups: tuple[str, str]
     """Groups a and b."""
     shown_labels: tuple[str, ...]

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ranktilt.citing.cite import cite
-from ranktilt.citing.making.made import MadeAnswers
-from ranktilt.citing.making.notes import making_notes, require_citations
+from ranktilt.citing.making.notes import require_citations, session_notes
+from ranktilt.citing.making.session import AnswerSession
 from ranktilt.citing.result import CitationAudit
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 
-def cite_made(
-    made: MadeAnswers,
+def cite_session(
+    session: AnswerSession,
     *,
     pairs: Sequence[tuple[str, str]] | None = None,
     reference: str | None = None,
@@ -34,12 +34,12 @@ def cite_made(
     UserError
         If no answer cites a document, or as `cite` does.
     """
-    require_citations(made)
+    require_citations(session)
     audit = cite(
-        made.answers,
-        made.collection,
-        run=None if made.making.has_twins else made.run,
-        by=str(made.spec["by"]),
+        session.answers,
+        session.collection,
+        run=None if session.making.has_twins else session.run,
+        by=str(session.spec["by"]),
         pairs=pairs,
         reference=reference,
         cluster=cluster,
@@ -50,6 +50,6 @@ def cite_made(
     )
     return replace(
         audit,
-        notes=(*making_notes(made), *audit.notes),
-        spec={**audit.spec, "answers": made.spec},
+        notes=(*session_notes(session), *audit.notes),
+        spec={**audit.spec, "answers": session.spec},
     )

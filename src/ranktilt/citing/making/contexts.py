@@ -31,6 +31,18 @@ class Context:
     shown_label: ShownLabel = "none"
 
 
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """What a run holds and no request shows."""
+
+    without_text: int
+    """Queries that the collection does not hold, or whose text is empty."""
+    without_documents: int
+    """Queries whose list has nothing to show, such as no twin."""
+    unknown_documents: int
+    """Entries whose document the collection does not hold."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ContextSet:
     """The contexts of all requests, and what could not be shown."""
@@ -38,12 +50,7 @@ class ContextSet:
     contexts: tuple[Context, ...]
     ranked: dict[str, tuple[int, ...]]
     """The documents of each query, as rows in the order of the run."""
-    without_text: int
-    """Queries of the run that the collection does not hold, or whose text is empty."""
-    without_documents: int
-    """Queries whose list has nothing to show, such as no twin."""
-    unknown_documents: int
-    """Documents of the run that the collection does not hold."""
+    left_out: LeftOut
 
 
 def build_contexts(
@@ -64,12 +71,7 @@ def build_contexts(
     """
     lists = _RankedLists.from_run(run, collection)
     twins = None if pair is None else Twins.from_collection(collection, pair)
-    texts = dict(collection.queries.select("id", "text").iter_rows())
-    known = [query for query in run.queries if (texts.get(query) or "").strip()]
-    if not known:
-        examples = f"first: {run.queries[0]!r}" if run.queries else "it is empty"
-        message = f"no overlap: none of its queries has a text in the collection ({examples})"
-        raise DataError(run.spec.get("file", run.name), message)
+    known = _known_queries(run, collection)
     ranked = dict[str, tuple[int, ...]]()
     without_documents = 0
     for query in known[: making.first]:
@@ -89,10 +91,23 @@ def build_contexts(
     return ContextSet(
         contexts=tuple(_contexts(ranked, making, twins)),
         ranked=ranked,
-        without_text=len(run.queries) - len(known),
-        without_documents=without_documents,
-        unknown_documents=lists.unknown_documents,
+        left_out=LeftOut(
+            without_text=len(run.queries) - len(known),
+            without_documents=without_documents,
+            unknown_documents=lists.unknown_documents,
+        ),
     )
+
+
+def _known_queries(run: Run, collection: Collection) -> list[str]:
+    """Return the run's queries that have a text; `DataError` if none has."""
+    texts = dict(collection.queries.select("id", "text").iter_rows())
+    known = [query for query in run.queries if (texts.get(query) or "").strip()]
+    if not known:
+        examples = f"first: {run.queries[0]!r}" if run.queries else "it is empty"
+        message = f"no overlap: none of its queries has a text in the collection ({examples})"
+        raise DataError(run.spec.get("file", run.name), message)
+    return known
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

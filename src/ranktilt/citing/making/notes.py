@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ranktilt.citing.making.made import MadeAnswers
+from ranktilt.citing.making.session import AnswerSession
 from ranktilt.data.notes.base import Note, counts_of
 from ranktilt.data.notes.made_answers import (
     AnswersCutOff,
@@ -20,12 +20,12 @@ from ranktilt.data.notes.made_answers import (
 from ranktilt.errors import UserError, counted, join_words
 
 
-def require_citations(made: MadeAnswers) -> None:
+def require_citations(session: AnswerSession) -> None:
     """Refuse answers none of which cites a document; say what they have in its place."""
-    counts = made.counts
+    counts = session.counts
     if not counts.answers:
         reasons = [f"{number:,} {reason}" for reason, number in counts.rejected.items()]
-        message = f"; the server said: {made.messages[0]}" if made.messages else ""
+        message = f"; the server said: {session.messages[0]}" if session.messages else ""
         requests = counted(counts.requests, "request", "requests")
         raise UserError(f"no answer to {requests} ({join_words(reasons)}){message}")
     if counts.without_citations < counts.answers:
@@ -38,15 +38,15 @@ def require_citations(made: MadeAnswers) -> None:
     present = [f"{number:,} {noun}" for noun, number in instead.items() if number]
     answers = counted(counts.answers, "answer cites", "answers cite")
     raise UserError(
-        f"{made.model}: none of {answers} a document by its number in brackets "
+        f"{session.model}: none of {answers} a document by its number in brackets "
         f"({join_words(present) if present else 'they have none'}); look at them with "
         "--save-answers FILE, and try another prompt or model"
     )
 
 
-def making_notes(made: MadeAnswers) -> Iterator[Note]:
+def session_notes(session: AnswerSession) -> Iterator[Note]:
     """Yield the notes on how answers were made, and on what they cite beside their documents."""
-    counts, making = made.counts, made.making
+    counts, making = session.counts, session.making
     lost = counts.requests - counts.answers
     if lost:
         reasons = counts_of(counts.rejected)
@@ -69,17 +69,18 @@ def making_notes(made: MadeAnswers) -> Iterator[Note]:
         for label in making.shown_labels:
             if label != "none":
                 yield LabelsShown(label=label)
-    if counts.without_text or counts.without_documents or counts.unknown_documents:
+    left_out = counts.left_out
+    if left_out.without_text or left_out.without_documents or left_out.unknown_documents:
         yield QueriesNotAsked(
-            without_text=counts.without_text,
-            without_documents=counts.without_documents,
-            unknown_documents=counts.unknown_documents,
+            without_text=left_out.without_text,
+            without_documents=left_out.without_documents,
+            unknown_documents=left_out.unknown_documents,
         )
     yield AnswersMade(
-        model=made.model,
+        model=session.model,
         answers=counts.answers,
         queries=counts.queries,
         context=making.context,
-        run=made.run.name,
+        run=session.run.name,
         order=making.order,
     )

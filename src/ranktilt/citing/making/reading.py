@@ -47,35 +47,50 @@ def read_citations(answer: str, prompt: str, count: int) -> CitationsRead:
     Only ``[2]``, ``[1][3]`` and ``[1, 3]`` are citations. A number is none where it and five
     words beside it, in a row, repeat the prompt: a model that copies its documents cites nothing.
     """
-    quotes = _quoted_spans(answer, prompt)
-    outside = quoted = 0
-    plain, end = list[str](), 0
-    for marker in MARKERS.finditer(answer):
-        numbers = [int(number) for number in _NUMBER.findall(marker[0])]
-        plain.append(answer[end : marker.start()])
-        end = marker.end()
-        if _is_within(marker, quotes):
-            quoted += len(numbers)
-            continue
-        known = [number for number in numbers if 1 <= number <= count]
-        outside += len(numbers) - len(known)
-        if known:
-            plain.append(f"[{', '.join(map(str, known))}]")
-    plain.append(answer[end:])
+    markers = _Markers.from_answer(answer, prompt, count)
     positions = [str(number) for number in range(1, count + 1)]
-    record = numbered_citations("".join(plain), positions)
+    record = numbered_citations(markers.text, positions)
     cited = () if record is None else tuple(dict.fromkeys(map(int, record.cited)))
     words = {} if record is None else {int(page): n for page, n in record.cited_words.items()}
-    other_forms = 0
-    for form in _OTHER_FORM.finditer(answer):
-        other_forms += not MARKERS.fullmatch(form[0]) and not _is_within(form, quotes)
     return CitationsRead(
         positions=cited,
         cited_words=words,
-        outside=outside,
-        quoted=quoted,
-        other_form=other_forms,
+        outside=markers.outside,
+        quoted=markers.quoted,
+        other_form=markers.other_form,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Markers:
+    """The numbers in brackets of an answer, sorted by what they are."""
+
+    text: str
+    """The answer with those numbers alone that documents have."""
+    outside: int
+    quoted: int
+    other_form: int
+
+    @classmethod
+    def from_answer(cls, answer: str, prompt: str, count: int) -> _Markers:
+        """Sort the numbers of an answer to a prompt with `count` documents."""
+        quotes = _quoted_spans(answer, prompt)
+        outside = quoted = end = 0
+        parts = list[str]()
+        for marker in MARKERS.finditer(answer):
+            numbers = [int(number) for number in _NUMBER.findall(marker[0])]
+            known = [number for number in numbers if 1 <= number <= count]
+            parts.append(answer[end : marker.start()])
+            end = marker.end()
+            if _is_within(marker, quotes):
+                quoted += len(numbers)
+                continue
+            outside += len(numbers) - len(known)
+            parts.append(f"[{', '.join(map(str, known))}]" if known else "")
+        others = [form for form in _OTHER_FORM.finditer(answer) if not MARKERS.fullmatch(form[0])]
+        other_form = sum(not _is_within(form, quotes) for form in others)
+        text = "".join([*parts, answer[end:]])
+        return cls(text=text, outside=outside, quoted=quoted, other_form=other_form)
 
 
 def _is_within(match: re.Match[str], spans: Sequence[tuple[int, int]]) -> bool:

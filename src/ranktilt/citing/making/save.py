@@ -8,12 +8,12 @@ from pathlib import Path
 import orjson
 import polars as pl
 
-from ranktilt.citing.making.made import MadeAnswers
+from ranktilt.citing.making.session import AnswerSession
 from ranktilt.data.files import sidecar, write_files
 from ranktilt.errors import UserError
 
 
-def save_answers(made: MadeAnswers, path: str | Path) -> Path:
+def save_answers(session: AnswerSession, path: str | Path) -> Path:
     """Write each answer as a line of JSON, and ``<path>.json`` with how they were made.
 
     A line has ``query_id``, ``run`` (which repeat), ``cited`` in order, ``consulted`` in the order
@@ -26,41 +26,41 @@ def save_answers(made: MadeAnswers, path: str | Path) -> Path:
         If there is no answer.
     """
     path = Path(path)
-    if not made.counts.answers:
-        reasons = ", ".join(f"{count:,} {name}" for name, count in made.counts.rejected.items())
+    if not session.counts.answers:
+        reasons = ", ".join(f"{count:,} {name}" for name, count in session.counts.rejected.items())
         raise UserError(f"{path}: not written, because there is no answer ({reasons})")
-    description = {**made.spec, "counts": asdict(made.counts)}
+    description = {**session.spec, "counts": asdict(session.counts)}
     write_files(
         {
-            path: b"".join(orjson.dumps(record) + b"\n" for record in answer_records(made)),
+            path: b"".join(orjson.dumps(record) + b"\n" for record in answer_records(session)),
             sidecar(path): orjson.dumps(description, option=orjson.OPT_INDENT_2) + b"\n",
         }
     )
     return path
 
 
-def answer_records(made: MadeAnswers) -> list[dict[str, object]]:
+def answer_records(session: AnswerSession) -> list[dict[str, object]]:
     """Return each answer as a record of our own layout (`data.formats.citations.plain_records`)."""
     is_cited = pl.col("citation_rank").is_not_null()
-    pages = made.answers.pages.with_columns(position=pl.int_range(pl.len()).over("answer"))
+    pages = session.answers.pages.with_columns(position=pl.int_range(pl.len()).over("answer"))
     listed = pages.group_by("answer", maintain_order=True).agg(
         cited=pl.col("page").sort_by("citation_rank").filter(is_cited.sort_by("citation_rank")),
         consulted=pl.col("page"),
         retrieved=pl.col("page").sort_by("retrieval_rank"),
     )
-    conditions = made.shown.group_by("answer", maintain_order=True).agg(
+    conditions = session.documents.group_by("answer", maintain_order=True).agg(
         pl.col("is_swapped", "shown_label").first()
     )
-    named = made.answers.answers.with_row_index("answer").cast({"answer": pl.Int64})
-    table = named.join(listed, on="answer").join(conditions, on="answer")
-    table = table.join(made.texts, on="answer", maintain_order="left")
+    numbered = session.answers.answers.with_row_index("answer").cast({"answer": pl.Int64})
+    table = numbered.join(listed, on="answer").join(conditions, on="answer")
+    table = table.join(session.texts, on="answer", maintain_order="left")
     records = []
     for row in table.sort("answer").iter_rows(named=True):
         record: dict[str, object] = {"query_id": row["query"], "run": row["repeat"]}
         record |= {"cited": row["cited"], "consulted": row["consulted"]}
         if row["has_retrieved"]:
             record["retrieved"] = row["retrieved"]
-        if made.making.is_experiment or row["shown_label"] != "none":
+        if session.making.is_experiment or row["shown_label"] != "none":
             record |= {"shown_label": row["shown_label"], "exchanged": row["is_swapped"]}
         if row["outside"] or row["quoted"]:
             record |= {"outside": row["outside"], "quoted": row["quoted"]}

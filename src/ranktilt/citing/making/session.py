@@ -8,13 +8,14 @@ from typing import Any
 
 import polars as pl
 
+from ranktilt.citing.making.contexts import LeftOut
 from ranktilt.citing.making.settings import AnswerMaking
 from ranktilt.citing.making.twins import Pair
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 
-SHOWN_SCHEMA = pl.Schema(
+DOCUMENT_SCHEMA = pl.Schema(
     {
         "answer": pl.Int64(),
         "query": pl.String(),
@@ -32,7 +33,7 @@ SHOWN_SCHEMA = pl.Schema(
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeCounts:
+class SessionCounts:
     """What became of the requests, and what answers cite beside their documents."""
 
     queries: int
@@ -58,18 +59,14 @@ class MadeCounts:
     """Numbers in brackets in another form, such as ``[1-3]``, which are not read."""
     cut_off: int
     """Answers that end at the limit of tokens."""
-    without_text: int
-    """Queries of the run whose text the collection does not hold."""
-    without_documents: int
-    """Queries of the run with nothing to show."""
-    unknown_documents: int
-    """Entries of the run whose document the collection does not hold."""
+    left_out: LeftOut
+    """What the run holds and no request showed."""
     prompt_tokens: int
     completion_tokens: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MadeAnswers:
+class AnswerSession:
     """Answers with citations that a language model wrote from documents of a collection."""
 
     model: str
@@ -80,11 +77,11 @@ class MadeAnswers:
     """Groups whose versions stand in one context, or whose labels are shown."""
     answers: Answers
     """What `cite` audits: consulted is what the context showed, retrieved the same as ranked."""
-    shown: pl.DataFrame
-    """A row for each document that an answer was written from; see `SHOWN_SCHEMA`."""
+    documents: pl.DataFrame
+    """A row for each document that an answer was written from; see `DOCUMENT_SCHEMA`."""
     texts: pl.DataFrame
     """A row for each answer: ``answer``, ``text``, ``outside`` and ``quoted``."""
-    counts: MadeCounts
+    counts: SessionCounts
     messages: tuple[str, ...] = ()
     """What the server said where it did not answer, each once."""
     spec: Mapping[str, Any] = field(default_factory=dict)
