@@ -32,7 +32,7 @@ class Context:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftOut:
+class UnshownEntries:
     """What a run holds and no request shows."""
 
     without_text: int
@@ -50,7 +50,7 @@ class ContextSet:
     contexts: tuple[Context, ...]
     ranked: dict[str, tuple[int, ...]]
     """The documents of each query, as rows in the order of the run."""
-    left_out: LeftOut
+    left_out: UnshownEntries
 
 
 def build_contexts(
@@ -91,7 +91,7 @@ def build_contexts(
     return ContextSet(
         contexts=tuple(_contexts(ranked, making, twins)),
         ranked=ranked,
-        left_out=LeftOut(
+        left_out=UnshownEntries(
             without_text=len(run.queries) - len(known),
             without_documents=without_documents,
             unknown_documents=lists.unknown_documents,

@@ -12,7 +12,7 @@ from ranktilt.citing.making.reading import check_cited_answer, read_citations
 from ranktilt.citing.making.requests import AnswerRequests, GroupChoice, prepare_answers
 from ranktilt.citing.making.session import DOCUMENT_SCHEMA, AnswerSession, SessionCounts
 from ranktilt.citing.making.settings import AnswerMaking
-from ranktilt.citing.making.tables import ReadAnswer, answers_of, document_table, text_table
+from ranktilt.citing.making.tables import CitedAnswer, answers_of, document_table, text_table
 from ranktilt.citing.making.twins import Pair
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
@@ -110,19 +110,19 @@ def make_answers(
     )
 
 
-def _read(requests: AnswerRequests, outcome: RoundOutcome) -> list[ReadAnswer]:
+def _read(requests: AnswerRequests, outcome: RoundOutcome) -> list[CitedAnswer]:
     """Read the citations of each answer, in the order of the requests."""
     answers = []
     for row, text in sorted(outcome.accepted.items()):
         task, context = requests.tasks[row], requests.contexts.contexts[row]
         prompt = requests.template.render(task.text, task.title)
         citations = read_citations(text, prompt, len(context.rows))
-        answers.append(ReadAnswer(context=context, text=text, citations=citations))
+        answers.append(CitedAnswer(context=context, text=text, citations=citations))
     return answers
 
 
 def _counts(
-    requests: AnswerRequests, outcome: RoundOutcome, answers: Sequence[ReadAnswer]
+    requests: AnswerRequests, outcome: RoundOutcome, answers: Sequence[CitedAnswer]
 ) -> SessionCounts:
     records = pl.concat(outcome.records)
     is_accepted = pl.col("flags").list.len() == 0

@@ -14,8 +14,8 @@ from ranktilt.data.notes.made_answers import (
     NumbersInOtherForms,
     NumbersOutsideContext,
     PromptQuoted,
-    QueriesNotAsked,
     RequestsWithoutAnswer,
+    UnshownRunParts,
 )
 from ranktilt.errors import UserError, counted, join_words
 
@@ -71,7 +71,7 @@ def session_notes(session: AnswerSession) -> Iterator[Note]:
                 yield LabelsShown(label=label)
     left_out = counts.left_out
     if left_out.without_text or left_out.without_documents or left_out.unknown_documents:
-        yield QueriesNotAsked(
+        yield UnshownRunParts(
             without_text=left_out.without_text,
             without_documents=left_out.without_documents,
             unknown_documents=left_out.unknown_documents,

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.citing.making.contexts import LeftOut
+from ranktilt.citing.making.contexts import UnshownEntries
 from ranktilt.citing.making.settings import AnswerMaking
 from ranktilt.citing.making.twins import Pair
 from ranktilt.data.answers import Answers
@@ -59,7 +59,7 @@ class SessionCounts:
     """Numbers in brackets in another form, such as ``[1-3]``, which are not read."""
     cut_off: int
     """Answers that end at the limit of tokens."""
-    left_out: LeftOut
+    left_out: UnshownEntries
     """What the run holds and no request showed."""
     prompt_tokens: int
     completion_tokens: int

@@ -21,7 +21,7 @@ _COUNTED = {"cited_words": pl.Float64(), "retrieval_rank": pl.Int64()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadAnswer:
+class CitedAnswer:
     """An answer, what it was written from, and what it cites."""
 
     context: Context
@@ -30,7 +30,7 @@ class ReadAnswer:
 
 
 def document_table(
-    requests: AnswerRequests, collection: Collection, answers: Sequence[ReadAnswer]
+    requests: AnswerRequests, collection: Collection, answers: Sequence[CitedAnswer]
 ) -> pl.DataFrame:
     """Return a row for each document of each answer: `DOCUMENT_SCHEMA`, words and rank."""
     rows = [_document_row(requests, number, answer) for number, answer in enumerate(answers)]
@@ -54,7 +54,7 @@ def document_table(
 _ANSWER_COLUMNS = ("answer", "query", "repeat", "is_swapped", "shown_label")
 
 
-def _document_row(requests: AnswerRequests, number: int, answer: ReadAnswer) -> tuple[Any, ...]:
+def _document_row(requests: AnswerRequests, number: int, answer: CitedAnswer) -> tuple[Any, ...]:
     """Return one answer with lists of the positions, rows, ranks and words of its documents."""
     context, citations = answer.context, answer.citations
     positions = list(range(1, len(context.rows) + 1))
@@ -76,7 +76,7 @@ def _document_row(requests: AnswerRequests, number: int, answer: ReadAnswer) -> 
 
 
 def answers_of(
-    requests: AnswerRequests, documents: pl.DataFrame, answers: Sequence[ReadAnswer]
+    requests: AnswerRequests, documents: pl.DataFrame, answers: Sequence[CitedAnswer]
 ) -> Answers:
     """Return what `cite` audits; both versions of a document were not retrieved at a rank."""
     is_ranked = not requests.settings.has_twins
@@ -113,7 +113,7 @@ def repeat_name(context: Context) -> str:
     return ", ".join(parts)
 
 
-def text_table(answers: Sequence[ReadAnswer]) -> pl.DataFrame:
+def text_table(answers: Sequence[CitedAnswer]) -> pl.DataFrame:
     """Return a row for each answer: its text, and the numbers that cite nothing."""
     rows = []
     for number, answer in enumerate(answers):

@@ -76,7 +76,7 @@ class MadeWithoutCitations(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueriesNotAsked(Note):
+class UnshownRunParts(Note):
     """Queries of the run that were not asked, or documents that were not shown."""
 
     without_text: int

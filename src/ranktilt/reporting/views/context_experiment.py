@@ -80,7 +80,7 @@ def _effect_table(experiment: ContextExperiment) -> Table:
     columns: list[ColumnOf] = [
         (name_column("question"), _question),
         (text_column("labels", spare=1), _labels),
-        (text_column("first, second"), _sides),
+        (text_column("first, second"), _pair),
         (Column("cited alone, %", hint="share of the first where only one is cited"), _share),
         (Column("corrected p", spare=4), number_of("p_corrected", p_value)),
         (Column("only first | second", spare=3), _alone),
@@ -100,7 +100,7 @@ def _labels(effect: ContextEffect) -> str:
     return LABEL_WORDS[effect.labels]
 
 
-def _sides(effect: ContextEffect) -> str:
+def _pair(effect: ContextEffect) -> str:
     return f"{effect.a}, {effect.b}"
 
 

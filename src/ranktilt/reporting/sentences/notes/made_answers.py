@@ -10,8 +10,8 @@ from ranktilt.data.notes.made_answers import (
     NumbersInOtherForms,
     NumbersOutsideContext,
     PromptQuoted,
-    QueriesNotAsked,
     RequestsWithoutAnswer,
+    UnshownRunParts,
 )
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.sentences.notes.base import note_words
@@ -74,7 +74,7 @@ def _made_without_citations(note: MadeWithoutCitations) -> str:
 
 
 @note_words.register
-def _queries_not_asked(note: QueriesNotAsked) -> str:
+def _unshown_run_parts(note: UnshownRunParts) -> str:
     parts = []
     if note.without_text:
         queries = counted(note.without_text, "query has", "queries have")
