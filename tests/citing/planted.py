@@ -6,14 +6,20 @@ import hashlib
 import re
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import polars as pl
 
+from ranktilt.citing.experiment.experiment import context_experiment
 from ranktilt.citing.experiment.paired import PairedCitations
+from ranktilt.citing.experiment.result import ContextExperiment
+from ranktilt.citing.making.make import make_answers
+from ranktilt.citing.making.settings import SHOWN_LABELS, AnswerMaking
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.llm.base import Prompt, Reply, Sampling
+from ranktilt.llm.journal import Journal
 from tests.generation.scripted import Scripted
 from tests.toy import collection_of, run_of
 
@@ -171,6 +177,17 @@ def _logistic(logits: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-logits))
 
 
-def label_frame(collection: Collection) -> pl.DataFrame:
-    """Return the source of each document, as a label file has it."""
-    return collection.docs.select(doc_id="id", source="source")
+def planted_experiment(
+    chance: Chance, journal: Path, *, queries: int = 60, origins: int = 90, **options: Any
+) -> ContextExperiment:
+    """Ask a planted model about twins, with all labels unless others are named."""
+    collection = twin_collection(queries, origins)
+    session = make_answers(
+        collection,
+        PlantedModel(chance),
+        ranked_run(collection, origins, depth=8),
+        AnswerMaking(**{"has_twins": True, "shown_labels": SHOWN_LABELS, **options}),
+        pair=PAIR,
+        journal=Journal(journal),
+    )
+    return context_experiment(session, resamples=1_000)

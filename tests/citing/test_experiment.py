@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,6 @@ from ranktilt.llm.base import Failure
 from ranktilt.llm.journal import Journal
 from tests.citing.planted import (
     PAIR,
-    Chance,
     PlantedModel,
     World,
     by_position,
@@ -32,6 +31,7 @@ from tests.citing.planted import (
     fond_of_first,
     fond_of_human_label,
     fond_of_llm,
+    planted_experiment,
     ranked_run,
     shown_documents,
     twin_collection,
@@ -39,28 +39,14 @@ from tests.citing.planted import (
 from tests.generation.scripted import Scripted
 from tests.toy import run_of, toy
 
-QUERIES, ORIGINS, LABELS = 60, 90, ("none", "true", "swapped")
+QUERIES, ORIGINS = 60, 90
 Experiment = Callable[..., ContextExperiment]
 
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
     """Ask a planted model about twins, with all labels unless others are named."""
-
-    def run(chance: Chance, **options: Any) -> ContextExperiment:
-        collection = twin_collection(QUERIES, ORIGINS)
-        making = AnswerMaking(**{"has_twins": True, "shown_labels": LABELS, **options})
-        session = make_answers(
-            collection,
-            PlantedModel(chance),
-            ranked_run(collection, ORIGINS, depth=8),
-            making,
-            pair=PAIR,
-            journal=Journal(tmp_path / "journal"),
-        )
-        return context_experiment(session, resamples=1_000)
-
-    return run
+    return partial(planted_experiment, journal=tmp_path / "journal")
 
 
 def verdicts(result: ContextExperiment) -> dict[str, str]:

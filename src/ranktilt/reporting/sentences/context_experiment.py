@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind
@@ -17,9 +17,9 @@ from ranktilt.reporting.sentences.next_steps import without_output
 from ranktilt.reporting.tones import Tone
 
 QUESTION_WORDS = {
-    "version": "which version is cited",
-    "label": "which label is cited, of one text",
-    "position": "which position is cited",
+    "version": "version",
+    "label": "label of the same text",
+    "position": "position",
 }
 LABEL_WORDS = {
     "none": "not shown",
@@ -111,8 +111,8 @@ def _open_reason(effect: ContextEffect) -> str:
             "more queries."
         )
     return (
-        f"these queries would find {rounded(effect.detectable, 1)} points from 50 % four times in "
-        f"five, and less than that more seldom. {_size_sentence(effect, effect.a)}."
+        f"these queries would find a share {rounded(effect.detectable, 1)} points from 50 % four "
+        f"times in five, and a smaller difference less often. {_size_sentence(effect, effect.a)}."
     )
 
 
@@ -168,16 +168,23 @@ def _lower_first(text: str) -> str:
 def experiment_steps(experiment: ContextExperiment) -> Iterator[NextCommand]:
     """Yield what to do next."""
     verdicts = [effect.verdict(experiment.margin) for effect in experiment.primary]
-    gate = f"ranktilt gate {experiment.loaded_from or 'experiment.json'} --max-tilt 5"
+    command = shlex.split(str(experiment.spec.get("command", "")))
+    gate = f"ranktilt gate {_saved_file(command)} --max-tilt 5"
     if "a" in verdicts or "b" in verdicts:
         yield NextCommand(text="Fail a build on this tilt in CI", command=gate)
     elif "level" in verdicts:
         yield NextCommand(text="Keep it this way in CI", command=gate)
-    command = str(experiment.spec.get("command", ""))
     if command and "label" not in {effect.question for effect in experiment.effects}:
-        words = without_output(shlex.split(command))
+        words = without_output(command)
         labels = [label for label in ("true", "swapped") if label not in experiment.shown_labels]
         for label in labels:
             words += ["--show-label", label]
         text = "See whether the author's name decides"
         yield NextCommand(text=text, command=shlex.join(words))
+
+
+def _saved_file(command: Sequence[str]) -> str:
+    """Return the file that the command saved the experiment in, or a name for one."""
+    words = list(command)
+    index = words.index("--json") + 1 if "--json" in words[:-1] else 0
+    return shlex.quote(words[index]) if index and words[index] != "-" else "experiment.json"

@@ -174,11 +174,9 @@ def _legend(experiment: ContextExperiment) -> Iterator[str]:
             "Label: the same text in the same position, shown with its own author and with the "
             "other side's."
         )
-    tests = max((effect.family_size for effect in experiment.primary), default=1)
-    correction = experiment.correction.title()
+    family = "version and label together, then all other questions"
     yield (
         "Answers that cite both or neither say nothing about a preference (McNemar). p is by "
-        "inverting the interval, whose error goes by query and by document; corrected: "
-        f"{correction}, over {tests} first and then the other questions. Intervals are one at a "
-        "time."
+        "inverting the interval, whose error goes by query and by document, and corrected "
+        f"({experiment.correction.title()}): {family}. Intervals are one at a time."
     )
