@@ -21,7 +21,9 @@ from tests.citing.planted import (
     twin_collection,
 )
 from tests.cli.conftest import Cli, refused
+from tests.llm.batch_server import BatchServer
 from tests.llm.server import Faults, Server
+from tests.llm.stories import make_stories
 
 QUERIES, ORIGINS = 24, 40
 SETTINGS = ("--set", "statistics.resamples=300")
@@ -143,12 +145,27 @@ def test_faults_are_survived_and_what_is_missing_is_asked_again(folder: Path, cl
         assert "warning: 1 of 9 requests gave no answer (1 filtered)" in again.out
 
 
+def test_batches_answer_at_half_price(folder: Path, cli: Cli) -> None:
+    answer = lambda messages, _body: planted_answer(messages[-1]["content"], fair)  # noqa: E731
+    with BatchServer(answer=answer, ends=("partly",)) as server:
+        model = f"openai:tiny(base_url={server.url},poll_interval=0.01)"
+        options = ("--run", "mixed.trec", "--batch", "--limit", "12", *SETTINGS)
+        dry = cli("cite", "shop", "--llm", model, *options, "--dry-run", "--price", "100,100")
+        assert "at half price, as a batch" in dry.out
+        done = cli("cite", "shop", "--llm", model, *options)
+        assert done.code in (0, 1), done.err
+        assert server.batches
+        again = cli("cite", "shop", "--llm", model, *options)
+        assert (again.code, len(server.paid)) == (0, 12)
+    assert "tiny: 12 of 12 requests answered" in again.err
+
+
+@pytest.mark.data
+@pytest.mark.long
+@pytest.mark.neural
 def test_local_model_without_citations_is_refused(
     folder: Path, cli: Cli, tmp_path: Path, shared_data: Path
 ) -> None:
-    pytest.importorskip("transformers")
-    from tests.llm.stories import make_stories
-
     model = make_stories(shared_data, tmp_path / "stories")
     message = refused_last_line(
         cli,
