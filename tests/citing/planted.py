@@ -43,13 +43,17 @@ def twin_collection(queries: int, origins: int) -> Collection:
     return collection_of(docs, {f"q{n}": f"question {n}" for n in range(queries)}, {})
 
 
-def ranked_run(collection: Collection, origins: int, *, depth: int, seed: int = 0) -> Run:
-    """Return a run that ranks human versions of `depth` random documents for each query."""
+def ranked_run(
+    collection: Collection, origins: int, *, depth: int, seed: int = 0, is_mixed: bool = False
+) -> Run:
+    """Return a run that ranks `depth` random documents, in human or in either versions."""
     rng = np.random.default_rng(seed)
     scores = {}
     for query in collection.queries["id"]:
         drawn = rng.choice(origins, size=depth, replace=False)
-        scores[query] = {f"d{origin}-{B}": float(depth - n) for n, origin in enumerate(drawn)}
+        sides = [A if is_mixed and n % 2 else B for n in range(depth)]
+        names = [f"d{origin}-{side}" for origin, side in zip(drawn, sides, strict=True)]
+        scores[query] = {name: float(depth - n) for n, name in enumerate(names)}
     return run_of(collection, scores)
 
 

@@ -100,7 +100,7 @@ def test_labels_alone_need_no_twins(tmp_path: Path) -> None:
     session = make_answers(
         collection,
         PlantedModel(fond_of_human_label),
-        ranked_run(collection, ORIGINS, depth=8),
+        ranked_run(collection, ORIGINS, depth=8, is_mixed=True),
         AnswerMaking(shown_labels=("true", "swapped")),
         journal=Journal(tmp_path / "journal"),
     )
@@ -273,7 +273,7 @@ def test_answers_that_vary_nothing_are_refused(tmp_path: Path) -> None:
     session = make_answers(
         collection,
         Scripted(lambda *_: "[1]"),
-        run_of(collection, {"q1": {"d1-human": 1.0}}),
+        run_of(collection, {"q1": {"d1-human": 2.0, "d1-llm": 1.0}}),
         journal=Journal(tmp_path / "journal"),
     )
     with pytest.raises(UserError, match="these answers vary nothing"):

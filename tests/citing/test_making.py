@@ -136,20 +136,7 @@ def test_answers_are_what_cite_reads(make: Make, tmp_path: Path) -> None:
 
 def test_saved_answers_give_the_same_audit(tmp_path: Path) -> None:
     collection = twin_collection(queries=40, origins=60)
-    run = ranked_run(collection, 60, depth=12)
-    scores = {
-        query: {
-            (name if n % 2 else name.replace("human", "llm")): score
-            for n, (name, score) in enumerate(
-                run.frame()
-                .filter(run.frame()["query_id"] == query)
-                .select("doc_id", "score")
-                .rows()
-            )
-        }
-        for query in run.queries
-    }
-    mixed = run_of(collection, scores)
+    mixed = ranked_run(collection, 60, depth=12, is_mixed=True)
     session = make_answers(
         collection, model(fond_of_llm), mixed, journal=Journal(tmp_path / "journal")
     )
@@ -246,8 +233,12 @@ def test_model_that_cites_everything_selects_nothing(make: Make) -> None:
 
 def test_prompt_of_the_user(make: Make, tmp_path: Path) -> None:
     (tmp_path / "own.txt").write_text("{query}? {documents} {{cite}}", encoding="utf-8")
-    make(llm := model(), prompt=tmp_path / "own.txt", context=1, text="text", first=1)
-    assert llm.prompts == ["red apples? [1] red apples grow on old trees in autumn {cite}"]
+    options = {"context": 2, "order": "ranked", "text": "text", "first": 1}
+    make(llm := model(), prompt=tmp_path / "own.txt", **options)
+    assert llm.prompts == [
+        "red apples? [1] red apples grow on old trees in autumn\n"
+        "[2] a river transports water toward the sea {cite}"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -273,6 +264,11 @@ def test_refusals() -> None:
         (RUN, {"has_twins": True}, GroupChoice(by="title"), "leave out --by"),
         (RUN, {"has_twins": True}, GroupChoice(pair=("a", "human")), "unknown group 'a'"),
         (RUN, {"has_twins": True}, GroupChoice(pair=("llm", "llm")), "two different groups"),
+        (RUN, {}, GroupChoice(by="colour"), "unknown column 'colour'"),
+        (RUN, {}, GroupChoice(by="text"), "unknown column 'text'"),
+        (RUN, {}, GroupChoice(pair=("llm", "gpt")), "unknown group 'gpt'"),
+        (RUN, {}, GroupChoice(reference="gpt"), "unknown group 'gpt'"),
+        ({"q1": {"d1-llm": 1.0}}, {}, GroupChoice(), "got those of 'llm' alone"),
         (RUN, {"context": 0}, GroupChoice(), "expected context of at least 1"),
         (RUN, {"shown_labels": ()}, GroupChoice(), "expected labels to show"),
         (RUN, {"shown_labels": ("true", "true")}, GroupChoice(), "given twice"),

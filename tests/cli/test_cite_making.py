@@ -36,13 +36,7 @@ def folder(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-testing")
     collection = twin_collection(QUERIES, ORIGINS)
     save(collection, tmp_path / "shop")
-    run = ranked_run(collection, ORIGINS, depth=12)
-    lines = []
-    for query, document, rank, score in run.frame().iter_rows():
-        # Half of the documents are ranked in their llm version.
-        name = document.replace("human", "llm") if rank % 2 else document
-        lines.append(f"{query} Q0 {name} {rank} {score} mixed\n")
-    (tmp_path / "mixed.trec").write_text("".join(lines), encoding="utf-8")
+    ranked_run(collection, ORIGINS, depth=12, is_mixed=True).save(tmp_path / "mixed.trec")
     return tmp_path
 
 
@@ -218,6 +212,18 @@ def refused_last_line(cli: Cli, *arguments: str) -> str:
         (
             "cite shop --llm openai:tiny --run mixed.trec --prompt nimbered",
             "unknown prompt 'nimbered'; did you mean 'numbered'?",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --cluster owner",
+            "unknown column 'owner' (valid: page, origin)",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --pair human,llm --pair human,gpt",
+            "unknown group 'gpt' (valid: human, llm)",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --by origin --pair llm,human",
+            "unknown group 'llm'",
         ),
         ("cite shop --llm openai:tiny --run gone.trec", "gone.trec: cannot be read"),
         ("cite gone --llm openai:tiny --run mixed.trec", "gone: no such folder"),

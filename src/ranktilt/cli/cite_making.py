@@ -19,7 +19,7 @@ from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.language_models import ConnectedModel
 from ranktilt.cli.notes import note
 from ranktilt.cli.statistics_options import statistics_settings
-from ranktilt.errors import UserError, counted
+from ranktilt.errors import UserError, counted, unknown
 
 if TYPE_CHECKING:
     from ranktilt.citing.making.requests import GroupChoice
@@ -187,10 +187,21 @@ class SessionAudit:
             raise UserError("--twins and --show-label compare two groups: name one --pair")
 
     def _load(self) -> tuple[Collection, Run]:
+        """Read the collection and the run, and refuse groups and columns that are not there."""
+        from ranktilt.citing.making.requests import GroupChoice
         from ranktilt.data.run import Run
 
-        collection = options.load_texts(self.folder, self.model.split)
-        return self.labels.labelled(collection, self.by), Run.load(self.run or "")
+        texts = options.load_texts(self.folder, self.model.split)
+        collection = self.labels.labelled(texts, self.by)
+        for pair in self.pairs or ():
+            GroupChoice(by=self.by, pair=pair).check(collection)
+        columns = [
+            "page",
+            *collection.docs.drop("id", "title", "text", self.by, strict=False).columns,
+        ]
+        if self.cluster is not None and self.cluster not in (*columns, "domain"):
+            raise unknown("column", self.cluster, columns)
+        return collection, Run.load(self.run or "")
 
     def _choice(self) -> GroupChoice:
         from ranktilt.citing.making.requests import GroupChoice

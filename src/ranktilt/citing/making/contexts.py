@@ -52,6 +52,11 @@ class ContextSet:
     """The documents of each query, as rows in the order of the run."""
     left_out: UnshownEntries
 
+    @property
+    def rows(self) -> set[int]:
+        """Rows of all documents that some request shows."""
+        return set().union(*self.ranked.values())
+
 
 def build_contexts(
     collection: Collection, run: Run, making: AnswerMaking, pair: Pair | None = None

@@ -35,14 +35,10 @@ class GroupChoice:
 
     def require_pair(self, collection: Collection) -> Pair:
         """Return the two groups; `UserError` where more are there and none are named."""
-        names = _groups(collection, self.by)
-        for name in (*(self.pair or ()), *([self.reference] if self.reference else [])):
-            if name not in names:
-                raise unknown("group", name, names)
+        self.check(collection)
         if self.pair is not None:
-            if self.pair[0] == self.pair[1]:
-                raise UserError(f"expected two different groups, got {self.pair[0]!r} twice")
             return self.pair
+        names = _groups(collection, self.by)
         if len(names) != 2:
             listed = ", ".join(names) or "none"
             raise UserError(
@@ -52,11 +48,30 @@ class GroupChoice:
         reference = self.reference or (_HUMAN if _HUMAN in names else names[0])
         return next(name for name in names if name != reference), reference
 
+    def check(self, collection: Collection) -> None:
+        """Refuse a column or a group that the collection lacks, before a model is asked."""
+        names = _groups(collection, self.by)
+        for name in (*(self.pair or ()), self.reference):
+            if name is not None and name not in names:
+                raise unknown("group", name, names)
+        if self.pair is not None and self.pair[0] == self.pair[1]:
+            raise UserError(f"expected two different groups, got {self.pair[0]!r} twice")
+
+    def require_groups(self, groups: pl.Series) -> None:
+        """Refuse documents of a single group, which leave nothing to compare."""
+        names = groups.drop_nulls().unique().sort().to_list()
+        if len(names) < 2:
+            present = f"those of {names[0]!r} alone" if names else "none with a group"
+            raise UserError(
+                f"expected documents of two groups by {self.by} in the prompts, got {present}; "
+                "name another column with --by, or groups with --groups FILE"
+            )
+
 
 def _groups(collection: Collection, by: str) -> list[str]:
     """Return the groups of a column by name."""
-    if by not in collection.docs.columns:
-        columns = [name for name in collection.docs.columns if name not in ("id", "title", "text")]
+    columns = [name for name in collection.docs.columns if name not in ("id", "title", "text")]
+    if by not in columns:
         raise unknown("column", by, columns)
     labels = collection.docs[by].cast(pl.String).drop_nulls()
     return sorted(labels.unique())
@@ -101,8 +116,10 @@ def prepare_answers(
         )
     needs_pair = making.has_twins or "swapped" in making.shown_labels
     pair = choice.require_pair(collection) if needs_pair else None
-    groups = _group_column(collection, choice.by)
+    choice.check(collection)
+    groups = collection.docs[choice.by].cast(pl.String).alias("group")
     contexts = build_contexts(collection, run, making, pair if making.has_twins else None)
+    choice.require_groups(groups.gather(sorted(contexts.rows)))
     texts = collection.texts(making.text)
     queries = dict(collection.queries.select("id", "text").iter_rows())
     tasks = []
@@ -127,13 +144,6 @@ def prepare_answers(
         pair=pair,
         groups=groups,
     )
-
-
-def _group_column(collection: Collection, by: str) -> pl.Series:
-    """Return the group of each document; null for all where the collection has no such column."""
-    if by not in collection.docs.columns:
-        return pl.Series("group", [None] * collection.docs.height, dtype=pl.String)
-    return collection.docs[by].cast(pl.String).alias("group")
 
 
 def _authors(context: Context, groups: pl.Series, pair: Pair | None) -> Sequence[str | None] | None:
