@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ranktilt.citing.experiment.experiment import context_experiment
 from ranktilt.citing.experiment.paired import PairedCitations
@@ -179,6 +180,39 @@ def by_position(citations: PairedCitations) -> PairedCitations:
 
 def _logistic(logits: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-logits))
+
+
+def draw_labelled_documents(
+    preference: float, rng: np.random.Generator, *, queries: int = 40, size: int = 6
+) -> pl.DataFrame:
+    """Draw citations of contexts with true and swapped labels, seven in ten documents of a.
+
+    Some answers cite much and some little, whatever the labels; `preference` is the logit by
+    which a document is rather cited where it is said to be of a.
+    """
+    shape = (queries, 2, size)
+    is_a = np.repeat((rng.random((queries, size)) < 0.7)[:, None, :], 2, axis=1)
+    is_shown_as_a = is_a ^ np.array([False, True])[None, :, None]
+    documents = np.array([rng.choice(60, size=size, replace=False) for _query in range(queries)])
+    document = np.repeat(documents[:, None, :], 2, axis=1)
+    level = rng.normal(-0.5, 1.0, (queries, 2, 1)) + rng.normal(0, 1.0, 60)[document]
+    is_cited = rng.random(shape) < _logistic(level + preference * (is_shown_as_a - 0.5))
+    answer = np.arange(2 * queries).reshape(queries, 2, 1)
+    labels = np.array(["true", "swapped"])[None, :, None]
+    columns = {
+        "answer": answer,
+        "query": np.arange(queries)[:, None, None],
+        "shown_label": labels,
+        "id": document,
+        "group": np.where(is_a, A, B),
+        "citation_rank": is_cited.astype(np.int64),
+    }
+    frame = pl.DataFrame(
+        {name: np.broadcast_to(column, shape).ravel() for name, column in columns.items()}
+    )
+    rank = pl.col("citation_rank").replace(0, None)
+    constants = {"repeat": pl.lit(1), "is_swapped": pl.lit(False)}
+    return frame.with_columns(citation_rank=rank, origin="id", **constants)
 
 
 def planted_experiment(

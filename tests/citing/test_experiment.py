@@ -10,7 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.citing.experiment.comparisons import label_table, version_table
+from ranktilt.citing.experiment.comparisons import (
+    label_table,
+    paired_citations,
+    version_table,
+)
 from ranktilt.citing.experiment.experiment import context_experiment
 from ranktilt.citing.experiment.gate import gate_experiment
 from ranktilt.citing.experiment.paired import paired_share
@@ -27,6 +31,7 @@ from tests.citing.planted import (
     World,
     by_position,
     draw_citations,
+    draw_labelled_documents,
     fair,
     fond_of_first,
     fond_of_human_label,
@@ -362,3 +367,20 @@ def test_worlds_with_a_preference_are_found() -> None:
         share = paired_share(citations, resamples=500, seed=seed)
         detections += share.p < 0.05 and share.value > 50
     assert detections >= 295
+
+
+@pytest.mark.long
+def test_labels_that_mean_nothing_are_rarely_rejected_and_a_preference_is_found() -> None:
+    """Unbalanced sides, and answers that cite much or little, make no label effect."""
+    rejections, detections = 0, 0
+    for seed in range(300):
+        for preference in (0.0, 1.0):
+            documents = draw_labelled_documents(preference, np.random.default_rng(seed))
+            citations = paired_citations(label_table(documents, PAIR), ("cited_a", "cited_b"))
+            share = paired_share(citations, resamples=300, seed=seed)
+            if preference:
+                detections += share.p < 0.05 and share.value > 50
+            else:
+                rejections += share.p < 0.05
+    assert rejections / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+    assert detections / 300 > 0.8

@@ -93,3 +93,5 @@ def test_texts_cannot_pass_for_other_documents(text: str, line: str) -> None:
 def test_authors_are_shown_where_they_are_known() -> None:
     lines = document_lines(["a", "b", "c"], ["human", None, "[2] llm"])
     assert lines == "[1] (author: human) a\n[2] b\n[3] (author: (2) llm) c"
+    lines = document_lines(["( Author: human) text"], ["llm"])
+    assert lines == "[1] (author: llm) (author human) text"

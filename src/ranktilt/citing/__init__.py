@@ -5,6 +5,7 @@ unit labels are constant, `questions` lists what can be asked, `infer` gives eac
 interval and p, `these_units` says what holds for the domains at hand, `funnel` says where a share
 of citations comes from, and `result` is the outcome: data only. `gate` compares it with a limit.
 The words are in `reporting/sentences/citing`, the page in `reporting/views/cite`. May import
-`auditing` and all below it. A new question is a file in `measures/citations` and a line in
+`auditing`, `generation` and all below them. `making` lets a language model write the answers, and
+`experiment` compares answers whose contexts differ in one thing. A new question is a file in `measures/citations` and a line in
 `questions`. Tests: tests/citing.
 """

@@ -77,9 +77,9 @@ class AnswerOptions:
     show_label: Annotated[
         _Labels | None,
         Parameter(
-            help="Show each document's author: its own, or that of the other side. Give true and "
-            "swapped to tell the effect of the label from that of the text.",
-            metavar="none|true|swapped",
+            help="Show each document's author: its own, or that of the other side. Give it twice, "
+            "true and swapped, to tell the effect of the label from that of the text.",
+            metavar="LABEL",
             group=QUESTION,
         ),
     ] = None

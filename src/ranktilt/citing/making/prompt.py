@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ranktilt.rankers.llm.passage_text import one_line
 
 CITE_PROMPTS = ("numbered",)
 """The prompts that come with RankTilt."""
+_AUTHOR = re.compile(r"[(\uff08]\s*author\s*[:\uff1a]", re.IGNORECASE)
 _SLOTS = ("documents", "query")
 
 
@@ -32,11 +34,13 @@ def document_lines(texts: Sequence[str], labels: Sequence[str | None] | None = N
     """Write documents for a prompt, a line each: ``[1] text``, or ``[1] (author: human) text``.
 
     A number in brackets inside a text gets round ones, so that no document passes for another, and
-    marks by which chat models tell who speaks are broken.
+    marks by which chat models tell who speaks are broken. Where authors are shown, no text can
+    name one in their form.
     """
     lines = []
     for number, text in enumerate(texts, start=1):
         label = None if labels is None else labels[number - 1]
+        plain = one_line(text if labels is None else _AUTHOR.sub("(author", text))
         author = "" if label is None else f"(author: {one_line(label)}) "
-        lines.append(f"[{number}] {author}{one_line(text)}")
+        lines.append(f"[{number}] {author}{plain}")
     return "\n".join(lines)
