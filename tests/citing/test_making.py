@@ -107,6 +107,16 @@ def test_ties_at_the_last_rank_fall_by_origin_and_keep_twins_together() -> None:
     assert ids == {"d1-human", "d2-human", "d2-llm"}
 
 
+def test_tied_twins_come_first_alike_often() -> None:
+    collection = toy()
+    run = run_of(collection, {"q1": {"d1-human": 2.0, "d2-human": 1.0, "d2-llm": 1.0}})
+    making = AnswerMaking(order="ranked", repeats=100)
+    contexts = build_contexts(collection, run, making).contexts
+    first, second = zip(*(context.rows[:2] for context in contexts), strict=True)
+    assert set(first) == {0}
+    assert 30 < second.count(1) < 70
+
+
 def test_answers_are_what_cite_reads(make: Make, tmp_path: Path) -> None:
     session = make(Scripted(lambda *_: "Both [2][1]."), order="ranked", repeats=2)
     assert session.counts.answers == 4

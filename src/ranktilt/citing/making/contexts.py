@@ -77,13 +77,12 @@ def build_contexts(
     lists = _RankedLists.from_run(run, collection)
     twins = None if pair is None else Twins.from_collection(collection, pair)
     known = _known_queries(run, collection)
-    ranked = dict[str, tuple[int, ...]]()
+    ranked, scores = dict[str, tuple[int, ...]](), dict[str, tuple[float, ...]]()
     without_documents = 0
     for query in known[: making.first]:
-        if twins is None:
-            rows = lists.best(query, making.context)
-        else:
-            rows = twins.first_pairs(lists.best(query, None), making.context // 2)
+        rows, scores[query] = lists.best(query, making.context if twins is None else None)
+        if twins is not None:
+            rows = twins.first_pairs(rows, making.context // 2)
         if rows:
             ranked[query] = tuple(rows)
         else:
@@ -94,7 +93,7 @@ def build_contexts(
             f"nothing to show: the lists of {run.name} hold no {noun} of the collection"
         )
     return ContextSet(
-        contexts=tuple(_contexts(ranked, making, twins)),
+        contexts=tuple(_contexts(ranked, scores, making, twins)),
         ranked=ranked,
         left_out=UnshownEntries(
             without_text=len(run.queries) - len(known),
@@ -147,26 +146,34 @@ class _RankedLists:
         """Number of entries whose document the collection does not hold."""
         return int((self.rows < 0).sum())
 
-    def best(self, query: str, count: int | None) -> list[int]:
-        """Return the rows of a query's best documents; of all where `count` is None."""
+    def best(self, query: str, count: int | None) -> tuple[list[int], tuple[float, ...]]:
+        """Return rows and scores of a query's best documents; of all where `count` is None."""
         low, high = self.bounds[query]
         rows, scores = self.rows[low:high], self.scores[low:high]
         is_known = rows >= 0
         rows, scores = rows[is_known], scores[is_known]
         most = len(rows) if count is None else count
         # Twins with one key at the last rank come together; the context then has one more.
-        best: list[int] = rows[top_k(scores, self.keys[rows], most)].tolist()
-        return best
+        best = top_k(scores, self.keys[rows], most)
+        return rows[best].tolist(), tuple(scores[best].tolist())
 
 
 def _contexts(
-    ranked: dict[str, tuple[int, ...]], making: AnswerMaking, twins: Twins | None
+    ranked: dict[str, tuple[int, ...]],
+    scores: dict[str, tuple[float, ...]],
+    making: AnswerMaking,
+    twins: Twins | None,
 ) -> Iterator[Context]:
     """Yield the contexts of each query and repeat, in each order and with each label."""
     for query, rows in ranked.items():
         for repeat in range(1, making.repeats + 1):
             rng = random.Random(f"{making.order_seed} {query} {repeat}")
-            order = _ordered(rows, making, rng, twins)
+            if making.order == "shuffled":
+                order = rng.sample(rows, len(rows))
+            elif twins is None:
+                order = _in_order(rows, scores[query], rng)
+            else:
+                order = twins.with_coins(rows, rng)
             orders = [order] if twins is None else [order, twins.swapped(order)]
             for is_swapped, shown_rows in enumerate(orders):
                 for label in making.shown_labels:
@@ -179,12 +186,8 @@ def _contexts(
                     )
 
 
-def _ordered(
-    rows: Sequence[int], making: AnswerMaking, rng: random.Random, twins: Twins | None
-) -> list[int]:
-    """Return documents as ranked, or shuffled; a coin decides which version of each is first."""
-    order = list(rows)
-    if making.order == "shuffled":
-        rng.shuffle(order)
-        return order
-    return order if twins is None else twins.with_coins(order, rng)
+def _in_order(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:
+    """Return documents by falling score; chance orders tied ones, so that no side gains by ids."""
+    coins = [rng.random() for _row in rows]
+    order = sorted(range(len(rows)), key=lambda index: (-scores[index], coins[index]))
+    return [rows[index] for index in order]

@@ -27,7 +27,8 @@ class AnswerMaking(GenerationSettings):
     context: Annotated[int, msgspec.Meta(ge=1, le=999)] = 10
     """Documents that a request shows: the first of the run."""
     order: Order = "shuffled"
-    """Order of the documents: shuffled anew for each repeat, or as the run ranks them."""
+    """Order of the documents: shuffled anew for each repeat, or as the run ranks them, where
+    chance orders those of equal score."""
     repeats: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
     """Ask for each query this often."""
     has_twins: bool = False
