@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -165,25 +166,23 @@ def _contexts(
     twins: Twins | None,
 ) -> Iterator[Context]:
     """Yield the contexts of each query and repeat, in each order and with each label."""
-    for query, rows in ranked.items():
-        for repeat in range(1, making.repeats + 1):
-            rng = random.Random(f"{making.order_seed} {query} {repeat}")
-            if making.order == "shuffled":
-                order = rng.sample(rows, len(rows))
-            elif twins is None:
-                order = _in_order(rows, scores[query], rng)
-            else:
-                order = twins.with_coins(rows, rng)
-            orders = [order] if twins is None else [order, twins.swapped(order)]
-            for is_swapped, shown_rows in enumerate(orders):
-                for label in making.shown_labels:
-                    yield Context(
-                        query=query,
-                        repeat=repeat,
-                        rows=tuple(shown_rows),
-                        is_swapped=bool(is_swapped),
-                        shown_label=label,
-                    )
+    for (query, rows), repeat in product(ranked.items(), range(1, making.repeats + 1)):
+        rng = random.Random(f"{making.order_seed} {query} {repeat}")
+        if making.order == "shuffled":
+            order = rng.sample(rows, len(rows))
+        elif twins is None:
+            order = _in_order(rows, scores[query], rng)
+        else:
+            order = twins.with_coins(rows, rng)
+        orders = [order] if twins is None else [order, twins.swapped(order)]
+        for (is_swapped, documents), label in product(enumerate(orders), making.shown_labels):
+            yield Context(
+                query=query,
+                repeat=repeat,
+                rows=tuple(documents),
+                is_swapped=bool(is_swapped),
+                shown_label=label,
+            )
 
 
 def _in_order(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:
