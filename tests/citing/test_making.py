@@ -131,6 +131,7 @@ def test_answers_are_what_cite_reads(make: Make, tmp_path: Path) -> None:
     assert record == {
         "query_id": "q1",
         "run": "2",
+        "engine": "tiny",
         "cited": ["d2-llm", "d1-human"],
         "consulted": ["d1-human", "d2-llm", "d3-llm"],
         "retrieved": ["d1-human", "d2-llm", "d3-llm"],

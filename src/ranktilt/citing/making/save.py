@@ -16,8 +16,9 @@ from ranktilt.errors import UserError
 def save_answers(session: AnswerSession, path: str | Path) -> Path:
     """Write each answer as a line of JSON, and ``<path>.json`` with how they were made.
 
-    A line has ``query_id``, ``run`` (which repeat), ``cited`` in order, ``consulted`` in the order
-    of the prompt, ``retrieved`` as ranked, and ``text``; of twins and labels also which were shown.
+    A line has ``query_id``, ``run`` (which repeat), ``engine`` (the model), ``cited`` in order,
+    ``consulted`` in the order of the prompt, ``retrieved`` as ranked, and ``text``; of twins and
+    labels also which were shown.
     Both files or neither; compressed where `path` ends in ``.gz``.
 
     Raises
@@ -57,7 +58,7 @@ def answer_records(session: AnswerSession) -> list[dict[str, object]]:
     records = []
     for row in table.sort("answer").iter_rows(named=True):
         record: dict[str, object] = {"query_id": row["query"], "run": row["repeat"]}
-        record |= {"cited": row["cited"], "consulted": row["consulted"]}
+        record |= {"engine": session.model, "cited": row["cited"], "consulted": row["consulted"]}
         if row["has_retrieved"]:
             record["retrieved"] = row["retrieved"]
         if session.making.is_experiment or row["shown_label"] != "none":
