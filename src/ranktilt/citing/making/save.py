@@ -43,8 +43,7 @@ def save_answers(session: AnswerSession, path: str | Path) -> Path:
 def answer_records(session: AnswerSession) -> list[dict[str, object]]:
     """Return each answer as a record of our own layout (`data.formats.citations.plain_records`)."""
     is_cited = pl.col("citation_rank").is_not_null()
-    pages = session.answers.pages.with_columns(position=pl.int_range(pl.len()).over("answer"))
-    listed = pages.group_by("answer", maintain_order=True).agg(
+    listed = session.answers.pages.group_by("answer", maintain_order=True).agg(
         cited=pl.col("page").sort_by("citation_rank").filter(is_cited.sort_by("citation_rank")),
         consulted=pl.col("page"),
         retrieved=pl.col("page").sort_by("retrieval_rank"),
