@@ -110,9 +110,10 @@ def _open_reason(effect: ContextEffect) -> str:
             f"{number} effective queries or documents decide, and a verdict needs {FEWEST}; ask "
             "more queries."
         )
+    size = _lower_first(_size_sentence(effect, effect.a))
     return (
-        f"these queries would find a share {rounded(effect.detectable, 1)} points from 50 % four "
-        f"times in five, and a smaller difference less often. {_size_sentence(effect, effect.a)}."
+        f"{size}. These queries would find a share {rounded(effect.detectable, 1)} points from "
+        "50 % four times in five, and a smaller difference less often."
     )
 
 
