@@ -75,7 +75,7 @@ def test_answers_are_audited_saved_and_never_asked_twice(
     assert first.code == 0, first.err
     assert len(fair_server.requests) == QUERIES
     assert "tiny: 24 of 24 requests answered; asked for 24 answers" in first.err
-    assert "tiny wrote 24 answers to 24 queries, each from 10 documents of mixed" in first.out
+    assert "tiny wrote 24 answers to 24 queries, each from up to 10 documents of mixed" in first.out
     again = cli(*words(fair_server, *options))
     assert len(fair_server.requests) == QUERIES
     assert again.out == first.out
@@ -137,6 +137,19 @@ def test_faults_are_survived_and_what_is_missing_is_asked_again(folder: Path, cl
         again = cli("cite", "shop", "--llm", model, *options)
         assert len(server.requests) == 11, "what a filter kept back is an answer"
         assert "warning: 1 of 9 requests gave no answer (1 filtered)" in again.out
+
+
+def test_unanswered_requests_end_with_1_and_are_asked_again(folder: Path, cli: Cli) -> None:
+    with serving(fair, script=["503", None, "503"]) as server:
+        model = f"openai:tiny(base_url={server.url},concurrency=1,retries=0)"
+        options = ("--run", "mixed.trec", "--limit", "8", "--json", "a.json", *SETTINGS)
+        done = cli("cite", "shop", "--llm", model, *options)
+        assert done.code == 1, done.err
+        assert "2 requests got no answer (" in done.err
+        assert "run the command again to ask only for these" in done.err
+        assert CitationAudit.load(folder / "a.json").counts.answers == 6
+        again = cli("cite", "shop", "--llm", model, *options)
+        assert (again.code, len(server.requests)) == (0, 10)
 
 
 def test_batches_answer_at_half_price(folder: Path, cli: Cli) -> None:

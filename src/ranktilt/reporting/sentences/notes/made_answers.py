@@ -24,7 +24,8 @@ def _answers_made(note: AnswersMade) -> str:
     documents = counted(note.context, "document", "documents")
     order = "shuffled" if note.order == "shuffled" else "as ranked"
     return (
-        f"{note.model} wrote {answers} to {queries}, each from {documents} of {note.run} ({order})"
+        f"{note.model} wrote {answers} to {queries}, each from up to {documents} of {note.run} "
+        f"({order})"
     )
 
 
