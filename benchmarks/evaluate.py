@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,20 @@ from common import (
 if TYPE_CHECKING:
     import ranktilt as rt
 
-PACKAGES = ("ranktilt", "numpy", "scipy", "polars", "pytrec_eval-terrier")
+PACKAGES = (
+    "ranktilt",
+    "numpy",
+    "scipy",
+    "polars",
+    "pytrec_eval-terrier",
+    "ir-measures",
+    "ranx",
+    "numba",
+)
+Judged = dict[str, dict[str, int]]
+RunDictionary = dict[str, dict[str, float]]
+Evaluate = Callable[[Judged, RunDictionary], float]
+"""Returns the mean nDCG@5 of a run, after all six measures were computed."""
 MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 TREC_MEASURES = ("ndcg_cut.1,3,5", "map_cut.1,3,5")
 
@@ -75,69 +88,134 @@ def ours(folder: Path, args: argparse.Namespace) -> Measured:
     return {**watch.parts, "queries": len(result.queries)}
 
 
-def trec(folder: Path, args: argparse.Namespace) -> Measured:
-    """Evaluate both runs for both sources with pytrec_eval, one run in memory at a time."""
-    import pytrec_eval
-
-    collection, runs = material(folder)
+def judgments_by_source(collection: rt.Collection) -> dict[str, dict[str, dict[str, int]]]:
+    """Return judgments as dictionaries, those of each source apart."""
     source = dict(zip(collection.docs["id"], collection.docs["source"], strict=True))
-    qrels: dict[str, dict[str, dict[str, int]]] = {s: {} for s in collection.sources}
+    qrels: dict[str, dict[str, dict[str, int]]] = {name: {} for name in collection.sources}
     for query, doc, grade in collection.qrels.iter_rows():
         qrels[source[doc]].setdefault(query, {})[doc] = grade
+    return qrels
+
+
+def as_dictionaries(run: rt.Run, ids: list[str]) -> dict[str, dict[str, float]]:
+    """Return a run as the other libraries read it."""
+    docs, scores = run.docs.tolist(), run.scores.tolist()
+    bounds = zip(run.queries, run.offsets[:-1], run.offsets[1:], strict=True)
+    return {
+        query: dict(zip([ids[d] for d in docs[low:high]], scores[low:high], strict=True))
+        for query, low, high in bounds
+    }
+
+
+def peer(folder: Path, evaluate: Evaluate) -> Measured:
+    """Evaluate both runs for both sources with another library, one run in memory at a time."""
+    collection, runs = material(folder)
+    qrels = judgments_by_source(collection)
     ids, watch = collection.ids.to_list(), Watch()
+    means = list[float]()
+    # A first pass over a few queries: ranx compiles then.
+    few = dict(list(next(iter(qrels.values())).items())[:20])
+    warm_up = as_dictionaries(runs[0], ids)
+    evaluate(few, {query: warm_up[query] for query in few})
+    del warm_up
     for run in runs:
         with watch("dictionaries"):
-            docs, scores = run.docs.tolist(), run.scores.tolist()
-            parts = {
-                query: dict(zip([ids[d] for d in docs[low:high]], scores[low:high], strict=True))
-                for query, low, high in zip(
-                    run.queries, run.offsets[:-1], run.offsets[1:], strict=True
-                )
-            }
+            run_dictionary = as_dictionaries(run, ids)
         with watch("evaluate"):
-            for judged in qrels.values():
-                values = pytrec_eval.RelevanceEvaluator(judged, set(TREC_MEASURES)).evaluate(parts)
-                for name in next(iter(values.values())):
-                    pytrec_eval.compute_aggregated_measure(name, [v[name] for v in values.values()])
-    return watch.parts
+            means += [evaluate(judged, run_dictionary) for judged in qrels.values()]
+    return {**watch.parts, "ndcg": sum(means) / len(means)}
 
 
-CONTENDERS: dict[str, Contender] = {"ranktilt": ours, "pytrec_eval": trec}
+def trec(folder: Path, args: argparse.Namespace) -> Measured:
+    """Evaluate with pytrec_eval."""
+    import pytrec_eval
+
+    def evaluate(judged: Judged, run: RunDictionary) -> float:
+        values = pytrec_eval.RelevanceEvaluator(judged, set(TREC_MEASURES)).evaluate(run)
+        means = {
+            name: pytrec_eval.compute_aggregated_measure(name, [v[name] for v in values.values()])
+            for name in next(iter(values.values()))
+        }
+        return float(means["ndcg_cut_5"])
+
+    return peer(folder, evaluate)
+
+
+def ir_measures_means(folder: Path, args: argparse.Namespace) -> Measured:
+    """Evaluate with ir_measures."""
+    import ir_measures
+
+    measures = [ir_measures.parse_measure(name) for name in MEASURES]
+
+    def evaluate(judged: Judged, run: RunDictionary) -> float:
+        means = ir_measures.calc_aggregate(measures, judged, run)
+        return float(means[ir_measures.parse_measure("nDCG@5")])
+
+    return peer(folder, evaluate)
+
+
+def ranx_means(folder: Path, args: argparse.Namespace) -> Measured:
+    """Evaluate with ranx, whose measures numba compiles."""
+    import ranx
+
+    names = ["ndcg@1", "ndcg@3", "ndcg@5", "map@1", "map@3", "map@5"]
+
+    def evaluate(judged: Judged, run: RunDictionary) -> float:
+        judged_run = ranx.Run({query: run[query] for query in judged})
+        means = ranx.evaluate(ranx.Qrels(judged), judged_run, names)
+        return float(means["ndcg@5"])
+
+    return peer(folder, evaluate)
+
+
+CONTENDERS: dict[str, Contender] = {
+    "ranktilt": ours,
+    "pytrec_eval": trec,
+    "ir_measures": ir_measures_means,
+    "ranx": ranx_means,
+}
+PEERS = tuple(CONTENDERS)[1:]
 
 
 def section(folder: Path, name: str, rounds: int, most: float | None) -> str:
     """Measure both contenders on one collection."""
     measured = alternating(__file__, tuple(CONTENDERS), folder, rounds)
-    ours_figures, trec_figures = measured["ranktilt"], measured["pytrec_eval"]
-    dictionary_time, label = (
-        seconds(trec_figures["dictionaries"]),
-        "pytrec_eval: 6 measures × 2 groups × 2 runs, means",
-    )
-    rows: list[tuple[str, str, float, float]] = [
-        (
+    ours_figures, *peer_figures = measured.values()
+    rows = [
+        [
             "ranktilt: 6 measures × 3 groups × 2 runs, intervals, tests, twins",
             "–",
-            ours_figures["evaluate"],
-            ours_figures["peak"],
-        ),
-        (label, dictionary_time, trec_figures["evaluate"], trec_figures["peak"]),
+            seconds(ours_figures["evaluate"]),
+            memory(ours_figures["peak"]),
+        ]
     ]
-    trec_time = trec_figures["evaluate"] + trec_figures["dictionaries"]
+    rows += [
+        [
+            f"{peer_name}: 6 measures × 2 groups × 2 runs, means",
+            seconds(figures["dictionaries"]),
+            seconds(figures["evaluate"]),
+            memory(figures["peak"]),
+        ]
+        for peer_name, figures in zip(PEERS, peer_figures, strict=True)
+    ]
     lines = [
         f"### {name}, median of {rounds}",
         "",
-        table(
-            ["contender", "runs as dictionaries", "evaluate", "peak memory"],
-            [
-                [name, dictionary_time, seconds(time), memory(peak)]
-                for name, dictionary_time, time, peak in rows
-            ],
-        ),
+        table(["contender", "runs as dictionaries", "evaluate", "peak memory"], rows),
         "",
-        "- ranktilt / pytrec_eval: "
-        f"{seconds(ours_figures['evaluate'] / trec_figures['evaluate'])}× (with its dictionaries "
-        f"{seconds(ours_figures['evaluate'] / trec_time)}×)",
     ]
+    for peer_name, figures in zip(PEERS, peer_figures, strict=True):
+        whole = figures["evaluate"] + figures["dictionaries"]
+        lines.append(
+            f"- ranktilt / {peer_name}: "
+            f"{seconds(ours_figures['evaluate'] / figures['evaluate'])}× (with its dictionaries "
+            f"{seconds(ours_figures['evaluate'] / whole)}×)"
+        )
+    ndcg = ", ".join(
+        f"{peer_name} {figures['ndcg']:.6f}"
+        for peer_name, figures in zip(PEERS, peer_figures, strict=True)
+    )
+    lines.append(f"- mean nDCG@5 of both runs and sources, as a check: {ndcg}")
     if most is not None:
         lines.append(
             target("evaluation with intervals", ours_figures["evaluate"], at_most=most, unit=" s")

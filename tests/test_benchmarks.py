@@ -32,7 +32,11 @@ def rows(text: str) -> dict[str, list[str]]:
 
 PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
     "lexical.py": ({"ranktilt", "bm25s, numpy backend", "rank_bm25 (samples, scaled)"}, (), 0),
-    "evaluate.py": ({"ranktilt", "pytrec_eval"}, (), 0),
+    "evaluate.py": (
+        {"ranktilt", "pytrec_eval", "ir_measures", "ranx"},
+        ("mean nDCG@5 of both runs and sources, as a check: ",),
+        0,
+    ),
     "triples.py": (
         {"ranktilt", "naive loop", "careful loop"},
         ("### 200 lines of ids, 5 for each of 40 relevant documents",),
@@ -75,6 +79,11 @@ PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
         set(),
         ("naive loop / ranktilt: **", "attribution of bm25 with seven properties"),
         0,
+    ),
+    "compiled_search.py": (
+        {"ranktilt, compiled, 2 threads", "ranktilt, numpy", "bm25s, numba, 1 thread"},
+        ("lists of the compiled and the plain search: equal",),
+        5,
     ),
     "rerank.py": ({"tfidf", "bm25", "bm25@100>>cross-encoder:"}, ("from the library's: ",), 0),
 }

@@ -37,7 +37,9 @@ margin = "5"
 """
 """A configuration file, as help shows it."""
 FILE, PROJECT_FILE = "ranktilt.toml", "pyproject.toml"
+"""Names of the files that hold a configuration."""
 _SECTION = "tool.ranktilt"
+"""Section of a project's file."""
 _ASSIGNABLE = ("machine", "statistics", "check", "mitigate")
 """Sections whose keys ``--set`` takes."""
 _LARGEST = 1_000_000
@@ -47,13 +49,17 @@ _KEY_NAME = re.compile(
     r"|(^|[_-])(key|token)$",
     re.I,
 )
+"""Names of options that hold a key or a password."""
 _KEY_PREFIX = re.compile(
     r"(?<![A-Za-z0-9])((sk|pk|hf|ghp|gho|xox[abp]|glpat)[-_]|AKIA|AIza|Bearer\s)[A-Za-z0-9_\-]{8,}"
 )
+"""Beginnings of keys and passwords."""
 _ASSIGNED = re.compile(r"([\w-]+)\s*=")
+"""Name before an equals sign."""
 _CODE = re.compile(r"engine:.*|[A-Za-z_][\w.]*\.[\w.]*:[A-Za-z_]\w*")
 """``engine:MODULE:FUNCTION``, and ``package.module:function``."""
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
+"""Name of an option."""
 _TYPE_WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -62,7 +68,9 @@ _TYPE_WORDS = {
     "array": "a list",
     "object": "a section",
 }
+"""Words for the types of TOML."""
 Section = TypeVar("Section")
+"""What a section is read into."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,12 +347,14 @@ def _plain(message: str) -> str:
 
 
 def _require_known(kind: str, names: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse a name that is not known."""
     for name in names:
         if name not in known:
             raise unknown(kind, name, known)
 
 
 def _keys(table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the full name of each option."""
     for section, options in table.items():
         for name in options:
             yield f"{section}.{name}"
@@ -362,6 +372,7 @@ def _require_owner(path: Path) -> None:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
+    """Read a file; `UserError` where it is too large, or no TOML."""
     if path.stat().st_size > _LARGEST:
         raise UserError(f"{path}: too large for a configuration: over {_LARGEST:,} bytes")
     try:
@@ -389,6 +400,7 @@ def _require_harmless(path: Path, table: Any, key: str = "") -> None:
 
 
 def _require_harmless_name(path: Path, name: str, key: str) -> None:
+    """Refuse the name of an option that cannot be printed, or may be a key."""
     if not name.isprintable() or name != name.strip():
         raise UserError(f"{path}: {key}{name!r}: expected a key of letters, digits and _")
     # Names of label values and columns are words of the data.
@@ -398,6 +410,7 @@ def _require_harmless_name(path: Path, name: str, key: str) -> None:
 
 
 def _require_harmless_text(path: Path, text: str, key: str) -> None:
+    """Refuse a text that cannot be printed, may be a key, or would run as code."""
     if not text.isprintable():
         raise UserError(f"{path}: {key} contains a character that cannot be printed")
     if _looks_secret(text):

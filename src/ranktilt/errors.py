@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _MOST_LISTED = 100
+"""Most names that a message lists."""
 _MOST_COMPARED = 5_000
+"""Most names among which a similar one is looked for."""
 # C0, DEL, C1, marks and turns of the direction of writing, other line ends, and halves of
 # characters.
 _UNSEEN = re.compile(
@@ -140,4 +142,5 @@ def shorten(text: object, width: int = 80) -> str:
 
 
 def _cut(text: str, width: int) -> str:
+    """Cut a text to a width, with an ellipsis."""
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _bundled: list[str] = []
+"""Modules of papers, which extend RankTilt as packages do."""
 
 
 def bundle(*modules: str) -> None:
@@ -81,6 +82,7 @@ class ExtensionTable:
         return self._load_foreign(points[0])
 
     def _load_foreign(self, point: EntryPoint) -> Any:
+        """Load an object of an installed package; `UserError` says what is wrong with it."""
         subject = f"{self.noun} {point.name!r} of {_package(point)} ({point.value})"
         try:
             loaded = point.load()

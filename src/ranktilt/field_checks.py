@@ -40,9 +40,11 @@ class _Limits:
     choices: tuple[str, ...]
     """All values, where there are choices."""
     bounds: msgspec.Meta | None
+    """Smallest and largest value; None for any."""
 
 
 def _check_value(value: Any, limits: _Limits, *, name: str, subject: str) -> None:
+    """Refuse a value that is not among the choices, or out of bounds."""
     if limits.choices and value not in limits.choices:
         raise unknown(f"{name} of {subject}", value, limits.choices)
     if limits.bounds is not None and not _is_within(value, limits.bounds):
@@ -50,6 +52,7 @@ def _check_value(value: Any, limits: _Limits, *, name: str, subject: str) -> Non
 
 
 def _is_within(value: float, bounds: msgspec.Meta) -> bool:
+    """Tell whether a number is within bounds."""
     at_least = -math.inf if bounds.ge is None else bounds.ge
     at_most = math.inf if bounds.le is None else bounds.le
     above = -math.inf if bounds.gt is None else bounds.gt
@@ -57,6 +60,7 @@ def _is_within(value: float, bounds: msgspec.Meta) -> bool:
 
 
 def _range(bounds: msgspec.Meta) -> str:
+    """Write bounds in words."""
     least = f"more than {bounds.gt:g}" if bounds.gt is not None else ""
     if bounds.ge is not None:
         least = f"at least {bounds.ge:g}"

@@ -11,6 +11,7 @@ from typing import Any
 from ranktilt.errors import MissingExtra
 
 _FETCHING = ContextVar("fetching", default=True)
+"""Whether models may be fetched."""
 
 
 @contextmanager

@@ -34,13 +34,14 @@ class Presenter(Protocol):
         """Return a result's verdicts in words, one a line."""
 
     def sentence(self, record: Any) -> str:
-        """Return a verdict in words."""
+        """Return a verdict, a note or a mismatch in words."""
 
     def derived(self, record: Any) -> dict[str, Any]:
         """Return a file's sentences about a result, or a part of one; empty for most."""
 
 
 _loaders: list[Callable[[], Presenter]] = []
+"""The function that imports the module that shows results, in a list of one."""
 
 
 def name_presenter(load: Callable[[], Presenter]) -> None:

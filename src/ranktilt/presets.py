@@ -50,4 +50,5 @@ def preset(name: str) -> Preset:
 
 
 def _fault(loaded: object, name: str) -> str:
+    """Say what is wrong with a package's preset; nothing where it is one."""
     return "" if isinstance(loaded, Preset) else "is not a ranktilt.presets.Preset"

@@ -22,6 +22,7 @@ _DELAY, _PAUSE = 0.5, 0.1
 """Seconds of work before a notebook shows it, and between two drawings."""
 
 _listener: ContextVar[Listener | None] = ContextVar("ranktilt_progress", default=None)
+"""What is told of progress; None for nobody."""
 
 
 def report(label: str, done: int, total: int) -> None:
@@ -78,6 +79,7 @@ class NotebookBars:
                 self._draw(now)
 
     def _draw(self, now: float) -> None:
+        """Draw the bars of all work that is under way."""
         bars, lines = [], []
         for label, (done, total) in self._steps.items():
             share = done / total
@@ -94,6 +96,7 @@ class NotebookBars:
 
 
 _bars: NotebookBars | None = None
+"""The bars of the running cell."""
 
 
 def _notebook() -> Listener | None:

@@ -43,6 +43,7 @@ _SENTENCE_TRANSFORMERS = {
     "CrossEncoder": "ranktilt.adapters.cross_encoder:CrossEncoderRanker",
     "SparseEncoder": "ranktilt.adapters.sentence_transformers:SparseEncoderRanker",
 }
+"""Ranker of an object, by the name of its class in sentence-transformers."""
 _ADAPTERS = {
     ("mteb_model_meta", "search"): "ranktilt.adapters.mteb:MtebRanker",
     ("mteb_model_meta", "encode"): "ranktilt.adapters.mteb:MtebRanker",
@@ -52,7 +53,9 @@ _ADAPTERS = {
 }
 """Rankers of other libraries' objects, by the attributes of the objects, so nothing is imported."""
 _FUNCTION = "ranktilt.adapters.function:FunctionRanker"
+"""Ranker of a function."""
 _RUN_ENDINGS = (".trec", ".run", ".csv", ".tsv", ".json", ".gz")
+"""Endings of files of runs."""
 
 
 def ranker(text: Any, **options: Any) -> Ranker:
@@ -102,6 +105,7 @@ def ranker_stages(text: str) -> list[Stage]:
 
 
 def _with_kind_of_model(stage: Stage) -> Stage:
+    """Put the kind of a known model before its name on the hub."""
     is_hub_name = "/" in stage.name and stage.argument is None
     if not is_hub_name or _looks_like_run(stage.name) or stage.name in ranker_names():
         return stage

@@ -10,6 +10,7 @@ from typing import Any
 from ranktilt.errors import UserError
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
+"""A text in double quotes."""
 _HUB_NAME = r"[A-Za-z0-9][\w.-]*/[\w.-]+"
 """A model's name on the hub, such as ``intfloat/e5-base``, or a folder inside another one."""
 _STAGE = re.compile(
@@ -19,12 +20,16 @@ _STAGE = re.compile(
     (?:@\s*(?P<k>\d+))?\s*""",
     re.VERBOSE,
 )
+"""A stage: name, argument, options and depth."""
 _OPTION = re.compile(rf'\s*(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>{_QUOTED}|[^,"]*?)\s*')
+"""An option with its value."""
 _PIECES = re.compile(rf"{_QUOTED}|>>|,")
+"""What may separate parts, or must be skipped because it is quoted."""
 _SECRET = re.compile(r"://[^/\s\"]*@(?!\s*\d+\s*(?:>>|$))")
 """User and password of an address, which no message may show. An `@` with a number at the end is a
 depth."""
 _GRAMMAR = "name[:argument][(option=value,…)][@k], stages joined by >>"
+"""The grammar, in a message."""
 
 OBJECT_NAMES = {
     "function": "your function",
@@ -44,9 +49,13 @@ class Stage:
     """A stage as text, without knowledge of which rankers there are."""
 
     name: str
+    """Name of the ranker."""
     argument: str | None = None
+    """Text after the colon; None without one."""
     options: dict[str, str] = field(default_factory=dict)
+    """Values of the options, as text."""
     k: int | None = None
+    """Depth; None where none is given."""
 
     def __str__(self) -> str:
         argument = "" if self.argument is None else f":{_quote(self.argument)}"
@@ -86,6 +95,7 @@ def parse_stages(text: str) -> list[Stage]:
 
 
 def _parse(part: str, pipeline: str) -> Stage:
+    """Read one stage; `UserError` says what is wrong with it."""
     match = _STAGE.fullmatch(part)
     if match is None:
         stage_text = _SECRET.sub("://…@", part.strip())
@@ -102,6 +112,7 @@ def _parse(part: str, pipeline: str) -> Stage:
 
 
 def _parse_options(text: str, pipeline: str) -> dict[str, str]:
+    """Read the options of a stage."""
     options: dict[str, str] = {}
     if not text.strip():
         return options
@@ -119,6 +130,7 @@ def _parse_options(text: str, pipeline: str) -> dict[str, str]:
 
 
 def _split(text: str, separator: str) -> list[str]:
+    """Divide a text at a separator, except within quotes."""
     parts, start = [], 0
     for match in _PIECES.finditer(text):
         if match.group() == separator:
@@ -128,6 +140,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _quote(text: str) -> str:
+    """Quote a text where it would otherwise be read as something else."""
     is_trimmed = text != "" and text == text.strip()
     has_signs = re.search(r'[()@,"=\\>]', text) is not None
     is_plain = is_trimmed and text.isprintable() and not has_signs
@@ -135,6 +148,7 @@ def _quote(text: str) -> str:
 
 
 def _unquote(text: str) -> str:
+    """Return the text within quotes."""
     if not text.startswith('"'):
         return text
     try:

@@ -629,3 +629,20 @@ def test_groups_without_twins_share_labels_of_repeated_queries() -> None:
     width = single.null_high - single.null_low
     assert four.null_high - four.null_low == pytest.approx(width, rel=0.15)
     assert four.p == pytest.approx(single.p, abs=0.1)
+
+
+def test_card_of_one_rank_is_made() -> None:
+    collection = toy()
+    run = rt.ranker("bm25").rank(collection)
+    result = audit(collection, run, card=True, depth=1)
+    assert "NDSR@1" in {str(answer.estimand) for answer in result.card}
+    with refused("expected a depth of at least 1 rank, got 0"):
+        audit(collection, run, card=True, depth=0)
+
+
+def test_run_of_first_document_alone_meets_collection() -> None:
+    collection = toy()
+    first = collection.ids[0]
+    query = collection.queries_with_judgments["id"][0]
+    result = audit(collection, run_of(collection, {query: {first: 1.0}}), "nDCG@10")
+    assert result.runs == ("run",)

@@ -352,6 +352,17 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert 0.93 <= sum(kinds.values()) / 6_000 <= 0.97
 
 
+def test_error_of_preference_is_that_of_a_ratio_over_queries() -> None:
+    counts = drawn_counts(5, queries=200)
+    decided = counts.protected + counts.unprotected
+    preference = counts.protected.sum() / decided.sum()
+    residuals = (counts.protected - preference * decided) / decided.sum()
+    result = judged(counts, resamples=400)
+    assert result.preference.value == pytest.approx(preference)
+    # Resampled queries tell the error of the ratio, a linear formula that of its first order.
+    assert result.error == pytest.approx(np.sqrt((residuals**2).sum()), rel=0.1)
+
+
 def kind_of(outcome: PairOutcome) -> str:
     """The kind of the verdict on it, with a margin of ±5 points."""
     result = PairwiseAudit(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.replay_log.rankings import UnmatchedCall, replay_calls
 from ranktilt.auditing.replay_log.runs import log_runs
+from ranktilt.data.notes.comparisons import Mismatch
 from ranktilt.data.rank_llm import read_candidates
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
@@ -143,8 +144,8 @@ def test_unrelated_calls_are_counted_and_doubtful_ones_left_out() -> None:
     lost = replay_calls(
         [texts[1]._replace(prompt=texts[1].prompt.replace(TEXTS["d"], TEXTS["a"]))], CANDIDATES
     )
-    reason = "shows passages of equal text in another order than earlier calls left them"
-    assert lost.unmatched == [UnmatchedCall(call=2, reason=reason)]
+    mismatch = Mismatch(kind="equal texts reordered")
+    assert lost.unmatched == [UnmatchedCall(call=2, mismatch=mismatch)]
 
 
 @pytest.mark.long

@@ -291,3 +291,16 @@ def test_growth_needs_variation() -> None:
     assert check_growth(change(-3, -1), 0).outcome == "level"
     assert check_growth(change(-3, -1, variation=DEAD), 0).outcome == "inconclusive"
     assert check_growth(change(3, 7, variation=DEAD), 0).outcome == "tilted"
+
+
+def test_documents_without_label_do_not_vary_a_list() -> None:
+    """Both labelled documents are tied; a third one, above them, is on no side."""
+    docs = [
+        {"id": "a", "text": "x", "source": "human"},
+        {"id": "b", "text": "y", "source": "llm"},
+        {"id": "c", "text": "z", "source": None},
+    ]
+    collection = collection_of(docs, {"q": "query"}, {"q": {"a": 1, "b": 1}})
+    run = run_of(collection, {"q": {"a": 1.0, "b": 1.0, "c": 2.0}})
+    result = audit(collection, run, "nDCG@10", confounds=False)
+    assert result.tilts[0].variation == Variation(total=1, fixed={"tied": 1})

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from ranktilt.auditing.answer.command_words import explain_labels_words
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, verdict_for
 from ranktilt.auditing.confounds import Confound
@@ -578,6 +579,15 @@ def test_steps_name_all_that_was_read_and_how() -> None:
     assert f" -r bm25 --pair llm,rest {ASKED} --json " in commands(paired)[-1]
 
 
+def test_command_that_explains_labels_names_their_column() -> None:
+    by_source = of(HUMAN, ranker="replay:engine.trec", labels="pages.csv")
+    by_shop = replace(by_source, spec={**by_source.spec, "by": "shop"})
+    expected = "ranktilt explain --run engine.trec --groups pages.csv{} --reference human"
+    for audit, column in ((by_source, ""), (by_shop, " --by shop")):
+        words = explain_labels_words(audit, ["run"], ("human", "llm"))
+        assert " ".join(words) == expected.format(column)
+
+
 def test_what_cannot_be_done_is_no_step() -> None:
     audit = of(HUMAN)
     twinless = replace(
@@ -640,3 +650,9 @@ def test_json_holds_verdicts_steps_and_effects(values: Audit) -> None:
         "%",
     )
     assert [step["command"] for step in content["next_steps"]] == commands(audit)
+
+
+def test_limit_of_nothing_is_crossed_by_any_shown_tilt() -> None:
+    assert tilt(2.0, 9.0).extent(0.0) == "beyond"
+    assert tilt(-1.0, 9.0, p=0.3).extent(0.0) == "across"
+    assert tilt(0.0, 0.0, p=1.0).extent(0.0) == "within"

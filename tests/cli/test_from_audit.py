@@ -55,6 +55,12 @@ def test_card_and_draws_are_asked_again(folder: Path) -> None:
     assert "statistics.seed=3" not in expanded
 
 
+def test_usual_question_of_labels_is_not_typed(folder: Path) -> None:
+    words = with_inputs_of_audit(["audit", str(folder / "labels.json")])
+    run_file, label_file = str(folder / "run.trec"), str(folder / "labels.csv")
+    assert words == ["audit", "--run", run_file, "--groups", label_file]
+
+
 def test_explain_names_folder_and_rankers(folder: Path) -> None:
     words = with_inputs_of_audit(["explain", str(folder / "two.json"), "-r", "bm25"])
     assert words == ["explain", str(folder / "bundled"), "-r", "bm25", "--attribution"]

@@ -145,6 +145,7 @@ def test_what_is_written_is_read_back(
             ": unknown column 'source'; did you mean 'suorce'? (valid: suorce,",
         ),
         ("l.tsv", "doc_id\tsource\n\na\th\n \th\n\th\n", ":4: doc_id is empty in 2 rows of 3"),
+        ("l.tsv", "doc_id\tsource\n \th\na\th\n \th\n", ":2: doc_id is empty in 2 rows of 3"),
         ("l.tsv", "doc_id\tsource\na\t\nb\t \n", ": column 'source' is blank or nan in every row"),
         (
             "l.tsv",

@@ -29,6 +29,13 @@ def collection(sources: Sequence[Any], **columns: Sequence[Any]) -> rt.Collectio
     return rt.Collection(docs, QUERIES, QRELS)
 
 
+def test_column_of_different_values_names_no_source() -> None:
+    docs = pl.DataFrame(
+        {"id": ["a", "b", "c"], "kind": ["x", "y", "x"], "url": ["1", "2", "3"], "lone": ["z"] * 3}
+    )
+    assert columns_of_few_values(docs) == ["kind"]
+
+
 @pytest.mark.parametrize(
     ("sources", "stated"),
     [

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy import stats
 
 from ranktilt.judging.family_preference import family_preferences, verdict_of
 from ranktilt.judging.result import Estimate, FamilyScale
@@ -69,6 +70,36 @@ def test_a_difference_by_hand_and_a_family_of_one_is_not_tested() -> None:
             np.random.default_rng(0).random((sum(size), 9)), np.zeros((sum(size), 9)), member
         )
         assert np.isnan(difference.value)
+
+
+def test_family_difference_equals_its_formula() -> None:
+    human, judged = world(3, 0.05, **WORLDS["a judge that errs more"])
+    systems, queries = human.shape
+    others = ~MEMBER
+    sizes = MEMBER.sum(), others.sum()
+    side_effects = np.stack([MEMBER, others], axis=1).astype(float)
+    design = np.column_stack([side_effects, human.mean(1)])
+    coefficients, squares, *_ = np.linalg.lstsq(design, judged.mean(1), rcond=None)
+    of_systems = (
+        squares[0]
+        / (systems - 3)
+        * (np.linalg.inv(design.T @ design) @ [1.0, -1.0, 0.0] @ [1.0, -1.0, 0.0])
+    )
+    cells = judged - coefficients[2] * human
+    by_query = cells[MEMBER].mean(0) - cells[others].mean(0)
+    of_queries = by_query.var(ddof=1) / queries
+    noise = sum(
+        ((side - side.mean(0) - side.mean(1)[:, None] + side.mean()) ** 2).sum()
+        for side in (cells[MEMBER], cells[others])
+    ) / ((systems - 2) * (queries - 1))
+    of_cells = noise * (1 / sizes[0] + 1 / sizes[1]) / queries
+    variance = of_systems + of_queries - of_cells
+    assert variance > max(of_systems, of_queries), "else the noise of cells would not count"
+    degrees = variance**2 / (of_systems**2 / (systems - 3) + of_queries**2 / (queries - 1))
+    half = stats.t.ppf(0.975, degrees) * np.sqrt(variance)
+    difference = family_difference(human, judged, MEMBER)
+    assert difference.value == pytest.approx(coefficients[0] - coefficients[1])
+    assert difference.high - difference.value == pytest.approx(half, rel=1e-9)
 
 
 def values(human: Floats, judged: Floats, rescaled: Floats | None = None) -> SystemValues:

@@ -43,6 +43,7 @@ from ranktilt.auditing.significance import (
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
 from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.data.notes.base import Remark
+from ranktilt.data.notes.comparisons import Mismatch
 from ranktilt.explaining.check import check
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.explain import explain
@@ -277,7 +278,7 @@ def replayed(most: float | None = None) -> ReplayedLog:
     return ReplayedLog(
         spec=spec,
         answers=answers,
-        unmatched=(UnmatchedCall(call=7, reason="shows one document twice"),),
+        unmatched=(UnmatchedCall(call=7, mismatch=Mismatch(kind="repeated document")),),
         examples=(
             AnswerExample(kind="off-format", answer="4 passages are\nprovided.", times=2),
             AnswerExample(kind="refused", answer="No.", times=1),

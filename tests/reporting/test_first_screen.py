@@ -136,10 +136,10 @@ def test_findings_stand_below_the_first_screen() -> None:
 
 
 def test_a_headline_of_several_sentences_is_not_said_again() -> None:
-    sentences = (Sentence("a, llm less human: +1.0"), Sentence("b, llm less human: −2.0"))
+    sentences = (Sentence("a, llm minus human: +1.0"), Sentence("b, llm minus human: −2.0"))
     document = Document(
         kind="Study",
-        headline="a, llm less human: +1.0; b, llm less human: −2.0.",
+        headline="a, llm minus human: +1.0; b, llm minus human: −2.0.",
         sections=(),
         sentences=sentences,
     )

@@ -211,6 +211,17 @@ def test_page_prints_in_light_colours(browser: Browser, pages: dict[str, Path]) 
     assert len(browser.call("Page.printToPDF")["data"]) > 10_000
 
 
+def test_page_prints_in_light_colours_without_scripts(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["check"], scripts=False, dark=True)
+    browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    ink = "getComputedStyle(document.body).color"
+    assert browser.run(ink) == "rgb(233, 235, 239)"
+    browser.do(lambda page: page.emulate_media(media="print"))
+    assert browser.run(ink) == "rgb(23, 25, 29)"
+
+
 def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
     columns = (
         Column("query", number=False, header=True),

@@ -34,6 +34,7 @@ class LoadedClassifier(Classifier):
     """A cross-encoder in memory, as it is."""
 
     loaded: Any = field(kw_only=True, hash=False)
+    """The model."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -43,10 +44,12 @@ class LoadedClassifier(Classifier):
         return model_hash(self.loaded, answer, *self.cache_key, self.prompt)
 
     def token_counter(self, max_tokens: int | None) -> Tokens:
+        """Return its tokenizer, with a limit of tokens."""
         return loaded_tokens(self.loaded, max_tokens)
 
     @property
     def module(self) -> Any:
+        """The model as it is."""
         return self.loaded
 
 
@@ -59,10 +62,13 @@ class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
 
     name: ClassVar[str] = "CrossEncoder"
     fixed: ClassVar[tuple[str, ...]] = ("model", "loaded", "precision", "device", "backend")
+    """Options that the object decides."""
 
     loaded: Any = field(kw_only=True, hash=False)
+    """The model."""
 
     def scorer(self) -> PairScorer:
+        """Return the model with its limits of tokens, as pairs are scored by it."""
         model, head = self.loaded, self._head()
         query, document = LIMITS[self.limits]
         limits = TokenLimits(
@@ -100,4 +106,5 @@ class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
         return Head(labels=1, activation=activation)
 
     def provenance(self, scorer: PairScorer) -> dict[str, Any]:
+        """Return name and hash of the model, for the run."""
         return provenance_of(self.loaded, scorer.fingerprint)

@@ -25,6 +25,7 @@ from ranktilt.rankers.engines.calls import EngineReply, Hits
 from ranktilt.spec import Stage
 
 _FORM = "(document id, score) pairs, ids in their order, or a dictionary of scores by id"
+"""Answers that a function may give."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,16 @@ class FunctionRanker(ObjectRanker, LiveEngine):
 
     name: ClassVar[str] = "function"
     ways_on: ClassVar[str] = OBJECT_WAYS_ON
+    """What to do where a function cannot be asked as it is."""
     fixed: ClassVar[tuple[str, ...]] = ("function", "concurrency", "timeout", "max_failures")
     """Fields that are no options: there is a single call, which nobody interrupts."""
 
     function: Callable[..., Any]
+    """The function."""
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
+        """Yield the function to ask, and what the run records of it."""
         yield self.function, {"function": _function_spec(self.function)}
 
     def ask_all(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
@@ -112,6 +116,7 @@ class FunctionRanker(ObjectRanker, LiveEngine):
         return sorted(hits, key=lambda hit: (-hit[1], keys.get(hit[0], 0)))
 
     def _ids(self, ids: list[Any], query: str) -> list[str]:
+        """Read an answer that holds ids alone."""
         try:
             return ids_of(ids, "ids").to_list()
         except UserError as error:
@@ -120,6 +125,7 @@ class FunctionRanker(ObjectRanker, LiveEngine):
             ) from error
 
     def _wrong_shape(self, query: str, value: Any) -> UserError:
+        """Return the error for an answer of another form."""
         return UserError(f"{self!r}: query {query!r}: expected {_FORM}, got {shorten(value)}")
 
     def stage(self) -> Stage:
@@ -129,6 +135,7 @@ class FunctionRanker(ObjectRanker, LiveEngine):
 
 
 def _is_pair(element: Any) -> bool:
+    """Tell whether an element is a pair, of an id and a score."""
     return isinstance(element, list | tuple) and len(element) == 2
 
 
@@ -139,6 +146,7 @@ def _is_score(value: Any) -> bool:
 
 
 def _function_name(function: Any) -> str:
+    """Return the name of a function, or of the one that a partial one calls."""
     while isinstance(function, partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))

@@ -23,6 +23,7 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.optional import need
 
 _KEYS = ("query_id", "doc_id")
+"""Columns that a judgment and a result share."""
 
 
 def as_ir_measures(
@@ -62,8 +63,11 @@ class _GroupValues:
     """Values of a measure for a run: an array of numbers, one for each judged query."""
 
     queries: tuple[str, ...]
+    """Ids of the queries."""
     first: Floats
+    """Values of the first group's documents."""
     second: Floats
+    """Values of the second group's documents."""
     relative_delta: Floats
     """Each query's part of Relative Δ."""
 
@@ -73,9 +77,13 @@ class _GroupContrast:
     """A measure of two groups' documents, and Relative Δ between them."""
 
     measure: Measure
+    """The measure."""
     pair: tuple[str, str]
+    """The two groups."""
     by: str
+    """Column of the groups."""
     _inputs: tuple[Any, Any] = (None, None)
+    """The judgments and results that were read last."""
     _values: _GroupValues | None = None
     """Values of the last qrels and run: the three measures are computed one after the other."""
 

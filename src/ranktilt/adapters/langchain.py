@@ -18,6 +18,7 @@ class LangChainRanker(RetrieverRanker):
 
     name: ClassVar[str] = "langchain"
     method: ClassVar[str] = "invoke"
+    """Method that is called with a query."""
 
     def names_of(self, result: Any) -> Names:
         """Return a document's ``id`` and the names in its metadata."""

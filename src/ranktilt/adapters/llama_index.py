@@ -19,6 +19,7 @@ class LlamaIndexRanker(RetrieverRanker):
 
     name: ClassVar[str] = "llama-index"
     method: ClassVar[str] = "retrieve"
+    """Method that is called with a query."""
 
     def names_of(self, result: Any) -> Names:
         """Return the id of a node, the id of its document, and the names in its metadata."""

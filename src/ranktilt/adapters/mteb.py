@@ -18,6 +18,7 @@ from ranktilt.optional import need
 from ranktilt.rankers.base import DEPTH, Ranker, require_depth
 
 _NO_NAME = "no_model_name/available"
+"""What mteb calls a model without a name."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,15 @@ class MtebRanker(ObjectRanker):
     """
 
     model: Any
+    """The model."""
     k: int = DEPTH
+    """Depth of the lists."""
     batch_size: int = 32
+    """Texts that the model encodes together."""
     name: ClassVar[str] = "mteb"
     reranks: ClassVar[bool] = False
     fixed: ClassVar[tuple[str, ...]] = ("model",)
+    """Options that the object decides."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -95,7 +100,9 @@ class MtebModel:
     """A ranker of RankTilt as mteb evaluates models (its ``SearchProtocol``)."""
 
     ranker: Ranker
+    """The ranker."""
     docs: pl.DataFrame | None = None
+    """Documents to search, once mteb has given them."""
 
     @property
     def mteb_model_meta(self) -> Any:

@@ -21,14 +21,18 @@ _NAMES = {"qid": "query_id", "docno": "doc_id", "score": "score"}
 
 @dataclass(frozen=True)
 class PyTerrierRanker(ObjectRanker):
-    """Any PyTerrier pipeline that answers topics (``qid``, ``query``) with ``docno`` and ``score``.
+    """Ranks with a PyTerrier pipeline.
 
-    Its documents must have the collection's ids. After another stage it gets that stage's results.
+    The pipeline gets a table of topics (``qid``, ``query``) and returns one of results (``qid``,
+    ``docno``, ``score``). Its documents must have the collection's ids. After another ranker, the
+    topics also hold that ranker's results, so that the pipeline re-ranks them.
     """
 
     pipeline: Any
+    """A PyTerrier transformer, called with a pandas table."""
     name: ClassVar[str] = "pyterrier"
     fixed: ClassVar[tuple[str, ...]] = ("pipeline",)
+    """Fields that the text of a ranker cannot set; see `ObjectRanker`."""
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Let the pipeline answer the judged queries, or re-rank the results of a run."""
@@ -63,6 +67,7 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
     library = need("pyterrier", extra="adapters", for_="PyTerrier's transformers")
 
     def transform(topics: Any) -> Any:
+        """Rank for PyTerrier: pandas tables of topics in, of results out."""
         queries = _topics(topics).unique(maintain_order=True)
         repeated = queries.filter(~pl.col("id").is_first_distinct())
         if repeated.height:
@@ -70,6 +75,7 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
                 f"topics: query {repeated['id'][0]!r} comes twice, with two texts; "
                 "give each its own qid"
             )
+        # A ranker searches the queries of a collection, so the topics take the place of its own.
         unjudged = Collection(collection.docs, queries, collection.qrels.clear(), collection.spec)
         before = Run.from_pandas(topics) if "docno" in topics.columns else None
         results = _results(ranker.rank(unjudged, before))
@@ -97,4 +103,5 @@ def _topics(topics: Any) -> pl.DataFrame:
 
 
 def _results(run: Run) -> pl.DataFrame:
+    """Return a run as PyTerrier's table of results."""
     return run.frame().select(pl.col(column).alias(name) for name, column in _NAMES.items())

@@ -35,7 +35,9 @@ _KEYS = (
 _NUMBERING = re.compile(
     "(?<![a-z])(page|chunk|index|position|offset|start|end|row|line|seq|count|number)s?(?![a-z])"
 )
+"""Names of metadata that number something else than documents."""
 _EXAMPLES = 3
+"""Names that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +49,20 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
     """
 
     retriever: Any = field(hash=False)
+    """The object that is asked."""
     concurrency: int = field(default=1, kw_only=True)
+    """Number of calls at a time."""
 
     ways_on: ClassVar[str] = OBJECT_WAYS_ON
+    """What to do where an object cannot be asked as it is."""
     fixed: ClassVar[tuple[str, ...]] = ("retriever",)
+    """Options that the object decides."""
     method: ClassVar[str]
     """Method of the retriever that takes a query."""
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
+        """Yield the call that answers a query, and what the run records of the object."""
         retrieve = getattr(self.retriever, self.method)
         yield lambda query, _depth: retrieve(query), object_spec(self.retriever)
 
@@ -108,6 +115,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         return next(key for key in matches if matches[key] == best)
 
     def _no_names(self, names: Names, collection: Collection) -> UserError:
+        """Return the error for results that name no document of the collection."""
         examples = [f"{key} {shorten(name)}" for key, name in list(names.items())[:_EXAMPLES]]
         has = join_words(examples) if examples else "no id and no metadata"
         return UserError(

@@ -32,6 +32,7 @@ class LoadedEncoder(Encoder):
     """An encoder in memory, as it is: its device, its precision and its limit of tokens."""
 
     loaded: Any = field(hash=False)
+    """The model."""
 
     @classmethod
     def from_model(cls, model: Any, **options: Any) -> Self:
@@ -62,18 +63,22 @@ class LoadedEncoder(Encoder):
         return str(self.loaded.similarity_fn_name)
 
     def token_counter(self, prompt: str) -> Tokens:
+        """Return its tokenizer, with the prefix of texts."""
         return loaded_tokens(self.loaded, self.max_tokens, prompt)
 
     @property
     def module(self) -> Any:
+        """The model as it is."""
         return self.loaded
 
     @property
     def about(self) -> dict[str, Any]:
+        """Description of the vectors for the cache."""
         return {**super().about, "folder": "in memory"}
 
     @property
     def _config(self) -> dict[str, Any]:
+        """Prompts of the model, as its configuration would have them."""
         return {"prompts": self.loaded.prompts}
 
 
@@ -90,10 +95,12 @@ class LoadedModelRanker(ObjectRanker):
 
     @classmethod
     def from_object(cls, value: Any, **options: Any) -> Self:
+        """Return the ranker of a model in memory."""
         cls.require_options(options)
         return cls(model_name(value), loaded=value, **options)  # type: ignore[call-arg]
 
     def stage(self) -> Stage:
+        """Return the ranker as it is typed, without the object."""
         return _without_object(super().stage())
 
 
@@ -110,11 +117,14 @@ class SentenceTransformerRanker(LoadedModelRanker, Dense):
         *("model", "loaded", "max_tokens", "precision", "device", "backend", "pooling"),
         *("base_url", "requests_per_minute"),
     )
+    """Options that the object decides."""
 
     loaded: Any = field(kw_only=True, hash=False)
+    """The model."""
 
     @cached_property
     def encoder(self) -> LoadedEncoder:
+        """The model as texts are encoded by it."""
         return LoadedEncoder.from_model(
             self.loaded,
             store=self.store,
@@ -127,6 +137,7 @@ class SentenceTransformerRanker(LoadedModelRanker, Dense):
         return Dense.rank(replace(self), collection, run)
 
     def provenance(self) -> dict[str, Any]:
+        """Return name and hash of the model, for the run."""
         return provenance_of(self.loaded, self.encoder.fingerprint)
 
 
@@ -138,17 +149,21 @@ class SparseEncoderRanker(LoadedModelRanker, Sparse):
     fixed: ClassVar[tuple[str, ...]] = (
         *("model", "loaded", "max_tokens", "precision", "device", "backend"),
     )
+    """Options that the object decides."""
 
     loaded: Any = field(kw_only=True, hash=False)
+    """The model."""
 
     @cached_property
     def encoder(self) -> LoadedSparseEncoder:
+        """The model as texts are encoded by it."""
         return LoadedSparseEncoder.from_model(self.loaded, max_active_dims=self.max_active_dims)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         return Sparse.rank(replace(self), collection, run)
 
     def provenance(self) -> dict[str, Any]:
+        """Return name and hash of the model, for the run."""
         return provenance_of(self.loaded, self.encoder.fingerprint)
 
 

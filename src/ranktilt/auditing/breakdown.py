@@ -1,4 +1,4 @@
-"""The parts of an audit's numbers: groups at each rank of a run, and each query's part of Δ."""
+"""The parts of an audit's numbers: groups at each rank, and each query's part of Relative Δ."""
 
 from __future__ import annotations
 
@@ -20,35 +20,42 @@ from ranktilt.measures.ranking import Floats, Ints, per_block
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RankShares:
-    """Groups at each rank of one run, in expectation over ties."""
+    """Shares of the groups at each rank of one run, in expectation over ties."""
 
     run: str
+    """Name of the run."""
     groups: tuple[str, ...]
+    """Names of the groups."""
     at: Floats
-    """Share of the group at each rank, (n_groups, depth).
+    """Share of each group at each rank, of shape (n_groups, depth).
 
-    It is the mean over the queries whose list is that long, NaN below the longest. A tied document
-    is at each rank of its block with equal chance.
+    It is the mean over the queries whose list reaches the rank; NaN beyond the longest list. A tied
+    document is at each rank of its block with the same probability.
     """
     recall: Floats
-    """Mean R@rank of each group over the queries that have a relevant document of it, else NaN."""
-    neutral: Floats
-    """Share of each group that random labels would give at every rank.
+    """Mean R@rank of each group, of the same shape.
 
-    It is the group's share among the documents that have a group, times their share of the lists.
+    The mean is over queries with a relevant document in the group; NaN without any.
+    """
+    neutral: Floats
+    """Share of each group at every rank if labels were random.
+
+    It is the group's share of the documents that have a group, times the share of such documents in
+    the lists.
     """
     queries: Ints
-    """Queries whose list reaches each rank."""
+    """Number of queries whose list reaches each rank."""
 
     @property
     def depth(self) -> int:
+        """Number of ranks."""
         return len(self.queries)
 
 
 def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 100) -> RankShares:
     """Count the groups at each rank of a run, and their relevant documents down to it.
 
-    Ties are broken as the audit does.
+    Ties are broken as in the audit.
     """
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
@@ -101,12 +108,12 @@ def _neutral_shares(groups: Groups, listed: Ints) -> Floats:
 
 
 def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str) -> Floats:
-    """Split Relative Δ over the queries, in the order of ``audit.queries``, in points.
+    """Split Relative Δ into a part of each query, in points and in the order of ``audit.queries``.
 
-    ``200·(a_q − b_q) / Σ(a + b)``: what remains of Relative Δ ``200·(M_a − M_b) / (M_a + M_b)``
-    (Dai et al., KDD 2024, sec. 3.1) when its means are written as sums over the queries. The parts
-    add up to Relative Δ without rounding. NaN for a query without a relevant document in both
-    groups, and for every query where both means are 0.
+    ``200·(a_q − b_q) / Σ(a + b)``: these parts add up to Relative Δ ``200·(M_a − M_b) / (M_a +
+    M_b)`` (Dai et al., KDD 2024, sec. 3.1) without rounding, because its means are sums over
+    queries. NaN for a query without a relevant document in both groups, and for every query if both
+    means are 0.
     """
     measures = tuple(map(repr, audit.measures))
     name = measure if isinstance(measure, str) else repr(measure)
@@ -124,7 +131,7 @@ def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str
 
 
 def parts(a: Floats, b: Floats) -> Floats:
-    """Split Relative Δ over the queries, the last axis, in points; see `contributions`."""
+    """Split Relative Δ over the queries, which are the last axis; see `contributions`."""
     counts = ~(np.isnan(a) | np.isnan(b))
     total_a = np.where(counts, a, 0.0).sum(axis=-1, keepdims=True)
     total_b = np.where(counts, b, 0.0).sum(axis=-1, keepdims=True)

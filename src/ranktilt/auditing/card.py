@@ -1,6 +1,7 @@
 """The question card: the questions about each run besides Relative Δ.
 
-The questions are described in docs/measures/README.md, one page each.
+`docs/measures` has a page on each question. `Card` answers them, and compares each answer with what
+random labels would give. Which labels are random depends on the question: see `null_distributions`.
 """
 
 from __future__ import annotations
@@ -61,12 +62,14 @@ def card_estimands(depth: int, *, judged: bool) -> tuple[Estimand, ...]:
 
 
 class CardKey(NamedTuple):
-    """Position of a sample on the card, by which samples are sorted."""
+    """Position of a sample on the card; samples are sorted by it."""
 
     run_index: int
+    """Index of the run."""
     pair_index: int
     """Index of the pair of groups; 0 for a question about all groups together."""
     question_index: int
+    """Index of the question."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +77,22 @@ class Card:
     """Answers the card's questions about runs, with what random labels would give."""
 
     groups: Groups
+    """Groups of all documents."""
     twins: Mapping[Pair, TwinPairs]
-    """Every pair of groups to compare, with its twins, if it has any."""
+    """Pairs of groups to compare, each with its twins, if it has any."""
     questions: Sequence[Estimand]
+    """Questions to answer."""
     inference: InferenceOptions
+    """Options of tests and intervals."""
     shuffles: Shuffles
-    """Shuffled labels of relevant documents; their seed and count hold for all random labels."""
+    """Shuffled labels of relevant documents; all random labels have their seed and number."""
     banded: bool
-    """Whether the range of random labels is also shown for twins.
+    """Whether the random band is also shown for twins.
 
-    It is not shown for sources: exchanged labels lie evenly around 0, which is neutral anyway.
+    It is not shown for sources: exchanged labels are even around 0, which is neutral anyway.
     """
     origins: Ints
-    """Number of each document's origin, by row."""
+    """Number of each document's origin."""
 
     def answer_twins(
         self, run_index: int, judged_run: JudgedRun, lists: Mapping[Pair, TwinLists]
@@ -108,10 +114,9 @@ class Card:
     def _answer(
         self, estimand: Estimand, judged_runs: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
-        """Yield the index of a run, that of a pair, and the sample; nothing for other questions.
+        """Answer a question about groups or a property; nothing for other questions.
 
-        The unit that random labels are drawn for depends on the question; see
-        `ranktilt.auditing.null_distributions`.
+        Yields the index of the run, the index of the pair, and the sample.
         """
         if isinstance(estimand, PropertyEstimand):
             for run_index, judged_run in enumerate(judged_runs):
@@ -130,8 +135,8 @@ class Card:
     ) -> Iterator[tuple[int, int, Sample]]:
         """Answer a question that is a difference of two groups' sums, such as ΔNDSR.
 
-        A random label of a document is the same in all lists. Where all documents of both groups
-        are twins, the twins exchange their labels instead.
+        A document has the same random label in all lists. If all documents of both groups are
+        twins, the twins exchange their labels instead.
         """
         signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
         paired = {pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()}
@@ -166,8 +171,8 @@ class Card:
     ) -> Iterator[tuple[int, int, Sample]]:
         """Answer a question about two groups that is no difference of sums, such as a ratio.
 
-        The labels of each list are shuffled by themselves. Where all documents of both groups are
-        twins, the twins exchange their labels instead.
+        Labels are shuffled in each list separately. If all documents of both groups are twins, the
+        twins exchange their labels instead.
         """
         for run_index, judged_run in enumerate(judged_runs):
             code = judged_run.group_codes(self.groups)
@@ -185,7 +190,7 @@ class Card:
                 yield run_index, pair_index, sample.among(nulls[pair_index], labels)
 
     def _null_lists(self, estimand: GroupEstimand, judged_run: JudgedRun, code: Ints) -> Floats:
-        """Compute the answer under random labels: an array of the shape (n_pairs, shuffles)."""
+        """Compute the answers under random labels, of shape (n_pairs, shuffles)."""
         pairs = list(self.twins)
         paired = [
             all_paired(signs_of(self.groups, pair), twins.rows)
@@ -212,9 +217,9 @@ class Card:
     def _attention(
         self, estimand: AttentionEstimand, judged_runs: Sequence[JudgedRun]
     ) -> Iterator[tuple[int, int, Sample]]:
-        """Answer a question about all groups together, once a run.
+        """Answer a question about all groups together, once for each run.
 
-        Each list is shuffled as a whole: its documents, and not their labels, change places.
+        Here the documents of each list change places, not their labels.
         """
         estimand.check(self.groups.names)
         for run_index, judged_run in enumerate(judged_runs):
@@ -260,6 +265,7 @@ class Card:
     def _sample(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
+        """Return an answer of twins or groups as a sample, which is still to be tested."""
         group_a, group_b = twins.pair
         return Sample(
             run=judged_run.run.name,
@@ -276,7 +282,10 @@ class Card:
     def _exchanged(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
-        """Make a sample of twins, compared with labels that twins exchange in all queries alike."""
+        """Return an answer about twins, tested against exchanged labels.
+
+        Twins exchange their labels in all queries alike.
+        """
         sample = self._sample(judged_run, estimand, twins, answers)
         return among_exchanged(sample, self.inference, banded=self.banded)
 
@@ -287,7 +296,7 @@ def group_samples(
     pairs: Sequence[Pair],
     questions: Sequence[GroupEstimand],
 ) -> list[Sample]:
-    """Return each run's answers to questions about groups, without any random labels."""
+    """Return each run's answers to questions about groups, without random labels."""
     judgments = judged_runs[0].judgments
     no_rows = np.empty((0, 2), dtype=np.int64)
     card = Card(

@@ -34,7 +34,7 @@ from ranktilt.data.notes.base import Note
 from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
 LONE_DEPTH = 10
-"""First ranks whose share of a group is given where there is nothing to compare it with."""
+"""Number of first ranks whose share is shown for a group that nothing can be compared with."""
 
 
 def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Inferences) -> Audit:
@@ -89,6 +89,7 @@ def _spec(inputs: AuditInputs) -> dict[str, Any]:
 
 
 def _query_answers(sample: Sample) -> QueryAnswers:
+    """Return the answers of each query, as the result keeps them."""
     return QueryAnswers(
         run=sample.run,
         estimand=sample.estimand,

@@ -1,4 +1,4 @@
-"""Count other differences between two sources than who wrote them.
+"""Count differences between two sources other than who wrote them.
 
 They are shown with every verdict; see docs/measures/confounds-and-controls.md.
 """
@@ -29,9 +29,9 @@ from ranktilt.data.text.quality import (
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
 """Confounds that have a value for each group; all others count pairs of twins."""
 SAMPLE = 20_000
-"""Most pairs whose terms are compared, so that no audit waits for them.
+"""Most pairs whose terms are compared, so that an audit does not wait for them.
 
-Of a larger collection they are evenly spaced.
+From a larger collection, evenly spaced pairs are taken.
 """
 
 
@@ -39,23 +39,24 @@ class Confound(NamedTuple):
     """One respect in which the documents of two groups differ, or are too alike."""
 
     name: str
+    """Name of the difference."""
     a: str
+    """The first group."""
     b: str
+    """The second group."""
     value_a: float
+    """Value of the first group: mean words of a document, or a share from 0 to 1."""
     value_b: float
-    """Value of each side: mean words of a document, or a share in [0, 1].
-
-    Both are the same where pairs are counted.
-    """
+    """Value of the second group; the same as `value_a` for a share of pairs."""
     number: int
-    """Documents of both sides, or, where pairs are counted, the pairs that are alike.
+    """Number of documents of both sides, or of pairs that are alike.
 
-    Near-identical pairs are counted among `SAMPLE` pairs at most.
+    Near-identical pairs are counted among at most `SAMPLE` pairs.
     """
     run: str = ""
-    """The ranker whose token limit cuts, for ``truncated``."""
+    """For ``truncated``: the ranker whose token limit cuts documents."""
     limit: int = 0
-    """Token limit of this ranker."""
+    """For ``truncated``: the token limit."""
 
 
 def confounds(
@@ -96,12 +97,12 @@ def confounds(
 
 
 def _members(groups: Groups, twins: TwinPairs) -> list[npt.NDArray[np.bool_]]:
-    """Return which documents are of each group of the pair."""
+    """Return for each group of the pair which documents belong to it."""
     return [groups.code == groups.names.index(name) for name in twins.pair]
 
 
 def _text_confounds(collection: Collection, groups: Groups, twins: TwinPairs) -> list[Confound]:
-    """Compare the texts of both groups, and those of each pair of twins."""
+    """Compare the texts of both groups, and the two texts of each pair of twins."""
     text = collection.docs["text"]
     members = _members(groups, twins)
     differences = [_sided("words", twins, words(text).to_numpy().astype(np.float64), members)]
@@ -123,7 +124,7 @@ def _sided(
     values: npt.NDArray[np.float64],
     members: list[npt.NDArray[np.bool_]],
 ) -> Confound:
-    """Compare the means of the two groups' documents."""
+    """Compare the means of a property over the documents of each group."""
     sides = [values[is_member & ~np.isnan(values)] for is_member in members]
     mean_a, mean_b = (float(side.mean()) if len(side) else np.nan for side in sides)
     a, b = twins.pair
@@ -133,7 +134,7 @@ def _sided(
 
 
 def _paired(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
-    """Count the pairs that are too alike."""
+    """Count the pairs of twins that are too alike."""
     pair_count = len(twins.rows)
     sampled = np.linspace(0, pair_count - 1, min(pair_count, SAMPLE)).astype(np.int64)
     rows_a, rows_b = twins.rows[:, 0], twins.rows[:, 1]

@@ -22,32 +22,33 @@ from ranktilt.data.collection import Collection
 from ranktilt.statistics.two_way import Clusters
 
 MOST_ENTRIES = 500_000
-"""Entries that are kept of all answers together: some 5 MB in the audit's file."""
+"""Most entries that an audit keeps of all its answers: some 5 MB in its file."""
 _COLUMNS = {"query": "<i4", "origin": "<i4", "total": "<f8", "weight": "<f8"}
 """Columns of `Clusters` with their little-endian types in a file."""
 Key = tuple[str, str, str, str]
-"""Run, notation of the estimand, and both groups."""
+"""An answer: run, notation of the estimand, first and second group."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contributions:
-    """What documents add to each answer."""
+    """What each document adds to each answer of an audit."""
 
     queries: tuple[str, ...]
     """Ids of the queries."""
     origins: pl.Series
     """Names of the origins."""
     answers: Mapping[Key, Clusters]
-    """Effects by answer; a query or an origin is its index in `queries` or `origins`.
+    """Entries of each answer.
 
-    The query −1 is of effects that belong to no query.
+    In `Clusters`, a query or an origin is its index in `queries` or `origins`; the query −1 is
+    none.
     """
 
     @classmethod
     def from_samples(
         cls, samples: Sequence[Sample], collection: Collection, queries: Sequence[str]
     ) -> Contributions:
-        """Keep the largest effects of each answer, `MOST_ENTRIES` of all answers together."""
+        """Keep the largest entries of the answers, `MOST_ENTRIES` of all together."""
         answers = {
             (sample.run, repr(sample.estimand), sample.a, sample.b): sample.clusters
             for sample in samples
@@ -73,7 +74,8 @@ class Contributions:
     def clusters_of(self, key: Key, numbering: CommonNumbering) -> Clusters | None:
         """Return what documents add to one answer, with the common numbers of `numbering`.
 
-        None where nothing is stored. An answer that is stored with its groups exchanged is turned.
+        None if nothing is stored. If the answer is stored with its groups exchanged, its sign is
+        turned.
         """
         run, estimand, a, b = key
         clusters = self.answers.get(key)
@@ -93,9 +95,9 @@ class Contributions:
         )
 
     def row(self) -> dict[str, Any]:
-        """Return the row for a file.
+        """Return the contributions as they are written into a file.
 
-        Names come once; arrays are little-endian, compressed (zlib) and written as base64.
+        Names are written once; arrays are little-endian, compressed (zlib) and written as base64.
         """
         rows = []
         for key, clusters in self.answers.items():
@@ -108,7 +110,7 @@ class Contributions:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Contributions:
-        """Return the contributions that `row` was called on."""
+        """Read the contributions that `row` wrote."""
         answers = {}
         for answer in row["answers"]:
             columns = [array_of_text(answer[name], dtype) for name, dtype in _COLUMNS.items()]
@@ -129,20 +131,21 @@ class Contributions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CommonNumbering:
-    """Numbers of an audit's queries and origins among those of several audits."""
+    """Numbers that an audit's queries and origins have in a comparison of several audits."""
 
     row: npt.NDArray[np.int64]
-    """Row of each of the audit's queries among those that are compared; −1 for others."""
+    """Row of each query of the audit among the compared queries; −1 if it is not compared."""
     origin: npt.NDArray[np.int64]
-    """Number of each of its origins among those of all audits."""
+    """Number of each origin of the audit among the origins of all audits."""
 
 
 def common_numbering(
     contributions: Sequence[Contributions], queries: Sequence[str]
 ) -> list[CommonNumbering]:
-    """Return common numbers of audits' origins, and the position of each query in `queries`.
+    """Return the common numbers of several audits' queries and origins.
 
-    `queries` are those that are compared. There is a numbering for each audit.
+    There is a numbering for each audit. `queries` are the compared queries; a query's number is its
+    position there.
     """
     names_of = [audit.origins.to_numpy().astype(np.str_) for audit in contributions]
     names = [names for names in names_of if len(names)]
@@ -159,7 +162,7 @@ def common_numbering(
 
 
 def _largest(clusters: Clusters, count: int) -> Clusters:
-    """Keep the `count` entries that add most, in an order that depends on their values alone."""
+    """Keep the `count` entries that add most, in an order that depends only on their values."""
     # Not on how the run stored its documents: the same floats add up to the same sum.
     order = np.lexsort((clusters.weight, clusters.total, clusters.origin, clusters.query))
     size = np.abs(clusters.total[order])

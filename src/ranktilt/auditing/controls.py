@@ -1,6 +1,7 @@
-"""Controls: the same audit again, without one other difference between twins.
+"""Controls: audit again without one of the other differences between twins.
 
-See docs/measures/confounds-and-controls.md.
+See docs/measures/confounds-and-controls.md. `controls` is the entry, `_Controls` changes texts and
+audits.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.statistics.two_way import Clusters
 
 CONTROLS = ("length", "tokens", "boilerplate", "near-identical", "titles")
-"""Names of the controls; `reporting/sentences/controls.py` says what each takes away."""
+"""Names of the controls; `reporting/sentences/controls.py` says what each one removes."""
 
 
 class Changed(NamedTuple):
-    """A collection with some texts changed, and the changes."""
+    """A collection in which a control changed texts or left out documents, and what it changed."""
 
     collection: Collection
+    """The changed collection."""
     change: ControlChange
     """Number of texts that changed, or of pairs that were left out."""
     left_out: frozenset[str] = frozenset()
@@ -53,8 +55,9 @@ class _Reader(NamedTuple):
     """What a neural ranker reads of a document."""
 
     tokens: Tokens
+    """Its tokenizer and token limit."""
     text: str
-    """The fields, such as ``title+text``."""
+    """Part of a document that it reads, such as ``title+text``."""
 
 
 def controls(
@@ -115,7 +118,7 @@ def controls(
 
 
 def _corrected(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ...]:
-    """Put the raw values before their controls, and correct all p of the table together."""
+    """Put the raw values in front of the controls, and correct all p of the table together."""
     raw_rows = []
     for run in raw.runs:
         for a, b in raw.tilted_pairs:
@@ -142,12 +145,12 @@ def _corrected(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ..
 
 
 def _tilts(audited: Audit, run: str, pair: Pair) -> tuple[Effect, ...]:
-    """Return a run's tilts of one pair of groups, a measure each."""
+    """Return a run's tilts between two groups, one for each measure."""
     return tuple(tilt for tilt in audited.tilts if tilt.run == run and (tilt.a, tilt.b) == pair)
 
 
 class _Controls:
-    """What all controls of one audit share."""
+    """The raw audit, its rankers and its twins, from which each control starts."""
 
     def __init__(
         self,
@@ -176,7 +179,11 @@ class _Controls:
         self.twins = self.family >= 0
 
     def control(self, name: str) -> list[Controlled]:
-        """Return what each run says under one control."""
+        """Audit all runs under one control.
+
+        A control changes the collection for all rankers alike, apart from ``tokens``, which depends
+        on what a ranker reads.
+        """
         if not self.twins.any():
             without_twins = self._not_applicable(name, "no twins")
             return [self._without_result(run, name, without_twins) for run in self.runs]
@@ -198,6 +205,7 @@ class _Controls:
         return rows
 
     def _changed(self, name: str, reader: _Reader | None) -> Changed:
+        """Return the collection that a control makes."""
         if reader is not None:
             return self._with_texts(self._read_alike(reader))
         if name == "near-identical":
@@ -219,7 +227,7 @@ class _Controls:
             yield text if size <= shortest else " ".join(text.split()[:shortest])
 
     def _read_alike(self, reader: _Reader) -> Iterator[str]:
-        """Cut every text to the tokens that the model reads of its shortest twin."""
+        """Cut every text to as many tokens as the model reads of its shortest twin."""
         tokens, docs = reader.tokens, self.collection.docs
         uncut = self.collection.texts(reader.text).to_list()
         sizes = tokens.counts(uncut, "counting tokens")
@@ -237,7 +245,7 @@ class _Controls:
             yield uncut[row][start : max(cut_of[row], start)]
 
     def _without_likenesses(self) -> Changed:
-        """Leave out all twins of which two are too alike."""
+        """Leave out all twins of an origin if two of them are too alike."""
         collection = self.collection
         alike = [
             rows[twin_likeness(collection, rows, self.near) > 0] for rows in self.rows if len(rows)
@@ -261,7 +269,7 @@ class _Controls:
         )
 
     def _with_texts(self, texts: Iterable[str], titles: pl.Series | None = None) -> Changed:
-        """Replace texts, and also titles where there are new ones."""
+        """Return the collection with other texts, and other titles if there are any."""
         docs = self.collection.docs
         text = pl.Series("text", list(texts), dtype=pl.String)
         title = docs["title"] if titles is None else titles
@@ -279,10 +287,12 @@ class _Controls:
         return np.where(self.twins, smallest, sizes)
 
     def _not_applicable(self, name: str, obstacle: Obstacle) -> ControlChange:
+        """Return that a control was not applied, and why."""
         near = self.near if name == "near-identical" else np.nan
         return ControlChange(outcome="not applicable", obstacle=obstacle, near=near)
 
     def _without_result(self, run: Run, name: str, change: ControlChange) -> Controlled:
+        """Return the row of a run for which a control has no result."""
         a, b = self.raw.tilted_pairs[0]
         return Controlled(
             run=run.name, control=name, a=a, b=b, control_change=change, tilts=(), moves=()
@@ -360,7 +370,10 @@ class _Controls:
         )
 
     def _ranked(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
-        """Rank under a control; the same run where nothing that the ranker reads changed."""
+        """Rank the changed collection.
+
+        Return the run itself if nothing that the ranker reads changed.
+        """
         if changed.left_out:
             return _without(run, changed.left_out)
         new, old = changed.collection, self.collection
@@ -374,7 +387,7 @@ class _Controls:
         return ranker.rank(new)
 
     def _move(self, result: Audit, run: str, measure: int, pair: Pair) -> Move:
-        """Compute how far Relative Δ moved, over the queries of both audits."""
+        """Compute how far Relative Δ moved, over the queries that both audits have."""
         raw = self.raw
         row_of = {query: row for row, query in enumerate(result.queries)}
         common = [query for query in raw.queries if query in row_of]
@@ -418,7 +431,7 @@ class _Controls:
 
 
 def _tilt(audited: Audit, run: str, measure: str, pair: Pair) -> Effect:
-    """Return a run's tilt of a pair of groups on one measure."""
+    """Return a run's tilt between two groups on one measure."""
     [tilt] = [tilt for tilt in _tilts(audited, run, pair) if tilt.measure == measure]
     return tilt
 
@@ -426,7 +439,7 @@ def _tilt(audited: Audit, run: str, measure: str, pair: Pair) -> Effect:
 def _clusters(
     audits: tuple[Audit, Audit], tilts: tuple[Effect, Effect], queries: Sequence[str]
 ) -> tuple[Clusters | None, Clusters | None]:
-    """Return what documents add to a tilt under a control and without it, numbered alike."""
+    """Return what documents add to a tilt under the control and to the raw one, numbered alike."""
     new, old = (audit.contributions for audit in audits)
     if new is None or old is None:
         return None, None
@@ -436,7 +449,7 @@ def _clusters(
 
 
 def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
-    """Return each document's family of twins (its origin) by number; -1 without a twin."""
+    """Return the number of each document's origin; −1 for a document without a twin."""
     family = np.full(collection.docs.height, -1)
     if not pairs:
         return family
@@ -472,11 +485,12 @@ def _obstacle(ranker: Ranker, name: str, reader: _Reader | None) -> Obstacle | N
 
 
 def _is_saved(ranker: Ranker) -> bool:
+    """Return whether a ranker reads a saved run, which cannot be ranked again."""
     return any(stage.name == "replay" for stage in stages_of(ranker))
 
 
 def _without(run: Run, left_out: frozenset[str]) -> Run:
-    """Return the run without some documents; the others move up."""
+    """Return a run without some documents; the documents below them move up."""
     is_left_out = run.ids.is_in(list(left_out)).to_numpy()
     keep = ~is_left_out[run.docs]
     return Run(

@@ -1,4 +1,8 @@
-"""Effects: one run's answer to one question about two groups, with interval, p and verdict."""
+"""Effects: the answer of one run to one question about two groups, with interval, p and verdict.
+
+`Effect.verdict` is the rule by which every command decides. `Change` is the difference between two
+runs, `Equivalence` compares effectiveness on each side alone.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +25,9 @@ ALPHA = 0.05
 FEW_QUERIES = 30
 """Queries below which a note warns that there are few."""
 FEWEST = 10
-"""Effective number of queries and documents below which nothing is decided."""
+"""Effective number of queries, or of documents, below which nothing is decided."""
 _SPREAD = ("low", "high", "error", "p", "p_corrected")
-"""Fields that are undefined without enough queries for an interval."""
+"""Fields that are undefined if there are too few queries for an interval."""
 _OPPOSITES = (
     ("wins", "losses"),
     ("both_wins", "both_losses"),
@@ -33,7 +37,7 @@ _OPPOSITES = (
     ("mean_a", "mean_b"),
     ("even_a", "even_b"),
 )
-"""Details that exchange their values when the two groups are exchanged."""
+"""Names of details that exchange their values when the two groups are exchanged."""
 _TURNED = dict(_OPPOSITES) | {b: a for a, b in _OPPOSITES}
 """Name of each of these details after the exchange, in both directions."""
 _NEGATED = ("raw", "shares")
@@ -53,53 +57,67 @@ class Effect:
     """
 
     run: str
+    """Name of the run."""
     estimand: Coded[Estimand]
+    """Question that is answered."""
     a: str
+    """Name of the first group, which positive values favour."""
     b: str
+    """Name of the second group."""
     value: float
+    """The answer."""
     low: float
+    """Lower end of its 95 % interval."""
     high: float
-    """The answer with its 95 % bootstrap interval."""
+    """Upper end of its 95 % interval."""
     error: float
-    """Standard error: the resamples' standard deviation."""
+    """Standard error: the standard deviation over the resamples."""
     p: float
+    """Chance of such a value if neither group were favoured, by this test alone."""
     p_corrected: float
-    """For the tests of its table; where groups are not twins, p comes from random labels."""
+    """The same, corrected for the number of tests in the table."""
     queries: int
+    """Queries that the answer rests on."""
     excluded: int = 0
-    """Queries that say nothing about it."""
+    """Queries that say nothing about the question."""
     dropped: int = 0
     """Resamples in which the answer was undefined."""
     null_low: float = 0.0
+    """Lower end of the random band: the middle 95 % of what random labels give.
+
+    All three numbers about random labels are 0 where they were not drawn.
+    """
     null_high: float = 0.0
+    """Upper end of the random band."""
     null_median: float = 0.0
-    """What random labels give in 95 %, and their median; all 0 where they are not shown."""
+    """Median of what random labels give."""
     twins: bool = True
-    """Whether each document that counts has a twin, so that the estimand's neutral value holds."""
+    """Whether the groups are twins, so that the estimand's own neutral value holds."""
     details: Mapping[str, float] = field(default_factory=dict)
-    """Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses``."""
+    """Means and counts behind the answer, such as ``mean_a``, ``pairs``, ``wins`` (of `a`),
+    ``losses``."""
     family_size: int = 1
-    """Tests that are corrected together."""
+    """Number of tests that are corrected together."""
     effective_n: float = -1.0
     """Effective number of queries, or of documents where that is smaller; −1 if unknown."""
     checks: Mapping[str, float] = field(default_factory=dict)
-    """The p of other tests: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
+    """p of further tests, by name: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
     variation: Variation | None = None
-    """How many of its lists could have come out otherwise; None where that is no question."""
+    """How many of the lists behind the answer could have come out differently; None if unknown."""
 
     def __post_init__(self) -> None:
-        """Leave undefined what so small a sample cannot show.
+        """Set to NaN what so small a sample cannot show.
 
-        Every effect is made, corrected, turned and read from files through here, so that no table,
-        sentence, page or file can show an interval or a p beside the words that there is too little
-        for it.
+        Whether an effect is computed, corrected, swapped or read from a file, it is made here. So
+        no table, sentence, page or file can show an interval or a p next to the words that there is
+        too little for it.
         """
         for name in self._beyond_sample:
             object.__setattr__(self, name, np.nan)
 
     @property
     def _beyond_sample(self) -> tuple[str, ...]:
-        """Fields that the sample is too small for."""
+        """Names of the fields that the sample is too small for."""
         if self.sample < FEWEST_ROWS:
             return _SPREAD
         return () if self.testable else ("p_corrected",)
@@ -111,7 +129,7 @@ class Effect:
 
     @property
     def measure(self) -> str:
-        """Notation of the measure whose Relative Δ it is; of the estimand itself for all others."""
+        """Notation of the measure that Relative Δ compares, else of the estimand itself."""
         return (
             self.estimand.measure
             if isinstance(self.estimand, RelativeDelta)
@@ -140,9 +158,9 @@ class Effect:
 
     @property
     def detectable(self) -> float:
-        """Smallest absolute effect that is detected with 80 % power; NaN where nothing is tested.
+        """Smallest absolute effect that would be detected with 80 % power.
 
-        See `detectable_effect`.
+        NaN if nothing is tested. See `detectable_effect`.
         """
         return (
             detectable_effect(self.error, self.family_size, self.sample)
@@ -152,22 +170,22 @@ class Effect:
 
     @property
     def sample(self) -> float:
-        """Votes; all queries where they are not known."""
+        """Effective number of queries or documents; the number of queries if it is unknown."""
         return self.queries if self.effective_n < 0 else self.effective_n
 
     @property
     def testable(self) -> bool:
-        """Whether enough queries and documents speak for a verdict: an effective number of 10."""
+        """Whether there is enough for a verdict: an effective number of at least `FEWEST`."""
         return self.sample >= FEWEST
 
     @property
     def can_be_level(self) -> bool:
-        """Whether enough could vary for "level" to be a finding."""
+        """Whether enough lists could vary for "level" to be a finding."""
         return self.variation is None or self.variation.enough
 
     @property
     def banded(self) -> bool:
-        """Whether a random band is shown with it, because random labels give anything but 0."""
+        """Whether a random band is shown with the value; it is 0 to 0 where none was drawn."""
         return not (self.null_low == self.null_high == 0)
 
     @property
@@ -177,43 +195,45 @@ class Effect:
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
-        """The side of the neutral value on which the whole interval lies; empty for neither."""
+        """The side of the neutral value that holds the whole interval; empty if it holds both."""
         if self.low > self.neutral:
             return "a"
         return "b" if self.high < self.neutral else ""
 
     @property
     def favours(self) -> Literal["a", "b", ""]:
-        """The side that it leans to, where that is shown."""
+        """The group that is shown to be favoured; empty if none is."""
         return self.leans if self.is_shown and self.estimand.sided else ""
 
     @property
     def is_shown(self) -> bool:
-        """Whether it is shown not to be level: corrected p < .05, and the interval excludes level.
+        """Whether a tilt is shown: corrected p < .05, and the interval excludes the neutral value.
 
-        Of all groups at once: the value lies outside the random band. What only describes shows
-        nothing.
+        An estimand over all groups together has no side; its value must lie outside the random
+        band. An estimand that only describes shows nothing.
         """
         beyond = bool(self.leans) if self.estimand.sided else self.null_position != "inside"
         return beyond and self.significant and not self.estimand.descriptive
 
     @property
     def significant(self) -> bool:
-        """Whether the corrected p is below .05 and rests on enough."""
+        """Whether the corrected p is below .05, and there is enough for a verdict."""
         return self.p_corrected < ALPHA and self.testable
 
     @property
     def null_position(self) -> Literal["inside", "below", "above"]:
-        """Where the value lies in relation to the random band."""
+        """Position of the value in relation to the random band."""
         if self.value < self.null_low:
             return "below"
         return "above" if self.value > self.null_high else "inside"
 
     def extent(self, margin: Margin = DEFAULT_MARGIN) -> Literal["within", "beyond", "across"]:
-        """Return where the interval lies: ``within`` ±`margin` of the neutral value, or ``beyond``.
+        """Return how the interval lies to the margin: ``within``, ``beyond`` or ``across``.
 
-        The ends are included. ``across`` in all other cases, also where the answer is undefined.
+        It is within if all of it lies inside ±`margin` of the neutral value, ends included; beyond
+        if none of it does. An undefined answer is across.
         """
+        # NaN if the margin is in another unit; a comparison with NaN is false.
         half = half_width(self.estimand, margin)
         low, high = self.neutral - half, self.neutral + half
         if not self.testable or not half >= 0 or np.isnan(self.value):
@@ -227,7 +247,8 @@ class Effect:
     ) -> Literal["a", "b", "level", "inconclusive"]:
         """Return the verdict, by the rule of every command.
 
-        It is a favoured side, or ``level`` where the whole interval lies within the margin.
+        ``a`` or ``b`` if a group is shown to be favoured, ``level`` if the whole interval lies
+        within the margin and nothing is shown, else ``inconclusive``.
         """
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
@@ -237,13 +258,13 @@ class Effect:
         return "level" if is_level else "inconclusive"
 
     def side(self, which: str) -> str:
-        """Name of the group `a` or `b`; empty for neither."""
+        """Return the name of the group `a` or `b`; empty for neither."""
         return {"a": self.a, "b": self.b}.get(which, "")
 
     def swapped(self) -> Self:
-        """Return the same answer seen from the other side, with every sign turned.
+        """Return the same answer with the two groups exchanged, so that every sign turns.
 
-        A ratio of two groups stays as it is.
+        A directed estimand, such as a mean of ratios, stays as it is.
         """
         if self.estimand.directed:
             return self
@@ -265,9 +286,11 @@ class Effect:
         )
 
     def seen_from(self, a: str) -> Self:
+        """Return the answer with `a` as the first group."""
         return self if self.a == a else self.swapped()
 
     def derived(self) -> dict[str, Any]:
+        """Return numbers that follow from the fields, for the file."""
         return {
             "measure": self.measure,
             "kind": self.estimand.key,
@@ -281,28 +304,36 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Change(Effect):
-    """New − old: of effectiveness or Relative Δ in points, or of another estimand in its unit.
+    """Difference between two runs, new − old.
 
-    Where `value` is above 0, the new run is more effective, or lies further toward `a`. That need
-    not mean that it tilts more: see `growth`.
+    Of effectiveness and of Relative Δ it is in points, of another estimand in its unit. If `value`
+    is above 0, the new run is more effective, or lies further toward `a`. That need not mean that
+    it tilts more: see `growth`.
     """
 
     old_run: str
+    """Name of the old run; `run` is the new one."""
     new: float
+    """Answer of the new run over the compared queries, in percent or the estimand's unit."""
     old: float
-    """Each run's answer over the compared queries, in percent or the estimand's unit."""
+    """Answer of the old run, in the same unit."""
     neutral_new: float = 0.0
+    """Value of the new run that favours nobody: 0 for twins, else its median of random labels."""
     neutral_old: float = 0.0
-    """What favours nobody: 0 for twins, the median of each run's random labels otherwise."""
+    """The same of the old run."""
     growth: float = np.nan
-    """|new − neutral_new| − |old − neutral_old|: above 0, the new run tilts more, whichever way."""
+    """|new − neutral_new| − |old − neutral_old|: above 0, the new run tilts more, to either side.
+    """
     growth_low: float = np.nan
+    """Lower end of the growth's 95 % interval; the neutral values are taken as known."""
     growth_high: float = np.nan
-    """Its 95 % bootstrap interval; the neutral values are taken as known."""
+    """Upper end of the growth's 95 % interval."""
     growth_error: float = np.nan
+    """Standard error of the growth."""
 
     @property
     def _beyond_sample(self) -> tuple[str, ...]:
+        """Names of the fields that the sample is too small for."""
         few = self.sample < FEWEST_ROWS
         return (
             *super()._beyond_sample,
@@ -311,16 +342,17 @@ class Change(Effect):
 
     @property
     def of_tilt(self) -> bool:
+        """Whether it is a change of Relative Δ, and not of effectiveness or another estimand."""
         return isinstance(self.estimand, RelativeDelta)
 
     @property
     def neutral(self) -> float:
-        """The difference that favours nobody: between both runs' neutral values."""
+        """Difference that favours nobody: the difference between the runs' neutral values."""
         return self.neutral_new - self.neutral_old
 
     @property
     def unit(self) -> str:
-        """The unit printed after a difference."""
+        """Unit to print after a difference."""
         return (
             " points"
             if self.of_tilt or isinstance(self.estimand, Measure)
@@ -328,13 +360,16 @@ class Change(Effect):
         )
 
     def amount(self, value: float, *, sign: bool | None = None) -> str:
-        """Print a value, or with a `sign` a difference, without its unit; a dash if undefined."""
+        """Print a value without its unit, with its sign where `sign` says so; a dash if undefined.
+
+        Without `sign`, effectiveness has no sign, and other values have it as usual.
+        """
         usual = self.estimand.signed and not isinstance(self.estimand, Measure)
         return self.estimand.amount(value, sign=usual if sign is None else sign)
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The difference's interval, as printed."""
+        """Ends of the difference's interval, as printed."""
         return self.amount(self.low, sign=True), self.amount(self.high, sign=True)
 
     @property
@@ -344,12 +379,15 @@ class Change(Effect):
 
     @property
     def growth_detectable(self) -> float:
-        """Smallest absolute growth that these queries detect with 80 % power by a single test."""
+        """Smallest absolute growth that a single test would detect with 80 % power."""
         few = self.sample < FEWEST
         return np.nan if few else detectable_effect(self.growth_error, queries=self.effective_n)
 
     def swapped(self) -> Self:
-        """Return the same change seen from the other side; a tilt grows whichever way it points."""
+        """Return the same change with the two groups exchanged.
+
+        The growth stays: a tilt grows to either side.
+        """
         return replace(
             super().swapped(),
             new=_negated(self.new),
@@ -359,43 +397,51 @@ class Change(Effect):
         )
 
     def derived(self) -> dict[str, Any]:
+        """Return numbers that follow from the fields, for the file."""
         return {**super().derived(), "growth_detectable": self.growth_detectable}
 
 
 Outcome = Literal[
     "equivalent", "different within the margin", "different", "inconclusive", "not tested"
 ]
+"""Whether effectiveness on two sides is shown to be the same, up to a margin."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Equivalence(Effect):
-    """Difference of effectiveness on each side alone, by Student's t.
+    """Difference of effectiveness between two sides, each searched alone, by Student's t.
 
-    `a` is the reference; values are positive where it is searched better.
+    `a` is the reference side; values are positive if the reference is searched better.
     """
 
     margin: float
-    """The largest difference that would not matter."""
+    """Largest difference that would not matter, in points."""
     p_equivalent: float
     """The larger p of two one-sided paired t tests against ±margin (Schuirmann 1987)."""
     smallest: float
-    """The smallest margin that these queries would have shown equivalence for."""
+    """Smallest margin for which these queries would show equivalence."""
     outcome: Outcome = "not tested"
+    """Verdict of the tests."""
     pairs: int
-    """Pairs of documents that both sides are made of."""
+    """Pairs of twins that both sides are made of."""
     left_out: int
-    """Documents of both sources without a twin, which neither side holds."""
+    """Documents without a twin, which are on neither side."""
 
     @property
     def _beyond_sample(self) -> tuple[str, ...]:
-        """Student's t is defined wherever it has an interval; turned signs do not bound its p."""
+        """Names of the fields that the sample is too small for.
+
+        Student's t is defined wherever it has an interval, so that p needs no larger sample.
+        """
         return (*_SPREAD, "p_equivalent", "smallest") if self.sample < FEWEST_ROWS else ()
 
     @property
     def source(self) -> str:
+        """The source that is compared with the reference."""
         return self.b
 
     def derived(self) -> dict[str, Any]:
+        """Return numbers that follow from the fields, for the file."""
         beside = {
             "source": self.b,
             "on_reference": self.mean_a,
@@ -414,16 +460,21 @@ class Conflict:
     """Answers of one run that point to opposite sides of a pair."""
 
     run: str
+    """Name of the run."""
     a: str
+    """The first group."""
     b: str
+    """The second group."""
     for_a: tuple[Effect, ...]
+    """Answers that favour the first group."""
     for_b: tuple[Effect, ...]
+    """Answers that favour the second group."""
 
 
 def conflict_of(effects: Iterable[Effect]) -> Conflict | None:
-    """Return how the answers for one run and pair conflict; None where they do not.
+    """Return the conflict between answers about one run and pair; None if there is none.
 
-    What only describes is left out.
+    Answers that only describe favour nobody.
     """
     favouring = [effect for effect in effects if effect.favours]
     for_a = tuple(effect for effect in favouring if effect.favours == "a")

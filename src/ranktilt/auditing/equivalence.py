@@ -17,29 +17,36 @@ from ranktilt.statistics.permutation import t_test_p
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EquivalenceTask:
-    """Per-query values of one ranker and measure on each side alone.
+    """Values per query of one ranker and measure, on each side searched alone.
 
-    They are NaN where a side has nothing relevant.
+    A value is NaN if the side has nothing relevant to the query.
     """
 
     run: str
+    """Name of the ranker."""
     measure: Measure
     a: str
+    """The reference."""
     b: str
+    """The source that is compared with it."""
     values_a: Floats
+    """Values of the reference, one for each query."""
     values_b: Floats
+    """Values of the source."""
     pairs: int
+    """Pairs of twins that both sides are made of."""
     left_out: int
+    """Documents without a twin."""
 
 
 def equivalence_rows(
     tasks: Sequence[EquivalenceTask], *, margin: float, alpha: float
 ) -> tuple[Equivalence, ...]:
-    """Test each difference for equivalence and for a difference.
+    """Test each difference both for equivalence and for a difference.
 
-    Equivalence is tested by two one-sided paired t tests. Its p is not corrected: that *all* rows
-    are equivalent is a claim that each must carry, which keeps the level (Berger 1982). The p of
-    the two-sided test is corrected by Holm over all rows.
+    Equivalence is tested by two one-sided paired t tests. Its p is not corrected: the claim that
+    *all* rows are equivalent needs every single test, which keeps the level (Berger 1982). The p of
+    the two-sided test of a difference is corrected by Holm over all rows.
     """
     rows = corrected([_equivalence(task, margin, alpha) for task in tasks], "holm")
     return tuple(
@@ -48,7 +55,10 @@ def equivalence_rows(
 
 
 def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
-    """Return what two p-values show together; that no difference is shown is never equivalence."""
+    """Return what the two tests show together.
+
+    That no difference is shown is never equivalence.
+    """
     if np.isnan(p_equivalent) or np.isnan(p_different):
         return "not tested"
     if p_equivalent < alpha:
@@ -57,6 +67,7 @@ def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
 
 
 def _equivalence(task: EquivalenceTask, margin: float, alpha: float) -> Equivalence:
+    """Test one difference; its outcome is decided once all p are corrected."""
     defined = ~(np.isnan(task.values_a) | np.isnan(task.values_b))
     values_a, values_b = task.values_a[defined], task.values_b[defined]
     difference = values_a - values_b

@@ -1,4 +1,4 @@
-"""A check that fails, repeated by an audit: faults of the collection that void its comparison."""
+"""Repeat a failed check as a warning of the audit: faults of the collection that void it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ranktilt.data.notes.texts import CheckFailed, VoidingFault
 
 
 def with_failed_check(collection: Collection, audit: Audit, limits: CheckLimits = LIMITS) -> Audit:
-    """Add a warning where ``ranktilt check`` of the same sources ends with Void.
+    """Add a warning to an audit if ``ranktilt check`` of the same sources ends with Void.
 
-    Labels of a file are not what a check compares, and without texts there is nothing to check.
+    Groups from a label file are not what a check compares, and without texts there is nothing to
+    check.
     """
     folder, labels = (collection.spec.get(key) for key in ("path", "labels"))
     has_texts = bool((collection.docs["text"] != "").any())
@@ -30,7 +31,7 @@ def with_failed_check(collection: Collection, audit: Audit, limits: CheckLimits 
 def _voiding_faults(
     collection: Collection, audit: Audit, limits: CheckLimits
 ) -> Iterator[VoidingFault]:
-    """Yield faults beyond their limits, of the pairs of sources that were compared."""
+    """Yield faults beyond their limits in the pairs of sources that the audit compares."""
     known = set(collection.sources)
     pairs = [pair for pair in audit.pairs if known.issuperset(pair)]
     for reference in dict.fromkeys(a for a, _ in pairs):

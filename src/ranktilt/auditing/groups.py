@@ -33,7 +33,7 @@ class Groups:
     code: npt.NDArray[np.int64]
     """Index of each document's group, by row; -1 for a document of no group or of several."""
     outside: int = 0
-    """Number of documents outside of the pool that a data set drew its twins from.
+    """Number of documents outside the pool that a data set drew its twins from.
 
     They have no twin by design, so they are in no group of sources.
     """
@@ -42,14 +42,14 @@ class Groups:
     combinations: tuple[tuple[int, ...], ...] = ()
     """Indexes of groups that occur together in a document, each combination once."""
     combination_of: npt.NDArray[np.int64] | None = None
-    """Position of each document in `combinations`, by row; -1 for a document of one group or none.
+    """Index in `combinations` of each document; −1 for a document of one group or none.
 
-    None where no document is of several groups.
+    None if no document is in several groups.
     """
     remarks: tuple[LabelNote, ...] = ()
     """Notes on the labels as they are written, such as two spellings of one name."""
     values: npt.NDArray[np.float64] | None = None
-    """Each document's number, by row, where groups are the ends of a property; NaN where unknown.
+    """Number of each document, if the groups are the two ends of a property; NaN if unknown.
 
     None for other groups. See `property_sides`.
     """
@@ -66,6 +66,7 @@ class Groups:
 
     @property
     def _known_values(self) -> npt.NDArray[np.float64]:
+        """Numbers of all documents; a single NaN if the groups are no property."""
         return np.array([np.nan]) if self.values is None else self.values
 
     @property
@@ -91,9 +92,9 @@ class Groups:
 
     @property
     def kind(self) -> npt.NDArray[np.int64]:
-        """Kind of each document, by row: a number that is also defined for several groups or none.
+        """Kind of each document: its group, its combination of groups, or "no label".
 
-        Kinds number the groups first, then the combinations of groups; the last is "no label".
+        Kinds number the groups first, then the combinations of groups; the last one is "no label".
         """
         no_label = len(self.names) + len(self.combinations)
         kind = np.where(self.code >= 0, self.code, no_label)
@@ -104,9 +105,9 @@ class Groups:
 
     @property
     def parts(self) -> npt.NDArray[np.float64]:
-        """Share of each group in a document of each kind, of the shape (kinds, groups + 1).
+        """Share of each group in a document of each kind, of shape (n_kinds, n_groups + 1).
 
-        A document of several groups belongs to each in equal parts. The last column is for
+        A document of several groups belongs to each of them in equal parts. The last column is for
         documents without a label.
         """
         group_count = len(self.names)

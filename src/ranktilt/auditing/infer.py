@@ -25,15 +25,18 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ranking import Floats
 
 CARD_ROWS = 6
-"""Fewest questions that the number of shuffles is computed for.
+"""Least number of questions from which the number of shuffles follows.
 
-A whole card asks six, with Relative Δ; a shorter card then draws the same labels.
+A whole card asks six questions, with Relative Δ; a shorter card then draws the same labels.
 """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inferences:
-    """Inferences from measurements, and the samples that `ranktilt.compare` needs for its own."""
+    """Effects inferred from measurements, and the samples behind them.
+
+    `ranktilt.compare` needs the samples for its own tests.
+    """
 
     tilts: tuple[Effect, ...]
     """Relative Δ of every run, pair and measure."""
@@ -106,6 +109,7 @@ def _tilt_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sampl
 def _samples_of_pair(
     inputs: AuditInputs, judged_run: JudgedRun, pair: ComparedPair, values: Floats
 ) -> list[Sample]:
+    """Return the values per query of both groups, a sample for each measure."""
     a, b = pair.numbers
     return [
         Sample(
@@ -124,7 +128,7 @@ def _samples_of_pair(
 def _among_twins(
     inputs: AuditInputs, judged_run: JudgedRun, pair: ComparedPair, samples: Sequence[Sample]
 ) -> list[Sample]:
-    """Give samples of twins what each document adds, and the p among exchanged labels."""
+    """Complete samples of twins: what each document adds, and p against exchanged labels."""
     completed = []
     for measure, sample in zip(inputs.measures, samples, strict=True):
         clusters = relevant_clusters(
@@ -149,9 +153,9 @@ def _place_among_shuffled(
     samples_of: dict[tuple[int, int], list[Sample]],
     shuffled: Mapping[tuple[int, int], ShuffledRun],
 ) -> None:
-    """Compare samples of groups that are no twins with random labels, the same for all samples.
+    """Compare samples of groups that are no twins with random labels.
 
-    Replaces them in `samples_of`.
+    The random labels are the same for all samples. Replaces the samples in `samples_of`.
     """
     question_count = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
     tests = len(inputs.judged_runs) * question_count * max(len(inputs.pairs), 1)
@@ -172,7 +176,7 @@ def _place_among_shuffled(
 
 
 def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sample]:
-    """Answer the questions of the card: by run, pair and question."""
+    """Answer the questions of the card; in the order of runs, pairs and questions."""
     card = _card(inputs)
     answers: list[tuple[CardKey, Sample]] = []
     for run_index, judged_run in enumerate(inputs.judged_runs):
@@ -182,6 +186,7 @@ def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sampl
 
 
 def _card(inputs: AuditInputs) -> Card:
+    """Return the card, with as many shuffles as the number of tests needs."""
     questions, options = inputs.questions, inputs.options.inference
     # Groups without twins are asked fewer questions: Relative Δ and those about groups.
     about_groups = 1 + sum(isinstance(question, GroupEstimand) for question in questions)
@@ -212,7 +217,7 @@ def first_tilts(inputs: AuditInputs, tilts: Sequence[Effect]) -> list[Effect]:
 def _with_variation(
     effects: Sequence[Effect], variations: Mapping[str, ListVariation]
 ) -> list[Effect]:
-    """Return the effects with how many of their lists could have come out otherwise."""
+    """Add to each effect how many of its lists could have come out differently."""
     return [
         replace(effect, variation=variations[effect.run].for_estimand(effect.estimand))
         for effect in effects

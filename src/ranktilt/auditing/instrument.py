@@ -1,4 +1,4 @@
-"""A test of the instrument: how often an audit names a side where a coin decided who wrote what."""
+"""Test the instrument: audit sources that a coin decided, and count how often a side is named."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.rankers.replay import Replay
 
 TOSSES = 200
-"""Default number of times that labels are tossed by coin."""
+"""Default number of times that sources are drawn by coin."""
 RESAMPLES = 1_000
-"""Fewer than an audit makes: they are made for each toss, and only a verdict is read off them."""
+"""Resamples of each audit: fewer than usual, because there are many and only verdicts count."""
 
 CHANCE = 0.05
-"""Share of audits in which a side may be named where nobody is favoured."""
+"""Share of audits that may name a side although nobody is favoured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InstrumentRow:
-    """How often an audit of one ranker names a side where a coin decided who wrote what."""
+    """How often an audit of one ranker names a side if a coin decided who wrote what."""
 
     ranker: str
     """Notation of the ranker."""
@@ -40,8 +40,9 @@ class InstrumentRow:
     tosses: int
     """Number of all audits."""
     low: float
+    """Lower end of the 95 % interval of the share, from 0 to 1."""
     high: float
-    """95 % interval of the share, 0 to 1."""
+    """Upper end of the same interval."""
 
     @property
     def is_calibrated(self) -> bool:
@@ -116,12 +117,13 @@ def check_instrument(
 
 
 def with_drawn_sources(collection: Collection, rng: np.random.Generator) -> Collection:
-    """Exchange the sources of each origin by a coin.
+    """Let a coin decide for each origin whether its documents exchange their sources.
 
     A document that is alone in its origin draws the source of another such document.
     """
     docs = collection.docs
     sources = docs["source"].to_numpy().copy()
+    # Both orders sort by origin: within an origin, one at random and one as the documents come.
     order = np.lexsort((rng.random(len(sources)), collection.origin_codes()))
     in_order = np.lexsort((np.arange(len(sources)), collection.origin_codes()))
     exchanged = sources.copy()

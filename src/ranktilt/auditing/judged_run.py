@@ -32,15 +32,20 @@ class JudgedRun:
     """
 
     run: Run
+    """The run as it came."""
     ranking: Ranking
     """Entries of all lists, with their scores."""
     row: Ints
-    """Row of each entry's document; -1 for a document of neither collection nor judgments."""
+    """Row of each entry's document in the collection.
+
+    Documents that only judgments name have rows after these; −1 for a document of neither.
+    """
     position: Ints
     """Position of each entry in the run."""
     absent: npt.NDArray[np.bool_]
-    """Whether each query is one of the collection's that the run does not hold."""
+    """Whether each query of the collection is missing from the run."""
     judgments: Judgments
+    """Judgments that the run is joined with."""
 
     @classmethod
     def from_run(cls, run: Run, collection: Collection, judgments: Judgments) -> JudgedRun:
@@ -123,9 +128,10 @@ class JudgedRun:
 
     @cached_property
     def distinct(self) -> Ints | None:
-        """Number of the query that each query repeats; None if none does.
+        """Number of each query, equal for queries that repeat each other; None if none does.
 
-        Queries repeat each other where their texts are equal, or their lists and judgments.
+        Queries repeat each other if their texts are equal, or both their lists and their judgments.
+        To the statistics they are one query.
         """
         judgments = self.judgments
         query_count = len(judgments.queries)
@@ -146,7 +152,7 @@ class JudgedRun:
 
     @property
     def repeated(self) -> dict[str, str]:
-        """The collection's queries that repeat an earlier one, each with the first."""
+        """Queries of the collection that repeat an earlier query, each with the first of them."""
         if self.distinct is None:
             return {}
         _, first, number = np.unique(self.distinct, return_index=True, return_inverse=True)
@@ -159,7 +165,10 @@ class JudgedRun:
 
     @property
     def repeated_by_content(self) -> dict[str, str]:
-        """Those of `repeated` that say something twice: a text, or a ranking that has an order."""
+        """The queries of `repeated` that say something twice.
+
+        Their texts are equal, or their lists are equal and not all tied.
+        """
         judgments = self.judgments
         is_tied = tied_lists(self.ranking.offsets, self.ranking.scores)
         repeats_text = judgments.same_text != np.arange(len(judgments.queries))
@@ -169,9 +178,9 @@ class JudgedRun:
         return {query: first for query, first in self.repeated.items() if query not in unranked}
 
     def group_codes(self, groups: Groups) -> Ints:
-        """Return the group of each entry's document.
+        """Return the index of the group of each entry's document.
 
-        −1 for none, and in queries that the collection does not have.
+        −1 for no group, and in queries that the collection does not have.
         """
         in_collection = (self.row >= 0) & (self.row < len(groups.code))
         is_counted = in_collection & self.judgments.known_query[self.ranking.query]
@@ -182,7 +191,7 @@ class JudgedRun:
     def group_lists(self, groups: Groups) -> GroupLists:
         """Return the lists with the groups of their documents, and which entries are relevant.
 
-        Questions about all groups at once are answered from it.
+        They answer questions about all groups together.
         """
         judgments = self.judgments
         # Row −1 is of no group: the last kind.
@@ -209,7 +218,7 @@ class JudgedRun:
         )
 
     def group_counts(self, groups: Groups) -> dict[str, float]:
-        """Count the groups, the results, and the results without a label or with several."""
+        """Count the groups, the results, and the results without a label or with several labels."""
         kind = self.group_lists(groups).kind
         group_count = len(groups.names)
         no_label = group_count + len(groups.combinations)
@@ -222,9 +231,9 @@ class JudgedRun:
         }
 
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
-        """Return the grade of each entry of `keep` in one group, and 0 for all others.
+        """Return the grade of each entry of `keep` in one group, and 0 for all other entries.
 
-        Where `group` is None, documents of all groups have their grades.
+        If `group` is None, documents of all groups have their grades.
         """
         judgment = self.judgment[keep]
         if not self.judgments.has_relevant:
@@ -236,7 +245,7 @@ class JudgedRun:
 
 
 def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
-    """Return the row of each of the run's documents; those of judgments alone come after."""
+    """Return the row of each of the run's documents; see `JudgedRun.row`."""
     rows = collection_rows(run, collection)
     if run.ids is collection.ids:
         return rows
@@ -251,7 +260,7 @@ def group_values(
 ) -> Floats:
     """Compute every measure over all documents, and over each group alone.
 
-    Returns an array of the shape (n_measures, 1 + n_groups, n_queries), NaN where undefined.
+    Returns an array of shape (n_measures, 1 + n_groups, n_queries); NaN where undefined.
     """
     columns: list[int | None] = [None, *range(len(groups.names))]
     table = np.empty((len(measures), len(columns), len(judged_run.judgments.queries)))

@@ -1,4 +1,4 @@
-"""Relevant judgments of a collection: queries by number, documents by row."""
+"""Relevant judgments of a collection, with queries and documents as numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ranktilt.data.run import codes
 from ranktilt.measures.ranking import Floats, Ints, Judged
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)
-"""The odd constant of SplitMix64, by which parts of a signature are told apart."""
+"""The odd constant of the random generator SplitMix64; it spreads keys over all 64 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +36,12 @@ class Judgments:
     row: Ints
     """Row of each judgment's document."""
     grade: Floats
+    """Grade of each judgment, above 0."""
     group: Ints
     """Index of the group of each judgment's document; -1 for none."""
     same_text: Ints
-    """Index of the first query with the same text, by query; its own index without a text."""
+    """Index of the first query with the same text as each query; its own index if it has no text.
+    """
     documents: int
     """Number of documents of the collection."""
 
@@ -77,16 +79,17 @@ class Judgments:
 
     @cached_property
     def first_of_equal(self) -> Ints:
-        """Position of each judgment in the first query that has the same judgments."""
+        """For each judgment, its position in the first query with the same judgments."""
         key = signatures(self.query, self.row, self.grade, len(self.queries))
-        first = np.unique(key, return_index=True, return_inverse=True)[1:]
+        _, first_query, number = np.unique(key, return_index=True, return_inverse=True)
         start = np.searchsorted(self.query, np.arange(len(self.queries)))
-        moved: Ints = (start[first[0][first[1].ravel()]] - start)[self.query] + np.arange(
-            len(self.query)
-        )
-        return moved
+        # Equal queries have their judgments in the same order: only the start differs.
+        shift = start[first_query[number.ravel()]] - start
+        positions: Ints = shift[self.query] + np.arange(len(self.query))
+        return positions
 
     def of_group(self, group: int | None) -> Judged:
+        """Return the judgments of one group, or all of them where `group` is None."""
         keep = np.ones(len(self.query), dtype=bool) if group is None else self.group == group
         return Judged(query=self.query[keep], grade=self.grade[keep], n_queries=len(self.queries))
 
@@ -100,6 +103,7 @@ class Judgments:
         return {groups.names[number] for number in np.unique(self.group) if number >= 0}
 
     def frame(self) -> pl.DataFrame:
+        """Return query, document row and grade of each judgment as a table."""
         return pl.DataFrame({"query": self.query, "row": self.row, "grade": self.grade})
 
     def find(self, query: Ints, row: Ints) -> Ints:
@@ -117,7 +121,7 @@ class Judgments:
 
 
 def _same_text(collection: Collection, queries: pl.Series) -> Ints:
-    """Return the number of the first query with the text of each query; its own without a text."""
+    """Return the index of the first query with the same text; see `Judgments.same_text`."""
     text = collection.queries["text"].str.strip_chars()
     row = codes(queries, collection.queries["id"])
     table = pl.DataFrame(
@@ -132,10 +136,10 @@ def _same_text(collection: Collection, queries: pl.Series) -> Ints:
 def signatures(
     query: Ints, keys: npt.NDArray[np.number], numbers: npt.NDArray[np.number], query_count: int
 ) -> npt.NDArray[np.uint64]:
-    """Hash each query's set of keys with their numbers.
+    """Return a hash of each query's set of keys, each key with a number.
 
-    Equal sets have equal hashes, other sets hardly ever. Returns an array of the shape
-    (query_count,).
+    Equal sets have equal hashes whatever their order, and different sets hardly ever have. The
+    result has the shape (query_count,).
     """
     mixed = keys.astype(np.uint64) * MIXER + numbers.astype(np.float64).view(np.uint64)
     # The mixing of SplitMix64.

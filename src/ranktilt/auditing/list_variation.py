@@ -1,4 +1,4 @@
-"""How many of a run's lists could have favoured anybody."""
+"""Count the lists of a run that could have come out differently, so that "level" says something."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ranktilt.statistics.variation import Reason, Variation
 
 
 class ListVariation:
-    """How much one run's lists could vary; made once per run."""
+    """How much the lists of one run could vary; made once for each run."""
 
     def __init__(self, judged_run: JudgedRun, groups: Groups, *, missing: str) -> None:
         self.judged_run = judged_run
@@ -42,6 +42,10 @@ class ListVariation:
         return self._known[estimand]
 
     def _variation(self, estimand: Estimand) -> Variation:
+        """Count the fixed lists by reason.
+
+        Lists are fixed by themselves, repeated, or not ranked by the language model.
+        """
         offsets = self.judged_run.ranking.offsets
         by_list, varying = _fixed(self.lists, offsets, self.query, self.scores, estimand=estimand)
         fixed = dict(by_list.fixed)
@@ -54,9 +58,9 @@ class ListVariation:
 def fixed_lists(
     lists: Bools, offsets: Ints, query: Ints, scores: Floats, *, estimand: Estimand | None = None
 ) -> Variation:
-    """Return how many of some lists could not have come out otherwise, each by itself.
+    """Return how many of `lists` could not have come out differently, each by itself.
 
-    `query` and `scores` are those of the entries that count: of labelled documents.
+    `query` and `scores` belong to the entries that count, which are those of labelled documents.
     """
     return _fixed(lists, offsets, query, scores, estimand=estimand)[0]
 
@@ -85,29 +89,30 @@ def _fixed(
 
 
 def _count(fixed: dict[Reason, int], reason: Reason, number: int) -> None:
+    """Note how many lists are fixed for a reason; nothing for none."""
     if number:
         fixed[reason] = number
 
 
 def _first_of(distinct: Ints) -> Ints:
-    """Return the number of the first query of each set of queries that repeat each other."""
+    """Return the index of the first query that each query repeats."""
     _, first, group = np.unique(distinct, return_index=True, return_inverse=True)
     return np.asarray(first[group], dtype=np.int64)
 
 
 def _repeats(keys: npt.NDArray[np.uint64]) -> int:
-    """Count the repeats of the most frequent list.
+    """Count how often the most frequent list is repeated.
 
-    A ranker that reads no query gives one list to all.
+    A ranker that does not read the query returns the same list for all of them.
     """
     _, counts = np.unique(keys, return_counts=True)
     return int(counts.max(initial=1)) - 1
 
 
 def _llm_shares(judged_run: JudgedRun) -> dict[Reason, float]:
-    """Return the shares of lists that a language model, the last stage, did not rank.
+    """Return the shares of lists that a language model as the last stage did not rank, by reason.
 
-    Its answer was unreadable, or it returned its input.
+    Its answer could not be read, or it returned its input.
     """
     shares: dict[Reason, float] = {}
     spec = judged_run.run.spec

@@ -1,4 +1,4 @@
-"""Measure an audit's runs: per query, group and run, before any statistics."""
+"""Measure an audit's runs: a value for each query, group and run, before any statistics."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ranktilt.measures.twins.head_to_head import pair_counts
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurements:
-    """The measurements of each run."""
+    """Values of every run, and where its twins are."""
 
     values: Floats
-    """Shape (runs, measures, 1 + groups, queries), the first group being all documents.
+    """Values of shape (n_runs, n_measures, 1 + n_groups, n_queries).
 
-    NaN where a query says nothing about a group.
+    The first group is all documents. NaN where a query says nothing about a group.
     """
     twin_lists: tuple[Mapping[Pair, TwinLists], ...]
-    """Of each run, where the twins of each pair stand; pairs without twins are left out."""
+    """For each run and pair, where the twins are in the lists; pairs without twins are left out."""
     pair_counts: pl.DataFrame
     """Wins, losses and ties of twins, by run, pair and query."""
     variations: Mapping[str, ListVariation]
-    """What could have come out otherwise in each run's lists, by the run's name."""
+    """For each run by its name, how much its lists could vary."""
 
 
 def measure(inputs: AuditInputs) -> Measurements:
@@ -61,6 +61,7 @@ def measure(inputs: AuditInputs) -> Measurements:
 
 
 def _measure_groups(inputs: AuditInputs, judged_run: JudgedRun) -> Floats:
+    """Return the values of one run, NaN for queries that are left out of it."""
     values = group_values(judged_run, inputs.measures, inputs.groups, inputs.options.ties)
     # A judged query that a run lacks counts as zero (trec_eval's -c), or is left out of this run.
     values[:, :, judged_run.left_out(inputs.options.missing)] = np.nan

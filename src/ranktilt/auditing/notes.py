@@ -1,4 +1,4 @@
-"""What a reader of an audit should know besides its numbers, as notes."""
+"""Notes of an audit: what its reader should know besides the numbers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 def run_notes(
     judged_run: JudgedRun, collection: Collection, missing: str = "zero"
 ) -> Iterator[Note]:
-    """Note what a run lacks and what it holds beyond a collection's documents."""
+    """Note what a run lacks, and what it holds that the collection does not."""
     name, spec = judged_run.run.name, judged_run.run.spec
     if "read_as" in spec:
         yield RunReadAs(file=str(spec.get("file", name)), format=str(spec["read_as"]))
@@ -134,11 +134,14 @@ def answer_notes(run: Run) -> Iterator[Note]:
 
 @dataclass(frozen=True, kw_only=True)
 class _FixedLists:
-    """What could not vary: the same of all runs of which one note is made."""
+    """Lists that could not vary. Runs with the same numbers share a note."""
 
     measures: tuple[str, ...]
+    """Measures that the numbers hold for; empty if they hold for all."""
     total: int
+    """Number of lists behind an answer."""
     fixed: tuple[Count, ...]
+    """Number of fixed lists by reason."""
 
 
 def variation_notes(effects: Iterable[Effect]) -> Iterator[Note]:
@@ -166,7 +169,7 @@ def variation_notes(effects: Iterable[Effect]) -> Iterator[Note]:
 
 
 def identical_notes(judged_runs: Sequence[JudgedRun]) -> Iterator[Note]:
-    """Name runs that are one ranking, such as a re-ranker that gave back its candidates."""
+    """Name runs that are the same ranking, such as a re-ranker that returned its candidates."""
     names_of: dict[bytes, list[str]] = {}
     for judged_run in judged_runs:
         names_of.setdefault(judged_run.fingerprint, []).append(judged_run.run.name)
@@ -176,7 +179,7 @@ def identical_notes(judged_runs: Sequence[JudgedRun]) -> Iterator[Note]:
 
 
 def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[Note]:
-    """Note how many queries repeat others; of runs with the same ones once."""
+    """Note how many queries repeat others; runs with the same repeats share a note."""
     runs_of: dict[tuple[str, ...], list[str]] = {}
     for run, queries in repeated.items():
         runs_of.setdefault(tuple(queries), []).append(run)
@@ -190,7 +193,7 @@ def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[Note]:
 
 
 def only_labels(collection: Collection) -> bool:
-    """Whether labels stand for a collection, without its texts."""
+    """Return whether the collection is made of labels alone, without texts."""
     return "labels" in collection.spec and "path" not in collection.spec
 
 
@@ -211,7 +214,10 @@ def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[Not
 def twin_notes(
     collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments
 ) -> Iterator[Note]:
-    """Note why groups that are mostly twins, but not all (`uneven` pairs), are no twins."""
+    """Note why groups are no twins although most of their documents have a twin.
+
+    `uneven` are the pairs of groups that are no twins.
+    """
     for pair in uneven:
         twins = twin_rows(collection, groups, pair)
         sides = [groups.names.index(name) for name in pair]
@@ -258,9 +264,9 @@ def sparse_notes(
 def group_notes(
     groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Effect], *, absent: bool = False
 ) -> Iterator[Note]:
-    """Note what the comparison leaves out.
+    """Note what the comparison of groups leaves out.
 
-    `absent` are queries that a run lacks too.
+    `absent` says whether a run also lacks queries.
     """
     by = str(groups.by)
     yield from (replace(remark, has_remedy=True) for remark in groups.remarks)
@@ -288,9 +294,9 @@ def group_notes(
 def few_query_notes(
     tilts: Sequence[Effect], answers: Sequence[Effect], resamples: int
 ) -> Iterator[Note]:
-    """Warn where a pair is compared by few queries, or where resamples leave a tilt undefined.
+    """Warn if few queries compare a pair, or if resamples leave a tilt undefined.
 
-    `answers` are those to the primary question: without judgments there are no `tilts`.
+    `answers` are the effects of the primary question, for audits without judgments and `tilts`.
     """
     compared = (*tilts, *answers)
     for pair in dict.fromkeys((effect.a, effect.b) for effect in compared):
@@ -320,7 +326,7 @@ def _few_queries(pair: Pair, queries: int) -> Note:
 def lone_group_notes(
     judged_runs: Sequence[JudgedRun], groups: Groups, collection: Collection, *, depth: int | None
 ) -> Iterator[Note]:
-    """Note that one group alone is left, and with a `depth` its share of the first ranks."""
+    """Note that only one group is left; with a `depth`, also its share of the first ranks."""
     if len(groups.names) != 1:
         return
     (group,) = groups.names
@@ -351,9 +357,9 @@ def lone_group_notes(
 def noise_notes(
     noise: Sequence[NumericalNoise], tilts: Sequence[Effect], margin: float
 ) -> Iterator[Note]:
-    """Warn of verdicts that would be others if scores moved within their resolution.
+    """Warn of verdicts that could change if scores moved within their resolution.
 
-    `tilts` are those of the measure that the noise is about.
+    `tilts` are those on the measure that `noise` is about.
     """
     tilt_of = {(tilt.run, tilt.a, tilt.b): tilt for tilt in tilts}
     for moved in noise:
@@ -376,7 +382,7 @@ def noise_notes(
 
 
 def _direction(tilt: Effect, margin: float) -> tuple[str, bool]:
-    """Return which side the interval lies on, and whether it counts as level."""
+    """Return the side that the interval lies on, and whether it counts as level."""
     return tilt.leans, tilt.verdict(margin) == "level"
 
 

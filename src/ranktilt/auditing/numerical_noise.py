@@ -1,6 +1,7 @@
-"""Numerical noise: how far Relative Δ moves when scores move within their resolution.
+"""Numerical noise: how far Relative Δ moves if scores move within their resolution.
 
-The resolution of a score is that of the arithmetic, or of the printed digits, that it comes from.
+A score is computed in an arithmetic, such as float16, or printed with some decimals. Both leave
+open which of two close scores is higher.
 """
 
 from __future__ import annotations
@@ -24,24 +25,27 @@ from ranktilt.measures.relevance import values
 ROUNDOFF = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 """Unit roundoff: the largest relative error of rounding one number."""
 EXACT = "exact"
-"""Precision in the spec of a run whose scores are the same to the last bit on every machine."""
+"""Precision, in the spec of a run, of scores that are the same to the last bit on every machine."""
 DRAWS = 40
-"""Times that scores are moved within their resolution."""
+"""Number of times that scores are moved within their resolution."""
 _QUANTILE = 0.95
 """Share of the draws that move Relative Δ by `NumericalNoise.points` at most."""
 _DECIMALS = 9
-"""A score with more digits after the point is a float as it is, and not a rounded one."""
+"""Most decimals of a score that was rounded to be printed; one with more is a float."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumericalNoise:
-    """Movement of one run's Relative Δ on the primary measure within the scores' resolution."""
+    """How far one run's Relative Δ on the primary measure moves within the scores' resolution."""
 
     run: str
+    """Name of the run."""
     a: str
+    """The first group."""
     b: str
+    """The second group."""
     resolution: str
-    """Limit of the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals."""
+    """What limits the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals."""
     points: float
     """Movement in points that 95 % of the draws did not exceed."""
 
@@ -50,12 +54,13 @@ class Resolution(NamedTuple):
     """How finely scores are known: each true score lies within ±`half` of the stored one."""
 
     name: str
+    """What limits the scores; see `NumericalNoise.resolution`."""
     half: Floats
-    """Half-width for each query's scores."""
+    """Half-width for the scores of each query."""
     ties: bool
     """Whether equal scores may hide unequal ones.
 
-    Printed digits do; arithmetic gives equal scores to equal inputs.
+    Printed decimals do; arithmetic gives equal scores to equal inputs.
     """
 
 
@@ -90,9 +95,9 @@ def _printed_decimals(scores: Floats) -> int | None:
 
 
 def precision(spec: Mapping[str, Any]) -> str | None:
-    """Return the arithmetic that a run's scores were computed in, such as ``float16``.
+    """Return the arithmetic that computed a run's scores, such as ``float16``.
 
-    The spec of the run says so, or that of its language model; None if neither does.
+    The spec of the run says so, or the spec of its language model; None if neither does.
     """
     model = spec.get("llm")
     model_precision = model.get("precision") if isinstance(model, Mapping) else None
@@ -165,13 +170,13 @@ def before_activation(judged_run: JudgedRun) -> Ranking:
 
 
 _WIDEST = 750.0
-"""Beyond, the logistic function is 0 or 1 in float64."""
+"""Largest score before a logistic function; beyond, the function is 0 or 1 in float64."""
 
 
 def _in_reach(
     ranking: Ranking, half: Floats, cutoff: int | None
 ) -> tuple[Ranking, npt.NDArray[np.bool_]]:
-    """Cut each list to what could come above the cutoff; return it with the mask of its entries."""
+    """Cut each list to the entries that could come above the cutoff, and return which they are."""
     lengths = np.diff(ranking.offsets)
     if cutoff is None or not len(ranking.scores):
         return ranking, np.ones(len(ranking.scores), dtype=bool)

@@ -1,4 +1,4 @@
-"""The options of an audit, and what they may be."""
+"""The options of an audit, and their valid values."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ class AuditOptions:
 
 
 def usual_primary(estimands: Sequence[Estimand], by: str | None = "source") -> Estimand | None:
-    """Choose the question that verdicts answer where none was named.
+    """Choose the primary question if none was named.
 
-    Of groups that are no sources ExposureRatio leads, then the deepest nDCG, then the first.
+    For groups that are no sources it is ExposureRatio, if that is asked; then the deepest nDCG,
+    then the first question.
     """
     tested = [estimand for estimand in estimands if not estimand.descriptive]
     if by != "source":
@@ -73,6 +74,7 @@ def usual_primary(estimands: Sequence[Estimand], by: str | None = "source") -> E
 
 
 def _depth(estimand: Estimand) -> float:
+    """Return the cutoff of an estimand; infinity without one."""
     return math.inf if estimand.cutoff is None else estimand.cutoff
 
 

@@ -38,23 +38,25 @@ PROPERTY_LIFT = "PropertyLift@10"
 """Primary question about a property of documents, such as their popularity."""
 
 Estimands = str | Estimand | Iterable[str | Estimand] | None
-"""The questions of an audit: notations or objects, one or several; None for the usual ones."""
+"""Questions of an audit: notations or objects, one or several; None for the usual ones."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedPair:
-    """Two groups that are compared, and how their documents belong together."""
+    """Two groups to compare, and how their documents belong together."""
 
     names: Pair
+    """Names of both groups; positive differences favour the first."""
     numbers: tuple[int, int]
-    """Numbers of both groups."""
+    """Indexes of both groups."""
     twins: TwinPairs
+    """Pairs of twins between the two groups; empty if there are none."""
     has_judgments: bool
     """Whether each group holds a relevant document, so that it has a Relative Δ."""
     are_twins: bool
-    """Whether each relevant document has one twin of the same grade in the other group.
+    """Whether each relevant document has exactly one twin of the same grade in the other group.
 
-    Then 0 is neutral; else it is the median of random labels.
+    If so, 0 is neutral; if not, the median of random labels is.
     """
 
 
@@ -63,10 +65,15 @@ class AuditInputs:
     """The questions, runs and documents of an audit, checked and lined up."""
 
     collection: Collection
+    """Documents and queries, without queries that a run was fitted on."""
     judgments: Judgments
+    """Relevant judgments."""
     judged_runs: tuple[JudgedRun, ...]
+    """Runs, aligned with the judgments."""
     groups: Groups
+    """Groups of the documents."""
     pairs: tuple[ComparedPair, ...]
+    """Pairs of groups to compare."""
     measures: tuple[Measure, ...]
     """Measures of relevance, whose Relative Δ is taken."""
     questions: tuple[Estimand, ...]
@@ -76,8 +83,9 @@ class AuditInputs:
     origins: Ints
     """Number of each document's origin."""
     options: AuditOptions
+    """Options as they were set."""
     notes: tuple[Note, ...]
-    """What was left out."""
+    """Notes on what was left out."""
 
     @property
     def runs(self) -> list[Run]:
@@ -86,7 +94,7 @@ class AuditInputs:
 
     @property
     def compared(self) -> list[ComparedPair]:
-        """The pairs with a Relative Δ."""
+        """Pairs of groups that have a Relative Δ."""
         return [pair for pair in self.pairs if pair.has_judgments]
 
     @property
@@ -118,7 +126,7 @@ def prepare(
     is_continuous = options.pairs is None and is_property(collection, options.by)
     if is_continuous and measures is None:
         measures = options.primary or PROPERTY_LIFT
-    estimands = _read_estimands(measures, options, has_judgments=collection.qrels.height > 0)
+    estimands = _read_estimands(measures, options, has_judgments=collection.has_judgments)
     _check_property(estimands, options, is_continuous=is_continuous)
     runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     options.check()
@@ -207,7 +215,10 @@ def _check_kinds(estimands: Sequence[Estimand], *, has_judgments: bool) -> None:
 def _check_property(
     estimands: Sequence[Estimand], options: AuditOptions, *, is_continuous: bool
 ) -> None:
-    """Refuse questions about groups where a column of numbers makes none, and the reverse."""
+    """Refuse a question that does not fit the column.
+
+    A column of numbers takes questions about a property, all others questions about groups.
+    """
     for question in estimands:
         if (question.kind == "property") == is_continuous:
             continue
@@ -225,9 +236,9 @@ def _check_property(
 def _usual_estimands(
     collection: Collection, groups: Groups, pairs: Sequence[Pair]
 ) -> list[Estimand]:
-    """Return the questions where nothing is judged.
+    """Return the questions of an audit without judgments.
 
-    They are which twin ranks higher, or without twins who has the first ranks.
+    With twins, which of two ranks higher; without twins, who has the first ranks.
     """
     has_twins = any(len(twin_rows(collection, groups, pair)) for pair in pairs)
     return list(HEAD_TO_HEAD) if has_twins else [estimand(SHARE)]
@@ -284,7 +295,7 @@ def _check_grouped(estimands: Sequence[Estimand], options: AuditOptions) -> None
 def _check_answerable(
     questions: Sequence[Estimand], runs: Sequence[Run], groups: Groups, *, has_relevant: bool
 ) -> None:
-    """Refuse questions that need judgments, scores or groups that are not there."""
+    """Refuse questions that need judgments, scores or groups where there are none."""
     unscored = [run.name for run in runs if not run.scored]
     for question in questions:
         if question.reads_scores and unscored:
@@ -304,7 +315,7 @@ def _check_answerable(
 def _check_judged(
     judgments: Judgments, groups: Groups, pairs: Sequence[Pair], collection: Collection
 ) -> None:
-    """Refuse judgments without a pair of groups that has relevant documents on both sides."""
+    """Refuse judgments that leave no pair of groups with relevant documents on both sides."""
     if not judgments.has_relevant:
         raise UserError("no document is judged relevant to any query")
     judged = judgments.judged_groups(groups)
@@ -327,7 +338,7 @@ def _check_judged(
 
 
 def _without_judgments(collection: Collection) -> str:
-    """Say how to audit where the judgments are of one side alone."""
+    """Say how to audit if the judgments are about one side only."""
     has_labels = only_labels(collection)
     way = "omit --qrels" if has_labels else "add --qrels none"
     words = f"to ask whose documents stand on top, {way}"
@@ -347,6 +358,7 @@ def _compared_pairs(
     *,
     origins: Ints,
 ) -> list[ComparedPair]:
+    """Return the pairs of groups with their twins."""
     judged = judgments.judged_groups(groups)
     relevant = judgments.frame().filter(pl.Series(judgments.group >= 0))
     compared = []

@@ -1,4 +1,4 @@
-"""What the numbers of a result were made of and with, so that they can be made again."""
+"""Provenance: the inputs and versions that a result was made with, so that it can be repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
 
 PACKAGES = ("numpy", "scipy", "polars", "PyStemmer")
-"""Packages whose versions may change an audit's numbers."""
+"""Packages whose versions could change an audit's numbers."""
 
 
 def audit_provenance(collection: Collection, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def audit_provenance(collection: Collection, runs: Sequence[Mapping[str, Any]]) 
 
 
 def files_of_runs(specs: Iterable[Any]) -> list[str]:
-    """List the files that runs and their candidates were read from, each once."""
+    """List the files that runs and their candidates were read from, without repetitions."""
     files = dict[str, None]()
     for run_spec in specs:
         spec = run_spec
@@ -47,7 +47,7 @@ def files_of_runs(specs: Iterable[Any]) -> list[str]:
 
 
 def _files_of_collection(spec: Mapping[str, Any]) -> list[str]:
-    """List the files that a collection was read from, and those of its parts where it is a mix."""
+    """List the files that a collection was read from; for a mix, those of its parts."""
     files = [str(file) for file in spec.get("files", ())]
     for part in spec.get("mix", ()):
         files += _files_of_collection(part)
@@ -56,5 +56,5 @@ def _files_of_collection(spec: Mapping[str, Any]) -> list[str]:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Return the versions of packages that numbers rest on; cached, because looking up is slow."""
+    """Return the versions of `PACKAGES`; cached, because looking them up is slow."""
     return {name: version(name) for name in PACKAGES}

@@ -1,4 +1,4 @@
-"""The audit: one tidy table and its views, as one versioned file."""
+"""The result of an audit: its numbers, their views, and the versioned file they are saved in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 RAW = "raw"
-"""Name of the row that no control is applied to."""
+"""Name of the control that changes nothing."""
 PAIR_COUNTS = {
     "run": pl.String,
     "a": pl.String,
@@ -46,20 +46,24 @@ class Move(NamedTuple):
     """Relative Δ under a control minus the raw one, in points."""
 
     value: float
+    """The difference."""
     low: float
+    """Lower end of its 95 % interval."""
     high: float
-    """95 % interval."""
+    """Upper end of its 95 % interval."""
     queries: int
+    """Queries that both audits have."""
     neutral: float = 0.0
-    """The difference that favours nobody: 0 for twins, else that of random labels' medians."""
+    """Difference that favours nobody: 0 for twins, else the difference of both random medians."""
 
     @property
     def is_shown(self) -> bool:
+        """Whether the interval excludes the neutral difference."""
         return self.low > self.neutral or self.high < self.neutral
 
 
 Obstacle = Literal["no twins", "saved run", "engine", "no tokens", "no token limit", "titles only"]
-"""Why a control cannot be applied to a run."""
+"""Reason why a control cannot be applied to a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,47 +71,61 @@ class ControlChange:
     """How a control changed the texts that a run ranks."""
 
     outcome: Literal["raw", "changed", "unchanged", "not applicable", "nothing left", "refused"]
-    """``unchanged``: nothing that the run reads; ``nothing left``: nothing to compare is left;
-    ``refused``: what is left cannot be audited."""
+    """What the control did to the run.
+
+    ``unchanged``: nothing that the run reads was changed; ``nothing left``: there is nothing left
+    to compare; ``refused``: the rest cannot be audited.
+    """
     changed: int = 0
     """Documents whose texts changed, or pairs of twins that were left out."""
     total: int = 0
+    """Documents, or pairs of twins, that could have been changed."""
     unit: Literal["documents", "pairs"] = "documents"
+    """What `changed` and `total` count."""
     near: float = np.nan
-    """Jaccard similarity of terms from which pairs are left out; NaN of other controls."""
+    """Jaccard similarity of terms from which pairs are left out; NaN for other controls."""
     obstacle: Obstacle | None = None
-    """Why it is not applicable."""
+    """Reason why the control is not applicable."""
     error: str = ""
-    """Why what is left cannot be audited."""
+    """Reason why the rest cannot be audited."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Controlled:
-    """One run's answer under one control about one pair of groups."""
+    """Relative Δ of one run and pair of groups under one control."""
 
     run: str
+    """Name of the run."""
     control: str
+    """Name of the control, or `RAW`."""
     a: str
+    """The first group."""
     b: str
+    """The second group."""
     control_change: ControlChange
     """How many texts it changed, or why it was not applied."""
     tilts: tuple[Effect, ...]
-    """One a measure; none where the control was not applied."""
+    """Relative Δ on each measure; empty if the control was not applied."""
     moves: tuple[Move, ...]
-    """One a measure."""
+    """How far Relative Δ moved on each measure; empty for `RAW`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class QueryAnswers:
-    """One run's answers to one question about groups, in two columns of per-query values."""
+    """Answers of one run to one question about groups, query by query."""
 
     run: str
+    """Name of the run."""
     estimand: Coded[Estimand]
+    """Question that is answered."""
     a: str
+    """The first group."""
     b: str
+    """The second group."""
     numerator: npt.NDArray[np.float64]
+    """Total of each query, for most questions; see `Sample` in `auditing.significance`."""
     denominator: npt.NDArray[np.float64]
-    """Total and weight of each query, for most; see `ranktilt.auditing.significance.Sample`."""
+    """Weight of each query."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -117,10 +135,13 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     spec: Mapping[str, Any]
     """How it was made: options, inputs with their hashes, versions."""
     runs: tuple[str, ...]
+    """Names of the runs."""
     measures: tuple[Coded[Measure], ...]
+    """Measures of relevance."""
     groups: tuple[str, ...]
-    """The first is ``all`` (no grouping)."""
+    """Names of the groups; the first is ``all``, every document."""
     queries: tuple[str, ...]
+    """Ids of the queries."""
     values: npt.NDArray[np.float64]
     """Per-query values in [0, 1], shape (n_runs, n_measures, n_groups, n_queries).
 
@@ -137,11 +158,11 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     notes: tuple[Coded[Note], ...]
     """What a reader should know: exclusions, small samples, unknown documents."""
     card: tuple[Effect, ...] = ()
-    """The question card of every run and pair; empty where it was not asked for."""
+    """Answers to the question card for every run and pair; empty if it was not asked for."""
     confounds: tuple[Confound, ...] = ()
     """Other differences between the sources of each pair; empty without sources or texts."""
     controls: tuple[Controlled, ...] = ()
-    """Relative Δ with one of these taken away (`ranktilt.controls`); empty by default."""
+    """Relative Δ without one of these differences (`ranktilt.controls`); empty by default."""
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Queries of each run that repeat an earlier one, with the first; other runs are left out.
 
@@ -154,7 +175,8 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     contributions: Coded[Contributions] | None = None
     """What each document adds to the answers that `ranktilt.compare` reads."""
     noise: tuple[NumericalNoise, ...] = ()
-    """Movement of Relative Δ within the resolution of the scores, for each run that has one."""
+    """How far Relative Δ moves within the resolution of a run's scores; runs without limit are left
+    out."""
 
     def __post_init__(self) -> None:
         """Give the values their shape, which lists do not tell where an axis is empty."""
@@ -166,7 +188,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def pairs(self) -> tuple[Pair, ...]:
         """Pairs of groups that were compared, in order.
 
-        Where all questions are about all groups together, it is the first two groups.
+        If all questions are about all groups together, it is the first two groups.
         """
         effects = [*self.tilts, *(effect for effect in self.card if effect.estimand.sided)]
         pairs = tuple(dict.fromkeys((effect.a, effect.b) for effect in effects))
@@ -193,10 +215,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @cached_property
     def primary(self) -> Estimand | None:
-        """The question that verdicts answer; None without any question.
-
-        It was chosen before the data were seen.
-        """
+        """The question that verdicts answer, chosen before the data were seen; None without any."""
         if "primary" not in self.spec:
             return None
         name = str(self.spec["primary"])
@@ -210,7 +229,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def primary_measure(self) -> Measure:
         """The measure whose Relative Δ is drawn.
 
-        It is the primary question, where that is a measure, or else the deepest nDCG.
+        It is the primary question if that is a measure, else the deepest nDCG.
         """
         question = self.primary if self.primary in self.measures else usual_primary(self.measures)
         return question if isinstance(question, Measure) else self.measures[0]
@@ -228,12 +247,12 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def margin_points(self) -> float:
-        """The margin in points, for answers in percent; the default where it has another unit."""
+        """The margin in points; the default margin if it has another unit."""
         return DEFAULT_MARGIN if isinstance(self.margin, str) else self.margin
 
     @property
     def noun(self) -> str:
-        """The noun for the grouped documents, in sentences; labels alone have no texts."""
+        """Noun for the documents in sentences; without texts they are just documents."""
         collection = self.spec["collection"]
         has_texts = bool(collection.get("layout")) or not collection.get("labels")
         return "text" if self.spec["by"] == "source" and has_texts else "documents"
@@ -253,10 +272,10 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return names.with_columns(pl.Series("value", self.values.ravel()))
 
     def by_group(self) -> pl.DataFrame:
-        """Return the means per run, measure and group.
+        """Return the means of each run, measure and group.
 
-        ``mean`` is NaN where nothing is defined; ``queries`` counts those with a relevant document
-        in the group, ``excluded`` the others.
+        ``mean`` is NaN if nothing is defined; ``queries`` counts the queries with a relevant
+        document in the group, ``excluded`` all others.
         """
         defined = pl.col("value").is_not_nan()
         return self.table.group_by("run", "measure", "group", maintain_order=True).agg(
@@ -266,9 +285,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         )
 
     def card_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
-        """Return the card's rows of one run or all runs, and of one pair.
+        """Return the card's answers for a pair of groups, about one run or all runs.
 
-        Rows about all groups belong to the first pair.
+        Answers about all groups together belong to the first pair.
         """
         if not self.card:
             raise UserError("this audit has no card; audit with --card (card=True)")
@@ -288,7 +307,10 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @cached_property
     def _tied(self) -> dict[tuple[str, str, str], tuple[int, int]]:
-        """Ties, and pairs with a side retrieved, of relevant twins, by run and pair of groups."""
+        """Numbers of ties and of met pairs among relevant twins, by run and pair of groups.
+
+        A pair is met if one of its sides is retrieved.
+        """
         met = pl.col("wins") + pl.col("losses") + pl.col("ties")
         sums = (
             self.pair_counts.filter("relevant")
@@ -305,9 +327,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return ties / pairs if pairs else float("nan")
 
     def distinct(self, run: str) -> npt.NDArray[np.int64] | None:
-        """Return the number of the query that each of a run's queries repeats.
+        """Return the number of each query of a run, equal for queries that repeat each other.
 
-        Most have their own number. None where no query repeats another.
+        None if no query repeats another one.
         """
         if run not in self.repeated:
             return None
@@ -319,9 +341,10 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def verdict(
         self, run: str | None = None, a: str | None = None, b: str | None = None
     ) -> Verdict:
-        """Return the verdict on a run and a pair of groups, by default the only run and first pair.
+        """Return the verdict on a run and a pair of groups.
 
-        It is given on the primary question, with how many others agree.
+        By default on the only run and the first pair. It answers the primary question, and counts
+        how many other questions agree.
         """
         if run is None and len(self.runs) == 1:
             run = self.runs[0]
@@ -356,7 +379,10 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @classmethod
     def from_content(cls, content: dict[str, Any]) -> Self:
-        """Give the top results the names and specs of their runs, which a file holds once."""
+        """Read an audit.
+
+        The top results get the names and specs of runs, which a file holds once.
+        """
         top = content.get("top_results")
         if top:
             top = {**top, "names": content["runs"], "specs": content["spec"]["runs"]}

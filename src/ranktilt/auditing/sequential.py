@@ -35,27 +35,31 @@ Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
 """1 for documents of the first group, −1 for those of the second, 0 for all others."""
 USUAL = "Share@10"
-"""Default question of a sequential audit: it needs no judgments."""
+"""Default question; it needs no judgments."""
 BATCH = 16
-"""Queries that are sent to an engine before the answer is looked at again."""
+"""Number of queries to send before the interval is looked at again."""
 Decision = Literal["level", "tilted", "inconclusive"]
-"""``level`` or ``tilted``, at which a sequential audit stops, or ``inconclusive``."""
+"""Outcome of a sequential audit, which stops at ``level`` or ``tilted``."""
 
 
 class Look(NamedTuple):
-    """The state after some queries, in the unit of the estimand."""
+    """The state of a sequential audit after some queries, in the unit of the estimand."""
 
     queries: int
-    """Queries that say something, so far."""
+    """Queries so far that say something."""
     documents: int
-    """Documents whose labels were used, of which each counts once; origins, of twins."""
+    """Documents whose labels were used so far, each counted once; for twins, their origins."""
     value: float
+    """Mean over these queries."""
     low: float
+    """Lower end of the interval that covers both sequences: over queries, and over new documents.
+    """
     high: float
-    """Interval that covers two: the one over queries, and the one of new documents."""
+    """Upper end of the same interval."""
     query_low: float
+    """Lower end of the interval over queries alone."""
     query_high: float
-    """Ends of the interval over queries alone."""
+    """Upper end of the same interval."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,23 +75,27 @@ class SequentialAudit(
     spec: Mapping[str, Any]
     """How it was made: ranker, seed, confidence, collection, versions."""
     run: str
+    """Name of the run."""
     measure: str
+    """Notation of the question."""
     a: str
+    """First group, which positive values favour."""
     b: str
-    """The groups; positive values favour the first."""
+    """Second group."""
     stop_at_tilt: float
-    """The tilt that is to be decided, in the printed unit of the measure (points)."""
+    """Tilt to decide, in the printed unit of the measure (points)."""
     sent: int
+    """Queries that were sent."""
     answered: int
-    """Queries that were sent, and those that the engine answered."""
+    """Queries that the engine answered."""
     of: int
-    """Queries that there are."""
+    """Queries that could be sent."""
     twins: bool
-    """Whether all documents are twins, whose origins are counted."""
+    """Whether all documents are twins; if so, origins are counted."""
     looks: tuple[Look, ...]
-    """After each batch: the mean and its confidence sequences."""
+    """State after each batch."""
     variation: Variation
-    """How many of the lists could have come out otherwise."""
+    """How many of the lists could have come out differently."""
 
     @property
     def estimand(self) -> Estimand:
@@ -96,7 +104,7 @@ class SequentialAudit(
 
     @property
     def decision(self) -> Decision:
-        """``tilted`` where 0 is excluded, ``level`` where a tilt of `stop_at_tilt` is.
+        """``tilted`` if the interval excludes 0, ``level`` if it excludes a tilt of `stop_at_tilt`.
 
         Else ``inconclusive``.
         """
@@ -211,6 +219,7 @@ def decided(look: Look, until: float, variation: Variation) -> Decision:
 
 
 def _share(measure: str | Estimand) -> ShareOfFirstRanks:
+    """Read the question; refuse any but Share@k."""
     of = estimand(measure)
     if not isinstance(of, ShareOfFirstRanks):
         raise UserError(f"{of!r} cannot be estimated query by query; use Share@k, such as {USUAL}")
@@ -218,6 +227,7 @@ def _share(measure: str | Estimand) -> ShareOfFirstRanks:
 
 
 def _batches(collection: Collection, ranker: Ranker, names: Sequence[str]) -> Iterator[Run]:
+    """Rank the queries batch by batch."""
     for start in range(0, len(names), BATCH):
         with warnings.catch_warnings():
             if start:  # each batch would say the same again
@@ -233,10 +243,7 @@ def _take(
     *,
     sequences: tuple[ConfidenceSequence, NewDocuments],
 ) -> Variation:
-    """Add a batch of lists to both sequences.
-
-    Returns how many of the lists could have come out otherwise.
-    """
+    """Add a batch of lists to both sequences; return how many of them could have varied."""
     means, new = sequences
     ranking, sign = Ranking(run.offsets, run.scores), np.where(rows >= 0, signs[rows], 0)
     values = of.contrast(ranking, sign > 0, sign < 0)

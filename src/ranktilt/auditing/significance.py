@@ -1,6 +1,8 @@
-"""Inference: per-query values become effects with intervals, tests and corrected p.
+"""Inference: values per query become effects with intervals, tests and corrected p.
 
-All inference of audits is here, so that every table follows the same rules.
+All inference of audits is here, so that every table follows the same rules. `effects` computes one
+table from its `Sample`s; `mean_changes` and `contrast_changes` compare two runs. Tasks over the
+same queries share resamples: they are a "family".
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ def by_family(
 ) -> list[Answer]:
     """Compute tasks over the same queries together, so that they share resamples.
 
-    Returns an answer for each task, in the order of `tasks`.
+    `compute` gets the tasks of one family. The answers are returned in the order of `tasks`.
     """
     families: dict[bytes, list[int]] = defaultdict(list)
     for index, task in enumerate(tasks):
@@ -48,47 +50,55 @@ def by_family(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Columns:
-    """Per-query values to compare; a query counts where all its values are defined."""
+    """Values per query to compare; a query counts if all its values are defined."""
 
     values: Floats
     """Shape (n_columns, n_queries)."""
     distinct: Ints | None
-    """Number of the query that each query repeats; None where none does."""
+    """Number of each query, equal for queries that repeat each other; None if none does."""
 
     @cached_property
     def mask(self) -> npt.NDArray[np.bool_]:
+        """Which queries count."""
         return np.asarray(~np.isnan(self.values).any(axis=0))
 
     @property
     def queries(self) -> int:
+        """Number of queries that count."""
         return int(self.mask.sum())
 
     @property
     def means(self) -> Floats:
+        """Mean of each column over the queries that count."""
         known = np.ascontiguousarray(self.values[:, self.mask])
         return np.array([np.mean(column) if len(column) else np.nan for column in known])
 
     @cached_property
     def sums(self) -> list[Floats]:
-        """Each column over the distinct queries that count, summed where they repeat each other."""
+        """Each column over the distinct queries that count.
+
+        Queries that repeat each other are summed.
+        """
         return [self._sum_repeats(column) for column in self.values]
 
     @property
     def sizes(self) -> Floats:
-        """Number of queries that each distinct query represents."""
+        """Number of queries behind each distinct query."""
         return self._sum_repeats(np.ones(len(self.mask)))
 
     def _sum_repeats(self, column: Floats) -> Floats:
+        """Keep the queries that count, and sum those that repeat each other."""
         distinct = None if self.distinct is None else self.distinct[self.mask]
         return sum_repeats(column[self.mask], distinct)
 
     @property
     def family(self) -> bytes:
+        """Key of the queries that count; equal keys share resamples."""
         return family_of(self.mask, self.distinct)
 
 
 def family_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> bytes:
-    """Make a key of the queries that count and of those that they repeat."""
+    """Return a key of the queries that count, and of which of them repeat each other."""
     return mask.tobytes() + (b"" if distinct is None else distinct.tobytes())
 
 
@@ -106,32 +116,40 @@ def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Per-query numbers behind one effect, before any statistics.
-
-    `numerator` and `denominator` are the total and the weight whose ratio is the value; for a
-    contrast they are the values of both groups. `null` is what random or exchanged labels give.
-    `clusters` is what documents add; for groups that are no twins, what their labels add beyond a
-    mean one. `distinct`: see `JudgedRun.distinct`.
-    """
+    """Numbers of each query behind one effect, before any statistics."""
 
     run: str
+    """Name of the run."""
     estimand: Estimand
+    """Question that is answered."""
     a: str
+    """The first group."""
     b: str
+    """The second group."""
     numerator: Floats
+    """Total of each query; for Relative Δ, the first group's value."""
     denominator: Floats
+    """Weight of each query; for Relative Δ, the second group's value."""
     parts: Mapping[str, float] = field(default_factory=dict)
+    """Further counts, for the effect's details."""
     twins: bool = True
+    """Whether the groups are twins."""
     null: NullDistribution | None = None
+    """What random or exchanged labels give; None if it was not computed."""
     clusters: Clusters | None = None
+    """What each document adds. For groups that are no twins: what its label adds beyond a mean
+    label."""
     distinct: Ints | None = None
+    """See `JudgedRun.distinct`."""
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
+        """Which queries count."""
         return self.estimand.counts(self.numerator, self.denominator)
 
     @property
     def value(self) -> float:
+        """The answer."""
         return self.estimand.value(self.numerator, self.denominator)
 
     @property
@@ -143,9 +161,9 @@ class Sample:
         return numerator, sum_repeats(self.denominator[mask], distinct)
 
     def among(self, null: Floats, labels: LabelEffects | None = None) -> Sample:
-        """Compare the value with its draws under random labels.
+        """Return the sample with what random labels give: `null` holds the value of each draw.
 
-        `labels` says how much further random labels of documents scatter.
+        `labels` says how much more random labels of documents vary.
         """
         spread, clusters = (1.0, None) if labels is None else (labels.spread, labels.clusters)
         drawn = NullDistribution.from_draws(self.value, null, spread)
@@ -171,6 +189,7 @@ class Sample:
 
     @property
     def family(self) -> bytes:
+        """Key of the queries that count; equal keys share resamples."""
         return family_of(self.mask, self.distinct)
 
 
@@ -190,8 +209,9 @@ def influence_of_ratio(
 ) -> Influence:
     """Return how much queries and documents contribute to the error of an estimand's value.
 
-    `rows` are its two columns over the distinct queries that count, whose numbers are `numbers`.
-    `is_centred` says that documents' totals are those of labels, less what any label would add.
+    `rows` are its two columns over the distinct queries that count, and `numbers` are the numbers
+    of these queries. `is_centred` says that the totals of documents are effects of labels, minus
+    the effect of a mean label.
     """
     numerator, denominator = rows
     ratio = float(estimand.combine(numerator.sum(), denominator.sum())) / estimand.per_ratio
@@ -208,7 +228,7 @@ def influence_of_ratio(
 
 
 def mean_sample(run: str, of: Measure, group: str, values: Floats, distinct: Ints | None) -> Sample:
-    """Make the sample whose value is the mean of the per-query values that are defined."""
+    """Return the sample whose value is the mean of the defined values."""
     is_known = ~np.isnan(values)
     return Sample(
         run=run,
@@ -224,15 +244,18 @@ def mean_sample(run: str, of: Measure, group: str, values: Floats, distinct: Int
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceOptions:
-    """How effects get their intervals and p."""
+    """Options of how effects get their intervals and p."""
 
     resamples: int
     """Number of bootstrap resamples, and of sign flips."""
     seed: int
+    """Random seed."""
     test: str
-    """The p of twins. ``interval``: the inversion of the interval; ``t``: a paired t test."""
+    """p of twins: ``interval`` inverts the interval, ``t`` is a paired t test."""
     correction: str
+    """Correction for several tests: ``holm`` or ``bonferroni``."""
     rounding: str
+    """Rounding of means before Relative Δ: ``none`` or ``paper``."""
 
 
 def effects(
@@ -244,8 +267,8 @@ def effects(
 ) -> tuple[Effect, ...]:
     """Give every sample of one table its value, interval and corrected p.
 
-    Samples over the same queries share resamples. Effects `beside` are already computed; each comes
-    in the same table before the first sample of its run and pair.
+    Effects in `beside` are computed already; each is placed in the same table before the first
+    sample of its run and pair.
     """
     computed = by_family(samples, lambda members: _family(members, options))
     beside_of = {(effect.run, effect.a, effect.b): effect for effect in beside}
@@ -337,7 +360,7 @@ def _effect(
 def corrected(
     uncorrected: Sequence[Row], correction: str, primary: Estimand | None = None
 ) -> tuple[Row, ...]:
-    """Correct the p of all effects of one table together; those that only describe keep theirs.
+    """Correct the p of all effects of one table together; effects that only describe keep theirs.
 
     Answers to the `primary` question, which was chosen before the data were seen, are a family of
     their own.
@@ -360,22 +383,30 @@ def corrected(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChangeTask:
-    """Per-query values of one question under a new and an old run, before any statistics."""
+    """Values per query of one question under a new and an old run, before any statistics."""
 
     run: str
+    """Name of the new run."""
     old_run: str
+    """Name of the old run."""
     estimand: Estimand
+    """Question that is answered."""
     a: str
+    """The first group."""
     b: str
+    """The second group."""
     columns: Columns
     """Columns of the new and the old run in turn: new a, old a, new b, old b.
 
-    Of an estimand they are total and weight in place of both groups; a mean has one each.
+    Here a and b are the groups' values for Relative Δ, total and weight for other estimands. A mean
+    has only new and old.
     """
     clusters: tuple[Clusters | None, Clusters | None] = (None, None)
-    """Contributions of documents to the answers of the new and the old run, numbered alike."""
+    """What documents add to the answers of the new and the old run, numbered alike."""
     neutral_values: tuple[float, float] = (0.0, 0.0)
+    """Neutral values of the new and the old run."""
     twins: bool = True
+    """Whether the groups are twins in both runs."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Further counts of the new answer, such as its number of pairs."""
     known_variance: TwoWayVariance | None = None
@@ -383,6 +414,7 @@ class ChangeTask:
 
     @property
     def family(self) -> bytes:
+        """Key of the queries that count; equal keys share resamples."""
         return self.columns.family
 
     def variance(self) -> TwoWayVariance:
@@ -396,6 +428,7 @@ class ChangeTask:
         return combine_influences([new, old], [1.0, -1.0]).variance()
 
     def _influence(self, rows: tuple[Floats, Floats], clusters: Clusters | None) -> Influence:
+        """Return what queries and documents contribute to one run's answer."""
         return influence_of_ratio(
             self.estimand,
             rows,
@@ -406,7 +439,7 @@ class ChangeTask:
         )
 
     def change(self, new: float, old: float, inference: Inference, **more: float) -> Change:
-        """Make the row, whose p is not corrected yet."""
+        """Return the change; its p is corrected later."""
         queries = self.columns.queries
         excluded = len(self.columns.mask) - queries
         return Change(
@@ -435,7 +468,7 @@ class ChangeTask:
 def contrast_task(
     new: Sample, old: Sample, neutral_values: tuple[float, float] = (0.0, 0.0)
 ) -> ChangeTask:
-    """Pair two runs' answers to one question, on the queries that count for both."""
+    """Pair two runs' answers to one question, over the queries that count for both."""
     sides = [
         np.where(sample.mask, (sample.numerator, sample.denominator), np.nan)
         for sample in (new, old)
@@ -500,6 +533,7 @@ def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) 
 
 
 def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
+    """Infer the change of one answer, and the growth of its distance from neutral."""
     (neutral, old_neutral), combine = task.neutral_values, task.estimand.combine
     values, old_values = combine(samples[:2], samples[2:])
     new, old = combine(task.columns.means[:2], task.columns.means[2:]).tolist()

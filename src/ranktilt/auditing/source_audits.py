@@ -1,4 +1,4 @@
-"""Audits of several sources, each with the reference alone, as one result with one family of p."""
+"""Audits of several sources, each with the reference alone, whose p are corrected together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OPTIONS = (
     *("by", "margin", "missing", "ties", "rounding", "test", "correction"),
     *("resamples", "seed"),
 )
-"""Options that all audits of sources share."""
+"""Options that the audits of all sources have in common."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,13 +52,14 @@ class SourceAudits(
     spec: Mapping[str, Any]
     """How it was made: options, collection, the number of tests in the family, versions."""
     reference: str
-    """The source that each of the others is compared with; positive Relative Δ favours it."""
+    """Source that all others are compared with; positive Relative Δ favours it."""
     sources: tuple[AuditedSource, ...]
-    """By series and rising temperature; those without a temperature last in their series."""
+    """Compared sources, by series and rising temperature; without temperature, last in the series.
+    """
     audits: tuple[Coded[Audit], ...]
-    """One per source, in this order; corrected p are over all of them."""
+    """Audit of each source, in the same order; p is corrected over all audits."""
     trends: tuple[Trend, ...]
-    """Of every run, series with three temperatures or more, and measure."""
+    """Trend over temperatures of every run, series of at least three of them, and measure."""
     notes: tuple[Coded[Note], ...]
     """What a reader should know."""
 
@@ -79,7 +80,7 @@ class SourceAudits(
 
     @property
     def margin_points(self) -> float:
-        """The same in points, where answers in percent are drawn."""
+        """The margin in points; see `Audit.margin_points`."""
         return self.audits[0].margin_points
 
     @property
@@ -128,7 +129,7 @@ class SourceAudits(
         return self.audit_of(source).verdict(run)
 
     def points(self, run: str, measure: str, series: str) -> list[tuple[AuditedSource, Effect]]:
-        """Return a series' sources with a temperature, rising, each with its Relative Δ."""
+        """Return a series' sources that have a temperature, rising, each with its Relative Δ."""
         return [
             (source, self.tilt(run, source.source, measure))
             for source in self.sources
@@ -137,13 +138,13 @@ class SourceAudits(
 
     @property
     def next_steps(self) -> tuple[NextStep, ...]:
-        """The next steps, from the audit with the largest finding."""
+        """Next steps, from the audit with the largest finding."""
         sources = [compared.source for compared in self.sources]
         _, source = min(product(self.runs, sources), key=self._finding_order)
         return next_steps(self.audit_of(source))
 
     def _finding_order(self, run_and_source: tuple[str, str]) -> tuple[int, float]:
-        """Return the place of a verdict among the findings, the largest first."""
+        """Return a sort key by which the largest finding comes first."""
         size = margins(self.answer(*run_and_source), self.margin)
         return finding_order(self.verdict(*run_and_source).kind, size)
 
@@ -155,7 +156,7 @@ class SourceAudits(
 
     @property
     def table(self) -> pl.DataFrame:
-        """The tidy table of every audit: see `Audit.table`, with a column ``compared_source``."""
+        """The values of all audits: see `Audit.table`, with a column ``compared_source``."""
         tables = [
             audited.table.with_columns(compared_source=pl.lit(compared.source))
             for compared, audited in zip(self.sources, self.audits, strict=True)
@@ -254,7 +255,7 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
 
 
 def _corrected_together(audits: Sequence[Audit]) -> list[Audit]:
-    """Correct the p of all audits as one family: their tilts, and the rows of their cards."""
+    """Correct the p of all audits together: their tilts, and their cards."""
     primary, correction = audits[0].primary, audits[0].spec["correction"]
     all_tilts = chain.from_iterable(audited.tilts for audited in audits)
     all_answers = chain.from_iterable(audited.card for audited in audits)
@@ -271,9 +272,10 @@ def _corrected_together(audits: Sequence[Audit]) -> list[Audit]:
 
 
 def _audit_notes(apart: SourcesApart, audits: Sequence[Audit]) -> Iterator[Note]:
-    """Yield the audits' notes, once where all of them say the same.
+    """Yield the audits' notes; a note that all of them have comes once.
 
-    That a source was ranked with the reference alone goes without saying here.
+    The note that a source was ranked with the reference alone is left out, because here it always
+    is.
     """
     usual = set[Note]()
     for pair in apart.collections:

@@ -1,7 +1,8 @@
-"""Sources taken apart: each with the reference alone, over the documents that every source rewrote.
+"""Split a collection into one for each source, with the reference, over the same documents.
 
 Ranked together, the rewrites of one model would push down those of the others; Dai et al. (KDD
-2024) mix one model's with the originals. A source's temperature and model are read here too.
+2024) mix one model's rewrites with the originals. Only documents that every source rewrote are
+compared. A source's temperature and model are read here too.
 """
 
 from __future__ import annotations
@@ -27,18 +28,21 @@ from ranktilt.data.notes.sources import (
 from ranktilt.errors import UserError
 
 HUMAN = "human"
-"""Name of the reference."""
+"""Usual name of the reference."""
 TEMPERATURE = "temperature"
+"""Column of documents with the temperature that a text was generated at."""
 MODEL = "model"
+"""Column of documents with the model that generated a text."""
 PROMPT = "prompt"
 """Columns of documents that say how a source was generated."""
 COMPARED = "compared_sources"
-"""Key in a collection's spec: the reference and the sources whose common documents are compared."""
+"""Key in a collection's spec of the reference and the compared sources."""
 _HIGHEST = 2.0
 """Highest temperature of language models; a larger number in a name is something else."""
 _NAMED = re.compile(
     r"(?<=.)(?:[-_](?:tmp|temp|temperature)(?P<marked>\d+(?:\.\d+)?)|_(?P<bare>\d+\.\d+))$"
 )
+"""A temperature at the end of a source's name, such as ``-tmp0.2`` or ``_0.2``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +50,14 @@ class AuditedSource:
     """One source that is compared with the reference."""
 
     source: str
+    """Name of the source."""
     series: str
-    """Its model, and the prompt where the model was given several; one series is one line."""
+    """Its model; with the prompt, if the model was given several. A series is one line of a figure.
+    """
     temperature: float
-    """NaN where it is not known."""
+    """Temperature; NaN if it is unknown."""
     documents: int
-    """Its documents that are compared."""
+    """Number of its documents that are compared."""
 
     @property
     def has_temperature(self) -> bool:
@@ -61,20 +67,23 @@ class AuditedSource:
 
 @dataclass(frozen=True, kw_only=True)
 class SourcesApart:
-    """Several sources, each in a collection of its own with the reference."""
+    """Several sources, each in its own collection together with the reference."""
 
     collection: Collection
-    """The whole, which they were taken from."""
+    """The collection that they were taken from."""
     reference: str
+    """Source that the others are compared with."""
     sources: tuple[AuditedSource, ...]
-    """By series and rising temperature; those without a temperature last in their series."""
+    """Compared sources, by series and rising temperature; without temperature, last in the series.
+    """
     collections: tuple[Collection, ...]
-    """One per source, in this order."""
+    """Collection of each source, in the same order."""
     notes: tuple[Note, ...]
+    """Notes on how they were taken apart."""
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The pair that each collection compares."""
+        """Names of the reference and the source of each collection."""
         return [(self.reference, compared.source) for compared in self.sources]
 
 
@@ -127,13 +136,17 @@ def take_apart(
 
 
 def again_apart(collection: Collection, source: str, compared: Sequence[str]) -> Collection:
-    """Make the collection of one source again, from the whole and `COMPARED` of its spec."""
+    """Return the collection of one source again, from the whole collection.
+
+    `compared` is `COMPARED` of its spec.
+    """
     reference, *others = compared
     common = _common(_covered(collection, reference, others))
     return _with_reference(collection, compared, source, common)
 
 
 def _require_known(collection: Collection, names: Iterable[str]) -> None:
+    """Refuse a source that no document has."""
     strange = next((name for name in names if name not in collection.sources), None)
     if strange is not None:
         raise UserError(
@@ -163,13 +176,14 @@ def _with_reference(
 
 
 def _documents(collection: Collection, source: str) -> int:
+    """Return the number of documents of a source."""
     return collection.docs.filter(pl.col("source") == source).height
 
 
 def _covered(
     collection: Collection, reference: str, sources: Sequence[str]
 ) -> dict[str, pl.Series]:
-    """Return the documents of the reference that each source rewrote, by their origins."""
+    """Return for each source the origins that it rewrote."""
     docs = collection.docs
     originals = docs.filter(pl.col("source") == reference)["origin"].unique(maintain_order=True)
     covered = {}

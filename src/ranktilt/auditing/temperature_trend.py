@@ -1,7 +1,7 @@
-"""Does temperature move the tilt: how Relative Δ of a series of sources changes with temperature.
+"""Ask whether temperature moves the tilt: a trend of Relative Δ over the sources of a series.
 
-Dai et al. (KDD 2024, sec. 3.5) ask it of rewrites by one model. Queries are resampled once for all
-temperatures, and what documents add widens both intervals.
+Dai et al. (KDD 2024, sec. 3.5) ask this of rewrites by one model. Queries are resampled once for
+all temperatures, and what documents add widens both intervals.
 """
 
 from __future__ import annotations
@@ -32,36 +32,41 @@ from ranktilt.statistics.trend import change_of_ends, rank_correlation
 from ranktilt.statistics.two_way import Clusters, TwoWayVariance, combine_influences
 
 FEWEST = 3
-"""Different temperatures from which a trend is asked for."""
+"""Fewest different temperatures for a trend."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trend:
-    """How Relative Δ of one run, measure and series of sources moves with their temperature."""
+    """How Relative Δ of one run, measure and series of sources changes with their temperature."""
 
     run: str
+    """Name of the run."""
     measure: str
+    """Notation of the measure."""
     series: str
     """The model behind the sources, and its prompt where there are several."""
     a: str
     """The reference; a rising Relative Δ moves toward it."""
     temperatures: tuple[float, ...]
-    """One a source, in rising order."""
+    """Temperature of each source, in rising order."""
     values: tuple[float, ...]
     """Relative Δ in percent at each temperature, over the queries that all of them share."""
     correlation: float
     """Spearman's rank correlation of temperature and Relative Δ; NaN where all values are equal."""
     low: float
+    """Lower end of the correlation's 95 % interval: bootstrap over queries, alike at all
+    temperatures."""
     high: float
-    """Its 95 % interval: bootstrap over queries, the same resample at every temperature."""
+    """Upper end of the same interval."""
     change: float
-    """Relative Δ at the highest temperature less that at the lowest, in points.
+    """Relative Δ at the highest temperature minus at the lowest, in points.
 
-    The mean where several sources share a temperature.
+    If several sources share a temperature, their mean.
     """
     change_low: float
+    """Lower end of the change's 95 % interval, from the same resamples."""
     change_high: float
-    """Its 95 % interval, from the same resamples."""
+    """Upper end of the same interval."""
     queries: int
     """Queries with a relevant document on both sides at every temperature."""
     dropped: int
@@ -69,7 +74,7 @@ class Trend:
 
     @property
     def kind(self) -> Literal["rises", "falls", "inconclusive"]:
-        """Direction of Relative Δ as temperature rises, if both intervals are on that side of 0."""
+        """Direction in which Relative Δ goes as temperature rises, if both intervals exclude 0."""
         if self.low > 0 and self.change_low > 0:
             return "rises"
         if self.high < 0 and self.change_high < 0:
@@ -77,6 +82,7 @@ class Trend:
         return "inconclusive"
 
     def derived(self) -> dict[str, Any]:
+        """Return numbers that follow from the fields, for the file."""
         return {"kind": self.kind}
 
 
@@ -170,18 +176,22 @@ def _clusters(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrendTask:
-    """One run, measure and series of sources, before any statistics."""
+    """Values of one run, measure and series of sources, before any statistics."""
 
     run: str
+    """Name of the run."""
     measure: str
+    """Notation of the measure."""
     series: str
+    """Name of the series."""
     a: str
     """The reference."""
     temperatures: tuple[float, ...]
+    """Temperature of each source, in rising order."""
     columns: Columns
-    """The reference's values at each temperature in turn, then the rewrites'."""
+    """Values of the reference at each temperature in turn, then values of the rewrites."""
     clusters: tuple[Clusters | None, ...]
-    """Contributions of documents to the tilt at each temperature."""
+    """What documents add to the tilt at each temperature."""
 
 
 def trend(task: TrendTask, *, resamples: int, seed: int) -> Trend:
@@ -223,7 +233,7 @@ def trend(task: TrendTask, *, resamples: int, seed: int) -> Trend:
 
 
 def _change_variance(task: TrendTask) -> TwoWayVariance:
-    """Return the variance of the mean tilt at the highest temperature less that at the lowest."""
+    """Return the variance of the change from the lowest to the highest temperature."""
     columns, clusters = task.columns, task.clusters
     half = len(task.temperatures)
     degrees = np.array(task.temperatures)

@@ -1,4 +1,4 @@
-"""First results of every list of an audit's runs, so that reports need not rank."""
+"""Keep the first results of every list of an audit, so that reports need not rank again."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ranktilt.data.run import Run, codes
 from ranktilt.measures.ranking import Ranking
 
 KEEP_TOP = 1000
-"""Ranks that are kept of each list, by default."""
+"""Default number of ranks to keep of each list."""
 MOST_RESULTS = 500_000
-"""Most results that are kept of all runs together, some 5 MB in the audit's file.
+"""Most results to keep of all runs together, some 5 MB in the audit's file.
 
-Where there are more, lists are cut at fewer ranks.
+If there are more, lists are cut at fewer ranks.
 """
 _FEWEST = 10
-"""Ranks that are kept of each list, however many results that makes."""
+"""Fewest ranks to keep of each list, however many results that makes."""
 _DOCS = "<i4"
 _SCORES = "<f8"
 """Little-endian types of documents and scores in a file."""
@@ -30,17 +30,18 @@ _SCORES = "<f8"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopResults:
-    """The first results of each run; a block of ties that crosses the depth is kept whole."""
+    """The first results of each run. A tie block that crosses the depth is kept completely."""
 
     depth: int
-    """Ranks that are kept of each list."""
+    """Number of ranks that are kept of each list."""
     is_complete: bool
     """Whether no list was cut."""
     runs: tuple[Run, ...]
+    """Runs, cut to these ranks."""
 
     @classmethod
     def from_runs(cls, runs: Sequence[Run], depth: int = KEEP_TOP) -> TopResults:
-        """Keep the top results of some runs to a depth, or to less if they are `MOST_RESULTS`."""
+        """Keep the first results of runs, down to `depth` or less; see `MOST_RESULTS`."""
         cut = min(depth, max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0))
         while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST_RESULTS:
             cut = max(cut * 3 // 4, _FEWEST)
@@ -55,9 +56,9 @@ class TopResults:
         return sum(len(run.docs) for run in self.runs)
 
     def row(self) -> dict[str, Any]:
-        """Return the row for a file.
+        """Return the results as they are written into a file.
 
-        Ids come once for all runs; arrays are little-endian, compressed (zlib), written as base64.
+        Ids are written once for all runs; arrays are little-endian, compressed (zlib) and base64.
         """
         ranked = [run.ids.gather(np.flatnonzero(np.bincount(run.docs))) for run in self.runs]
         ids = pl.concat([pl.Series([], dtype=pl.String), *ranked]).unique(maintain_order=True)
@@ -79,7 +80,10 @@ class TopResults:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> TopResults:
-        """Return the results that `row` was called on; the audit adds its runs' names and specs."""
+        """Read the results that `row` wrote.
+
+        The audit adds the names and specs of its runs.
+        """
         ids, names, specs = pl.Series(row["ids"], dtype=pl.String), row["names"], row["specs"]
         runs = []
         for index, (run_row, name) in enumerate(zip(row["runs"], names, strict=True)):
@@ -98,12 +102,13 @@ class TopResults:
 
 
 def _results(run: Run, depth: int) -> int:
-    """Count the results within the depth, with the whole of a block of ties that crosses it."""
+    """Count the results within the depth; a tie block that crosses it counts completely."""
     ranking = Ranking(run.offsets, run.scores)
     return int(ranking.sizes[ranking.before < depth].sum())
 
 
 def _head(run: Run, depth: int) -> Run:
+    """Return a run cut at the depth, with the whole of a tie block that crosses it."""
     ranking, keep = Ranking(run.offsets, run.scores).head(depth)
     return Run(
         queries=run.queries,

@@ -18,30 +18,48 @@ if TYPE_CHECKING:
 
 # Panels of the first screen, in order.
 START = Group("Start", sort_key=1)
+"""Panel of the first screen: verbs to begin with."""
 DECIDE = Group("Decide", sort_key=2)
+"""Panel of the first screen: verbs that end in a decision."""
 UNDERSTAND = Group("Understand", sort_key=3)
+"""Panel of the first screen: verbs that say why."""
 CORRECT = Group("Correct", sort_key=4)
+"""Panel of the first screen: verbs that change a ranker."""
 MORE = Group("More", sort_key=5)
+"""Panel of the first screen: groups of further verbs."""
 
 # Panels of a verb's help, in order.
 ARGUMENTS = Group("Arguments", sort_key=10)
+"""Panel of a verb's help: what is typed without a name."""
 INPUT = Group("Input", sort_key=11)
+"""Panel of a verb's help: what is read."""
 QUESTION = Group("Question", sort_key=12)
+"""Panel of a verb's help: what is asked."""
 MODEL = Group("Model", sort_key=13)
+"""Panel of a verb's help: models."""
 TRAINING = Group("Training", sort_key=14)
+"""Panel of a verb's help: training."""
 STATISTICS = Group("Statistics", sort_key=15)
+"""Panel of a verb's help: intervals and tests."""
 OUTPUT = Group("Output", sort_key=16)
+"""Panel of a verb's help: what is written."""
 SELDOM = Group("More options", sort_key=17)
 """Options that few need: ``--help`` leaves them out, ``--help-all`` shows them."""
 MACHINE = Group("Machine options, before or after any command", sort_key=18)
+"""Panel of a verb's help: the machine."""
 OTHER = Group("Help", sort_key=19)
+"""Panel of a verb's help: help itself."""
 
 HELP_ALL = "--help-all"
+"""Option that shows every option."""
 _EVERYWHERE = "Every command also takes --set KEY=VALUE, --quiet, --device …; see ranktilt --help."
+"""Last line of a verb's help."""
 EXAMPLE = "  $ ranktilt "
 """How a line of a usage begins that shows a whole command."""
 Verb = TypeVar("Verb", bound=Callable[..., Any])
+"""A function that is a verb."""
 Options = TypeVar("Options")
+"""A class of options."""
 
 
 class HelpPage(DefaultFormatter):
@@ -78,7 +96,9 @@ class HelpPage(DefaultFormatter):
 
 
 _RULE_ABOVE = Box(" ── \n" + "    \n" * 7)
+"""Box of a panel, which is a rule above it."""
 HELP_PAGE = HelpPage(panel_spec=PanelSpec(box=_RULE_ABOVE, padding=(0, 1)))
+"""Layout of all help."""
 
 
 def _app(name: str, summary: str, **settings: Any) -> App:
@@ -104,6 +124,7 @@ app = _app(
     version=f"ranktilt {__version__}",
     usage="Usage: ranktilt COMMAND [OPTIONS]",
 )
+"""The command, to which verbs are added."""
 app.meta.suppress_keyboard_interrupt = False
 app["--help"].group = OTHER
 app["--version"].group = OTHER
@@ -196,4 +217,5 @@ def verb(
 
 
 def _path(parent: App) -> tuple[str, ...]:
+    """Return the words that lead to a group of verbs."""
     return () if parent is app else parent.name

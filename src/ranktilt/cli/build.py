@@ -21,11 +21,15 @@ from ranktilt.cli.output import check_paths, print_lines
 from ranktilt.errors import UserError
 
 Builder = Callable[..., Any]
+"""A function that builds a collection."""
 _USAGE = "Usage: ranktilt data build"
+"""Beginning of the usage."""
 _OPTIONS = Group("Options", sort_key=11)
+"""Panel of a builder's options."""
 _TAKEN = ("assignments", "debug", "device", "executor", "memory", "output", "quiet", "threads")
 """Options of the machine, and ``-o``."""
 _PLACEHOLDERS = {int: "N", float: "X", Path: "FILE"}
+"""What stands for a value in help, by its type."""
 
 
 class _BuilderCommand(CommandSpec):
@@ -72,6 +76,7 @@ build = App(
     usage=f"{_USAGE} NAME FILE… -o DIR [OPTIONS]",
     group_commands=Group("Collections", sort_key=1),
 )
+"""The group of builders."""
 data.command(build)
 # cyclopts only reads its commands, as a dict.
 build._commands = ChainMap(build._commands, _BuilderCommands())  # type: ignore[arg-type,assignment]
@@ -145,7 +150,9 @@ class _BuilderForm:
     """How a builder's command is typed."""
 
     signature: inspect.Signature
+    """Parameters of the function."""
     usage: str
+    """How it is typed."""
 
     @classmethod
     def from_function(cls, name: str, builder: Builder) -> _BuilderForm:

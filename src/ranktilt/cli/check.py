@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 UNFAIR, NOTHING_COMPARED = 1, 3
 """Exit codes where a fault voids the comparison, and where there are no two sides."""
 _RANKER = "bm25"
+"""Ranker of effectiveness, unless others are named."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 WORDS = "ranktilt-words.bash"
+"""Name of the file of words."""
 
 
 def install_completion(
@@ -143,4 +144,5 @@ def within_parentheses(
 
 
 def _beginning(typed: str, names: Iterable[str]) -> list[str]:
+    """Return the names that go on from what was typed."""
     return sorted(name for name in names if name.startswith(typed))

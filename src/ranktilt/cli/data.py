@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 ABOUT = "loaded.json"
+"""Name of the file that says how a folder was made."""
 data = command_group("data", "Load, mix and build collections.", MORE)
+"""The group of verbs about collections."""
 
 
 @verb(

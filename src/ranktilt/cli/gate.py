@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from ranktilt.cli import options
-from ranktilt.cli.app import DECIDE, INPUT, OUTPUT, QUESTION, SELDOM, points, verb
+from ranktilt.cli.app import DECIDE, QUESTION, verb
+from ranktilt.cli.gate_options import GateLimits, GateSelection, JudgeLimits
 from ranktilt.cli.gate_output import GateFiles
-from ranktilt.cli.output import FILE_OR_STDOUT, PageOutput
+from ranktilt.cli.output import PageOutput
 from ranktilt.cli.rankers import require_answers
-from ranktilt.cli.statistics_options import read_optional_margin, statistics_settings
+from ranktilt.cli.statistics_options import statistics_settings
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.gate.result import Gate
+    from ranktilt.auditing.groups import Pair
+    from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.citing.experiment.result import ContextExperiment
+    from ranktilt.citing.result import CitationAudit
+    from ranktilt.judging.result import JudgeAudit
+    from ranktilt.measures.margin import Margin
+
+Inconclusive = Literal["fail", "pass"]
+"""What an inconclusive check counts as."""
 
 
 @verb(
@@ -30,113 +44,15 @@ def gate(
     ],
     /,
     *,
-    max_tilt: Annotated[
-        str | None,
-        Parameter(
-            help="Maximum tilt in either direction: points (5 or 5%), or '2 ranks' (default: 5; "
-            "with --baseline, none).",
-            metavar="X",
-            group=QUESTION,
-        ),
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        Parameter(
-            help="An earlier audit, to check that the tilt has not grown since.",
-            metavar="OLD.json",
-            group=INPUT,
-        ),
-    ] = None,
-    min_effect: Annotated[
-        float,
-        Parameter(
-            help="Growth of the tilt to accept, in points.",
-            metavar="X",
-            group=QUESTION,
-            validator=options.NOT_NEGATIVE,
-            converter=points,
-        ),
-    ] = 0.0,
-    max_loss: Annotated[
-        float | None,
-        Parameter(
-            help="With --baseline: loss of effectiveness to accept, in points, such as 1 or 1%.",
-            metavar="X",
-            group=QUESTION,
-            validator=options.NOT_NEGATIVE,
-            converter=points,
-        ),
-    ] = None,
-    max_left_out: Annotated[
-        float | None,
-        Parameter(
-            help=f"{options.LEFT_OUT[:-1]} (default: 10).",
-            metavar="X",
-            group=SELDOM,
-            validator=Number(gte=0, lte=100),
-            converter=points,
-        ),
-    ] = None,
-    measure: Annotated[
-        list[str] | None,
-        Parameter(
-            alias="-m",
-            help="Measure to gate on (default: the audit's primary one).",
-            metavar="MEASURE",
-            group=QUESTION,
-        ),
-    ] = None,
-    run_name: Annotated[
-        list[str] | None,
-        Parameter(help="Run to gate on (default: all).", metavar="NAME", group=QUESTION),
-    ] = None,
-    pair: Annotated[
-        list[str] | None,
-        Parameter(
-            help="Groups to gate on (default: all pairs).",
-            metavar="A,B",
-            group=QUESTION,
-        ),
-    ] = None,
-    max_gap: Annotated[
-        float | None,
-        Parameter(
-            help="For judges: maximum gap between the grades of twins, in either direction, in "
-            "grades.",
-            metavar="X",
-            group=QUESTION,
-            validator=options.NOT_NEGATIVE,
-        ),
-    ] = None,
-    min_tau: Annotated[
-        float | None,
-        Parameter(
-            help="For judges: minimum Kendall's τ-b between their order of systems and the "
-            "human one.",
-            metavar="X",
-            group=QUESTION,
-            validator=Number(gte=-1, lte=1),
-        ),
-    ] = None,
+    limits: GateLimits = GateLimits(),
+    selection: GateSelection = GateSelection(),
+    judge_limits: JudgeLimits = JudgeLimits(),
     inconclusive: Annotated[
-        Literal["fail", "pass"],
+        Inconclusive,
         Parameter(help="Exit code when inconclusive: fail (3) or pass (0).", group=QUESTION),
     ] = "fail",
     max_failures: options.MaxFailures = None,
-    junit: Annotated[
-        Path | None,
-        FILE_OR_STDOUT,
-        Parameter(help="Save JUnit XML.", metavar="FILE.xml", group=OUTPUT),
-    ] = None,
-    markdown: Annotated[
-        str | None,
-        FILE_OR_STDOUT,
-        Parameter(
-            help="Save a summary for a pull request; - for stdout.",
-            metavar="FILE.md",
-            group=OUTPUT,
-        ),
-    ] = None,
+    files: GateFiles = GateFiles(),
     output: PageOutput = PageOutput(),
 ) -> int:
     """Pass or fail an audit, for continuous integration.
@@ -152,8 +68,8 @@ def gate(
     beyond if a greater loss is shown, within if it is ruled out. The worst comparison counts, 1
     before 3 before 0.
     """
-    pairs = options.read_pairs(pair)
-    from ranktilt.auditing.gate.gate import gate as gate_audit
+    pairs = selection.pairs()
+    files.check([audit] if limits.baseline is None else [audit, limits.baseline], output)
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.citing.experiment.result import ContextExperiment
@@ -161,54 +77,103 @@ def gate(
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.reporting.report import read_result
 
-    files = GateFiles(output=output, junit=junit, markdown=markdown)
-    files.check([audit] if baseline is None else [audit, baseline])
-    limit = read_optional_margin(max_tilt, "--max-tilt")
+    request = GateRequest(
+        limits=limits,
+        max_tilt=limits.tilt_margin(),
+        selection=selection,
+        pairs=pairs,
+        judge_limits=judge_limits,
+        inconclusive=inconclusive,
+        max_failures=max_failures,
+    )
     result = read_result(audit, (Audit, SourceAudits, JudgeAudit, CitationAudit, ContextExperiment))
-    of_judges = {"--max-gap": max_gap, "--min-tau": min_tau}
-    of_rankers = {
-        "--max-tilt": max_tilt,
-        "--baseline": baseline,
-        "--min-effect": min_effect,
-        "--max-loss": max_loss is not None,
-        "--max-left-out": max_left_out is not None,
-        "-m": measure,
-        "--run-name": run_name,
-        "--pair": pair,
-    }
     if isinstance(result, JudgeAudit):
-        options.refuse_unread(of_rankers, "an audit of judges takes --max-gap and --min-tau")
+        decision = request.gate_judges(result)
+    elif isinstance(result, CitationAudit):
+        decision = request.gate_citations(result)
+    elif isinstance(result, ContextExperiment):
+        decision = request.gate_experiment(result)
+    else:
+        decision = request.gate_rankers(result)
+    return files.deliver(decision, output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateRequest:
+    """The limits of a gate as they were typed, and what they apply to."""
+
+    limits: GateLimits
+    """Limits of tilt and effectiveness."""
+    max_tilt: Margin | None
+    """``limits.max_tilt``, read."""
+    selection: GateSelection
+    """What of an audit they apply to."""
+    pairs: list[Pair] | None
+    """``selection.pair``, read; None for all pairs."""
+    judge_limits: JudgeLimits
+    """Limits of a judge's grades."""
+    inconclusive: Inconclusive
+    """What an inconclusive check counts as."""
+    max_failures: float | None
+    """Share of queries or answers that may fail."""
+
+    def gate_judges(self, audit: JudgeAudit) -> Gate:
+        """Gate an audit of judges; refuse the limits of rankers."""
         from ranktilt.judging.gate import gate_judges
 
-        decision = gate_judges(result, max_gap=max_gap, min_tau=min_tau, inconclusive=inconclusive)
-        return files.deliver(decision)
-    if isinstance(result, CitationAudit | ContextExperiment):
-        unread = {option: value for option, value in of_rankers.items() if option != "--max-tilt"}
-        options.refuse_unread({**unread, **of_judges}, "an audit of citations takes --max-tilt")
-        from ranktilt.citing.experiment.gate import gate_experiment
+        of_rankers = {**self.limits.typed(), **self.selection.typed()}
+        options.refuse_unread(of_rankers, "an audit of judges takes --max-gap and --min-tau")
+        return gate_judges(
+            audit,
+            max_gap=self.judge_limits.max_gap,
+            min_tau=self.judge_limits.min_tau,
+            inconclusive=self.inconclusive,
+        )
+
+    def gate_citations(self, audit: CitationAudit) -> Gate:
+        """Gate an audit of citations; refuse every limit but --max-tilt."""
         from ranktilt.citing.gate import gate_citations
 
-        if isinstance(result, ContextExperiment):
-            return files.deliver(gate_experiment(result, max_tilt=limit, inconclusive=inconclusive))
-        return files.deliver(gate_citations(result, max_tilt=limit, inconclusive=inconclusive))
-    options.refuse_unread(of_judges, "it needs an audit of judges (ranktilt judge --json)")
-    earlier: Any = None if baseline is None else type(result).load(baseline)
-    for checked in (result, earlier):
-        if checked is not None:
-            require_answers(checked.spec.get("runs", ()), max_failures)
-    statistics = statistics_settings()
-    decision = gate_audit(
-        result,
-        max_tilt=limit,
-        measures=measure or None,
-        runs=run_name or None,
-        pairs=pairs,
-        baseline=earlier,
-        min_effect=min_effect,
-        max_loss=max_loss,
-        max_left_out=max_left_out,
-        inconclusive=inconclusive,
-        resamples=statistics.resamples,
-        seed=statistics.seed,
-    )
-    return files.deliver(decision)
+        self._refuse_all_but_tilt("an audit of citations takes --max-tilt")
+        return gate_citations(audit, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
+
+    def gate_experiment(self, experiment: ContextExperiment) -> Gate:
+        """Gate an experiment with contexts; refuse every limit but --max-tilt."""
+        from ranktilt.citing.experiment.gate import gate_experiment
+
+        self._refuse_all_but_tilt("an experiment with contexts takes --max-tilt")
+        return gate_experiment(experiment, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
+
+    def _refuse_all_but_tilt(self, reason: str) -> None:
+        """Refuse every limit that was typed but --max-tilt."""
+        typed = {**self.limits.typed(), **self.selection.typed(), **self.judge_limits.typed()}
+        del typed["--max-tilt"]
+        options.refuse_unread(typed, reason)
+
+    def gate_rankers(self, audit: Audit | SourceAudits) -> Gate:
+        """Gate an audit of rankers, alone or against an earlier one; refuse limits of judges."""
+        from ranktilt.auditing.gate.gate import gate as gate_audit
+
+        reason = "it needs an audit of judges (ranktilt judge --json)"
+        options.refuse_unread(self.judge_limits.typed(), reason)
+        limits = self.limits
+        # The earlier result is of the same kind: an audit, or audits of several sources.
+        earlier: Any = None if limits.baseline is None else type(audit).load(limits.baseline)
+        for result in (audit, earlier):
+            if result is not None:
+                require_answers(result.spec.get("runs", ()), self.max_failures)
+        statistics = statistics_settings()
+        return gate_audit(
+            audit,
+            max_tilt=self.max_tilt,
+            measures=self.selection.measure or None,
+            runs=self.selection.run_name or None,
+            pairs=self.pairs,
+            baseline=earlier,
+            min_effect=limits.min_effect,
+            max_loss=limits.max_loss,
+            max_left_out=limits.max_left_out,
+            inconclusive=self.inconclusive,
+            resamples=statistics.resamples,
+            seed=statistics.seed,
+        )

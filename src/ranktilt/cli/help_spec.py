@@ -127,6 +127,7 @@ def spec_help(name: str) -> Iterator[SpecHelp]:
 
 
 def _ranker_help(name: str, kind: type[Any]) -> SpecHelp:
+    """Return what can be typed of a ranker."""
     options = {field.name: _default(field.default) for field in fields(kind)}
     depth = "@k" if options.pop("k", None) is not None else ""
     argument = f":{kind.argument.upper()}" if kind.argument else ""
@@ -135,6 +136,7 @@ def _ranker_help(name: str, kind: type[Any]) -> SpecHelp:
 
 
 def _model_help(name: str) -> SpecHelp:
+    """Return what can be typed of a language model."""
     import pkgutil
 
     from ranktilt.llm.base import KINDS
@@ -151,6 +153,7 @@ def _model_help(name: str) -> SpecHelp:
 
 
 def _measure_help(name: str) -> SpecHelp:
+    """Return what can be typed of a measure."""
     from ranktilt.measures.base import every_estimand
 
     measure = next(estimand for estimand in every_estimand() if estimand.name == name)
@@ -169,6 +172,7 @@ def _measure_help(name: str) -> SpecHelp:
 
 
 def _probe_help(name: str) -> SpecHelp:
+    """Return what can be typed of a probe."""
     from ranktilt.explaining.probe_table import probe_table
 
     kind = probe_table().load(name)
@@ -184,6 +188,7 @@ def _probe_help(name: str) -> SpecHelp:
 
 
 def _default(value: Any) -> str:
+    """Write a default value."""
     if value is MISSING or value is inspect.Parameter.empty:
         return "required"
     if value is None:

@@ -25,6 +25,7 @@ class ConnectedModel:
     name: str
     """Its kind and its name, such as ``openai:MODEL``."""
     client: LLM
+    """The model."""
     sampling: Mapping[str, Any]
     """What its text says about how answers are drawn."""
 

@@ -51,12 +51,14 @@ from ranktilt.errors import UserError, nearest
 _REFUSED = 2
 # A fault of ours, with its traceback.
 _CRASHED = 70
+# The memory was not enough.
 _NO_MEMORY = 71
 # Ctrl-C; a signal that ends the process gives 128 and its number, as shells count.
 _INTERRUPTED = 130
 # The reader of the output went away, as `| head` does; there is nobody left to tell.
 _READER_GONE = 141
 _NARROWEST_TERMINAL = 20
+"""Columns below which a terminal's width is not believed."""
 
 EXIT_QUIETLY: dict[str, Any] = {"exit_on_error": False, "print_error": False}
 """The parser's errors are raised, and become one line here."""
@@ -89,6 +91,7 @@ def _launch(
 
 
 def _call(called: Any, words: Any) -> Any:
+    """Call a verb with its words."""
     return called(words, **EXIT_QUIETLY, result_action="return_value")
 
 
@@ -146,6 +149,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _run_command(words: Sequence[str]) -> int:
+    """Run what was typed, and return the exit status."""
     words = with_inputs_of_audit(words)
     path, _, _ = app.parse_commands(words)
     HELP_PAGE.shows_machine = not path or path[0].startswith("-")

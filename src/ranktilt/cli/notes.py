@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
 
 _DELAY = 1.0
+"""Seconds until a piece of work gets a bar."""
 _LINE_PAUSE = 30.0
 """Seconds between two lines of progress, where stderr is a file or a pipe."""
 _noted: ContextVar[list[str]] = ContextVar("noted")
+"""Notes that were printed, so that each is printed once."""
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+"""Whether nothing is printed."""
 _bars: ContextVar[_Bars | None] = ContextVar("bars", default=None)
+"""The bars of the running command."""
 
 
 def is_quiet() -> bool:
@@ -67,9 +71,9 @@ def silence(stream: TextIO) -> None:
 
 @contextmanager
 def reporting(*, quiet: bool) -> Iterator[None]:
-    """Show data warnings as a line each, and progress; nothing where quiet.
+    """Print each data warning in one line, and progress; nothing if quiet is asked for.
 
-    A terminal has bars; a log or a pipe gets a line now and then.
+    A terminal shows bars; a log or a pipe gets a line now and then.
     """
     token = _quiet.set(quiet)
     _noted.set([])
@@ -163,6 +167,7 @@ class _Bars:
 
     @cached_property
     def _progress(self) -> Progress:
+        """The bars on a terminal, which are started on first use."""
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -185,6 +190,7 @@ class _Bars:
         )
 
     def close(self) -> None:
+        """Remove the bars."""
         with self._lock:
             self._closed = True
             if "_progress" in vars(self):

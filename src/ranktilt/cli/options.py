@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 """How a result is printed, the same for every verb."""
 Fields = Literal["title+text", "text", "title"]
+"""Parts of a document."""
 Pairs = list[tuple[str, str]]
+"""Pairs of groups."""
 
 LEFT_OUT = "Percentage of all queries that may be in only one audit."
 """Help of ``--max-left-out``."""
 AT_LEAST_ONE = Number(gte=1)
+"""Refuses a number below 1."""
 SHARE = Number(gte=0, lte=1)
+"""Refuses a number outside 0 to 1."""
 NOT_NEGATIVE = Number(gte=0)
+"""Refuses a number below 0."""
 
 
 def _require_input_name(_kind: object, value: object) -> None:

@@ -25,8 +25,11 @@ ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), 
 """How a file of each format ends."""
 _Specified = TypeVar("_Specified")
 _COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
+"""Escape sequence that sets a colour."""
 _COLLECTION = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
+"""Files by which a folder is known to be a collection."""
 _LONGEST = 80
+"""Most bytes of a file's name."""
 
 
 def _require_file_name(_kind: object, value: object) -> None:
@@ -142,6 +145,7 @@ class _Terminal:
         self._stream = stream
 
     def write(self, text: str) -> int:
+        """Write a text without control sequences other than colours."""
         parts = _COLOURS.split(text)
         safe_parts = [part if _COLOURS.fullmatch(part) else visible(part) for part in parts]
         return self._stream.write("".join(safe_parts))
@@ -162,6 +166,7 @@ def results() -> Iterator[TextIO]:
 
 
 def print_result(text: str) -> None:
+    """Write a text to standard output."""
     with results() as stream:
         stream.write(text)
 

@@ -30,7 +30,9 @@ class NamedText:
     """Text of a ranker or file of a run, and the name that its user gave it."""
 
     text: str
+    """Text of the ranker, or path of the run."""
     name: str | None = None
+    """The name; None where none was given."""
 
     @classmethod
     def from_text(cls, text: str | Path) -> Self:
@@ -74,7 +76,9 @@ class _StageDefaults:
     typed: Mapping[str, str]
     """Options of the command line."""
     preset: PresetOfPaper
+    """Settings of a paper."""
     preset_name: str
+    """Name of these settings."""
 
     def equip(self, stage: Stage) -> Stage:
         """Return a stage with the options that its ranker has, and with the preset's recipe."""

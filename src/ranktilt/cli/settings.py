@@ -26,6 +26,7 @@ from ranktilt.config import (
 from ranktilt.errors import UserError
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
+"""Environment variables of the number of threads."""
 
 
 @Parameter(name="*", group=MACHINE)
@@ -78,7 +79,9 @@ class Settings:
     """What a verb may ask of the configuration and of the machine."""
 
     configuration: Configuration = field(default_factory=Configuration)
+    """The configuration of the project."""
     machine: MachineSettings = field(default_factory=MachineSettings)
+    """What work runs on."""
     training: Mapping[str, str] = field(default_factory=dict)
     """Arguments of a training, by name, as they were typed: keys of ``--set`` without a section."""
     is_device_typed: bool = False
@@ -112,6 +115,7 @@ READERS = {
 }
 """Commands that read a section of the configuration; all may read [machine]."""
 _settings: ContextVar[Settings] = ContextVar("settings", default=Settings())  # noqa: B039 - frozen
+"""Settings of the running command."""
 
 
 def settings() -> Settings:
@@ -185,6 +189,7 @@ def _file() -> Path | None:
 
 
 def _read(options: MachineOptions) -> Settings:
+    """Read the options, and the keys that they set."""
     keys = _assignments(options.assignments or ())
     training = {name: text for name, text in keys.items() if "." not in name}
     others = {name: text for name, text in keys.items() if "." in name}
@@ -256,6 +261,7 @@ def model_keys() -> list[str]:
 
 
 def _names(kind: type) -> list[str]:
+    """Return the names of the fields of a class."""
     return [field.name for field in fields(kind)]
 
 

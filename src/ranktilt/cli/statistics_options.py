@@ -21,14 +21,23 @@ class AuditStatistics:
     """How an audit measures and tests tilts, of every place that may say so."""
 
     ties: str = "expected"
+    """How ties count."""
     rounding: str = "none"
+    """Whether means are rounded as papers do."""
     missing: str = "zero"
+    """How queries without a document count."""
     test: str = "interval"
+    """Test of a tilt."""
     primary: str | None
+    """Question that verdicts answer; None for the usual one."""
     margin: Margin
+    """Tilts that count as level."""
     correction: str
+    """How p-values are corrected."""
     resamples: int
+    """Resamples of the bootstrap."""
     seed: int
+    """Seed of everything random."""
 
 
 @Parameter(name="*", group=STATISTICS)

@@ -23,6 +23,7 @@ class Command:
     path: tuple[str, ...]
     """What is typed, such as ``("data", "load")``."""
     parser: App
+    """The command."""
 
     @property
     def name(self) -> str:
@@ -46,6 +47,7 @@ class Command:
         return [argument for argument in self._collected() if argument.index is None]
 
     def _collected(self) -> list[Argument]:
+        """Return the arguments of the command."""
         collection = self.parser.assemble_argument_collection(
             default_parameter=app.default_parameter, parse_docstring=True
         )

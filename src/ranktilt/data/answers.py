@@ -1,4 +1,4 @@
-"""What an engine answered to each query, which pages it cited, and which it had consulted."""
+"""Answers of an engine: the pages that each one cites, and those that the engine consulted."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ ANSWER_SCHEMA = {
     "has_consulted": pl.Boolean,
     "has_retrieved": pl.Boolean,
 }
+"""Columns of `Answers.answers`."""
 PAGE_SCHEMA = {
     "answer": pl.Int64,
     "page": pl.String,
@@ -24,6 +25,7 @@ PAGE_SCHEMA = {
     "retrieval_rank": pl.Int64,
     "cited_words": pl.Float64,
 }
+"""Columns of `Answers.pages`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -43,7 +43,7 @@ from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.presenter import presenter
 
 _LEAST, _BEYOND = -(2**63), 2**64
-"""The integers that parsers of JSON keep exact, from and below."""
+"""Integers that parsers of JSON keep exact: from `_LEAST`, and below `_BEYOND`."""
 _FAULTS = (
     ArithmeticError,
     AttributeError,
@@ -56,20 +56,24 @@ _FAULTS = (
     msgspec.MsgspecError,
     pl.exceptions.PolarsError,
 )
-"""What code raises that meets a result whose parts do not fit together."""
+"""Exceptions of code that meets a result whose parts do not fit together."""
 T = TypeVar("T")
 P = ParamSpec("P")
+"""Parameters of a function that reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Codec:
-    """How a registered type is written to JSON and read back."""
+    """Functions that write a registered type to JSON and read it back."""
 
     encode: Callable[[Any], Any]
+    """Function from a value to something that orjson can write."""
     decode: Callable[[Any], Any]
+    """Function from parsed JSON to the value."""
 
 
 _CODECS: dict[type, _Codec] = {}
+"""Registered types; see `register`."""
 
 if TYPE_CHECKING:
     Coded = Annotated[T, "coded"]
@@ -102,6 +106,7 @@ class Result:
     """The outcome of a verb: a frozen dataclass that is saved as one versioned JSON file."""
 
     header: ClassVar[Header]
+    """Kind and version of the class's files."""
 
     def __init_subclass__(cls, **header: Any) -> None:
         """Make the `Header` of a class: ``class Audit(Result, format=…, version=…)``."""
@@ -133,7 +138,7 @@ class Result:
             return presenter().headline(self)
 
     def derived(self) -> dict[str, Any]:
-        """Return numbers that follow from the fields; the file holds them too, for its readers."""
+        """Return numbers that follow from the fields; the file holds them too."""
         return {}
 
     def __str__(self) -> str:
@@ -198,7 +203,10 @@ class Result:
 
     @property
     def loaded_from(self) -> str:
-        """The file that it was read from, as it was named; empty for none."""
+        """Path that the result was loaded from, as the user named it.
+
+        Empty if it was not loaded.
+        """
         return str(getattr(self, "_file", ""))
 
     def __eq__(self, other: object) -> bool:
@@ -211,6 +219,7 @@ class Result:
 
     def _digest(self) -> str:
         # Of the values, not of the bytes: another program may have written 1 for 1.0.
+        """Return the SHA-256 of the result's values."""
         return str(orjson.loads(self.to_json())["sha256"])
 
 
@@ -249,10 +258,12 @@ def names_files(function: Callable[P, T]) -> Callable[P, T]:
 
 def _result_of(result: Any) -> Any:
     # An audit that is loaded together with its collection is wrapped.
+    """Return the result itself, or the one within a wrapper."""
     return result if isinstance(result, Result) else getattr(result, "audit", result)
 
 
 def _misfit(path: Path, header: Header, error: BaseException) -> DataError:
+    """Return the error for a file whose parts do not fit together."""
     message = f"is not {header.noun} that this RankTilt writes: {_reason(error)}"
     return DataError(path, f"{message}; run {header.command} again")
 
@@ -316,6 +327,7 @@ def _canonical(value: Any) -> Any:
 
 
 def _require_header(path: Path, content: Any, header: Header) -> None:
+    """Refuse a file of another kind of result, or of another version."""
     format_name = content.get("format") if isinstance(content, dict) else None
     if format_name != header.format:
         came = "JSON without a format" if format_name is None else f"format {shorten(format_name)}"
@@ -378,7 +390,11 @@ def _decoded(kind: Any, value: Any) -> Any:
 
 
 def _fields_of(value: Any, shape: Any) -> Any:
-    """Prepare a parsed value for msgspec: NaN for null in a float, no keys that a type lacks."""
+    """Prepare a parsed value for msgspec.
+
+    In floats, null becomes NaN; keys that the type does not have, which are derived values, are
+    dropped. `shape` is msgspec's description of the type.
+    """
     if isinstance(value, dict):
         return _fields_of_object(value, shape)
     if isinstance(value, list):
@@ -394,6 +410,7 @@ def _fields_of(value: Any, shape: Any) -> Any:
 
 
 def _fields_of_object(content: dict[str, Any], shape: Any) -> Any:
+    """Prepare the fields of an object, or the values of a mapping."""
     match shape:
         case inspect.NamedTupleType(fields=fields):
             return [_fields_of(content[field.name], field.type) for field in fields]
@@ -408,6 +425,7 @@ def _fields_of_object(content: dict[str, Any], shape: Any) -> Any:
 
 
 def _fields_of_list(values: list[Any], shape: Any) -> Any:
+    """Prepare the elements of a list."""
     match shape:
         case inspect.VarTupleType(item_type=kind) | inspect.ListType(item_type=kind):
             return [_fields_of(value, kind) for value in values]
@@ -419,6 +437,6 @@ def _fields_of_list(values: list[Any], shape: Any) -> Any:
 
 
 def _fields_of_optional(value: Any, shape: inspect.UnionType) -> Any:
-    """Prepare a value of a type or None; of a union of several types msgspec chooses by itself."""
+    """Prepare a value of a type or None; of several types msgspec chooses one itself."""
     kinds = [kind for kind in shape.types if not isinstance(kind, inspect.NoneType)]
     return _fields_of(value, kinds[0]) if len(kinds) == 1 else value

@@ -16,6 +16,7 @@ from ranktilt.data.formats.qrels import one_grade
 from ranktilt.errors import DataError, UserError
 
 _QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+"""Columns of judgments."""
 
 
 def read_rows(file: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
@@ -51,11 +52,11 @@ def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataF
 
 
 def version_names(docs: pl.DataFrame, bare: pl.Series) -> pl.DataFrame:
-    """Return a new ``id`` and ``origin`` for documents that share `bare` ids with other sources.
+    """Return a new ``id`` and ``origin`` for documents that share ids with other sources.
 
-    The id is ``<id>-<source>``; a document without a source keeps the bare id, which is then the
-    origin of the other versions too. If every version has a source, their origin is
-    ``<id>-human``, as in Cocktail's collections.
+    The new id is ``<id>-<source>``. A document without a source keeps its bare id, which is then
+    the origin of the other versions too. If every version has a source, their origin is
+    ``<id>-human``, as in Cocktail's collections. `bare` holds the ids of the files.
     """
     table = pl.DataFrame({"bare": bare, "source": docs["source"]})
     has_sourceless = pl.col("source").is_null().any().over("bare")
@@ -109,7 +110,7 @@ def only_judged(collection: Collection) -> Collection:
 
 
 def _spread(file: Path, qrels: pl.DataFrame, ids: pl.Series, bare: pl.Series) -> pl.DataFrame:
-    """Repeat a judgment of a bare id for every document of that id; full ids stay as they are."""
+    """Repeat a judgment of a bare id for every document of this id; full ids stay as they are."""
     by_bare_id = pl.DataFrame({"doc_id": bare, "full": ids})
     by_full_id = pl.DataFrame({"doc_id": ids, "full": ids})
     by_full_id = by_full_id.join(by_bare_id, on="doc_id", how="anti")
@@ -145,6 +146,7 @@ def _require_known(
 
 def _strange_judgments(qrels: pl.DataFrame, ids: pl.Series, noun: str) -> str:
     # A judgment that `_spread` repeated for several documents is one line of the file.
+    """Say how many judgments name unknown documents or queries."""
     key = ["line"] if "line" in qrels.columns else ["query_id", "doc_id"]
     count = qrels.select(key).unique().height
     judgments = "judgment" if count == 1 else "judgments"

@@ -19,7 +19,7 @@ from ranktilt.errors import UserError
 from ranktilt.extensions import ExtensionTable
 
 CANDIDATES = "candidates.trec"
-"""Name of the run in a built folder that rankers order again and pairs are drawn from."""
+"""Name of the run in a built folder: rankers re-rank it, and pairs are drawn from it."""
 FOLDER = "{folder}"
 """Placeholder for the written folder in a builder's next command."""
 
@@ -29,12 +29,13 @@ class BuiltCollection:
     """The collection that a builder made, with notes for its user."""
 
     collection: Collection
+    """The collection."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Further files of the folder, by name."""
     summary: tuple[tuple[str, str], ...] = ()
     """Counts to print: a name, and a text."""
     notes: tuple[Note, ...] = ()
-    """What a user should know; `Remark` holds a sentence."""
+    """Notes for the user; `Remark` is a note with any sentence."""
     next_command: tuple[str, ...] = ()
     """Arguments of the ``ranktilt`` command to run next, with the placeholder `FOLDER`."""
 
@@ -55,4 +56,5 @@ def builders() -> ExtensionTable:
 
 
 def _fault(loaded: object, name: str) -> str:
+    """Say why an object that a package offers is no builder; empty if it is one."""
     return "" if callable(loaded) else "is not a function"

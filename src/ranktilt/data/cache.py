@@ -20,14 +20,20 @@ from ranktilt.data.files import cannot_write, lock, write_bytes
 from ranktilt.errors import UserError, unknown
 
 Vectors = npt.NDArray[np.float32]
+"""Results, one row per key."""
 Keys = npt.NDArray[np.void]
+"""Hashes of what results are of."""
 
 ABOUT = "about.json"
+"""Name of the file that says what a folder of the cache belongs to."""
 KEY_BYTES = 16
+"""Bytes of a key."""
 STORES = {"float32": "<f4", "float16": "<f2"}
+"""Types of stored numbers: name, and little-endian type in the file."""
 _VECTORS, _KEYS = ".vectors", ".keys"
 """Endings of the two files of a cache; their stem is the length of its vectors."""
 _KEY = np.dtype([("high", ">u8"), ("low", ">u8")])
+"""Key as two numbers, so that keys can be sorted and searched."""
 
 
 def cache_folder() -> Path:
@@ -39,7 +45,10 @@ def cache_folder() -> Path:
 
 
 def content_keys(texts: Iterable[str], *, prefix: str = "") -> Keys:
-    """Hash each text to 16 bytes; the `prefix` names everything else a cached value depends on."""
+    """Hash each text to 16 bytes.
+
+    The `prefix` names everything else that the cached value depends on.
+    """
     start = hashlib.blake2b(prefix.encode() + b"\0", digest_size=KEY_BYTES)
     digests = []
     for text in texts:
@@ -73,6 +82,7 @@ class Stored:
         return self._gather(self._rows[np.asarray(rows, dtype=np.int64)])
 
     def _gather(self, rows: npt.NDArray[np.int64]) -> Vectors:
+        """Read vectors by their rows in the file; zeros for missing ones."""
         is_stored = rows >= 0
         if is_stored.all():
             return self._vectors[rows].astype(np.float32, copy=False)
@@ -97,7 +107,7 @@ class VectorCache:
         self._about = about
 
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Stored]:
-        """Look up keys, repeats allowed: which of them are stored, and the vectors of all."""
+        """Return which keys are stored, and the vectors of all; keys may come again."""
         rows = np.full(len(keys), -1, dtype=np.int64)
         file = next(_files(self.folder), None)
         count = 0 if file is None else self._count(file)
@@ -120,7 +130,10 @@ class VectorCache:
         return is_stored, Stored(np.asarray(vectors), rows)
 
     def put(self, keys: Keys, vectors: Vectors) -> None:
-        """Store vectors under keys, each once; an interruption later on loses none of them."""
+        """Store vectors under their keys, each key once.
+
+        A later interruption loses none of them.
+        """
         if not vectors.size:
             return
         with np.errstate(over="ignore"):
@@ -144,6 +157,7 @@ class VectorCache:
             raise self._cannot_write(error) from error
 
     def _cannot_write(self, error: OSError) -> UserError:
+        """Return the error for a cache that cannot be written."""
         return UserError(
             f"{cannot_write(self.folder, error)} (RANKTILT_CACHE sets the cache folder)"
         )
@@ -184,9 +198,9 @@ class VectorCache:
 def _index(
     keys: Path, count: int, changed: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Sort keys by their first halves: their rows, and these halves.
+    """Return the rows of the keys sorted by their first halves, and these halves.
 
-    Cached while a file has this `count` of keys and the time `changed`.
+    Cached while the file has this `count` of keys and was `changed` at this time.
     """
     high = np.memmap(keys, dtype=_KEY, mode="r", shape=(count,))["high"].astype(np.uint64)
     order = np.argsort(high, kind="stable")
@@ -194,4 +208,5 @@ def _index(
 
 
 def _files(folder: Path) -> Iterator[Path]:
+    """List the files of vectors in a folder."""
     return (file for file in folder.glob(f"*{_VECTORS}") if file.stem.isdecimal())

@@ -11,7 +11,9 @@ from ranktilt.errors import UserError
 from ranktilt.field_checks import check_fields
 
 Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
+"""A number of percent."""
 Ratio = Annotated[float, msgspec.Meta(ge=0)]
+"""A number of 0 or more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,7 @@ class CheckLimits:
     """Warn when another fault exceeds this share; for title prefixes and cuts, this gap."""
 
     def __post_init__(self) -> None:
+        """Refuse limits outside their ranges."""
         check_fields(self, "limits of a check")
         if not self.min_length_ratio < self.max_length_ratio:
             raise UserError(
@@ -52,3 +55,4 @@ class CheckLimits:
 
 
 LIMITS = CheckLimits()
+"""Limits in force unless the user sets others."""

@@ -1,4 +1,4 @@
-"""The collection: documents, queries and judgments, with where each document came from."""
+"""The collection: documents, queries and judgments, with the source of each document."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ from ranktilt.errors import UserError, counted, shorten, unknown
 T = TypeVar("T")
 
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
+"""Columns that every table of documents has."""
 POOL = "pool"
 """Boolean column of the documents of a pooled collection: whether each was chosen for rewriting."""
 MOST_SOURCES = 50
-"""Sources that are compared one by one; more are names of persons, hosts or documents."""
+"""Most sources that are compared one by one; more are names of persons, hosts or documents."""
 _GROUP_SOURCES = (
     "use the field source for the sides to compare, such as human and llm, and another field "
     "for authors"
 )
+"""What to do where a column has too many sources."""
 TEXT_CHOICES = ("title+text", "text", "title")
+"""Parts of a document that a ranker can read."""
 _TIE_SEED = b"ranktilt-tie-0"
+"""Prefix of hashes that order tied documents."""
 _NOBODY = ("", "nan")
 """Sources that name nobody: blanks only, and what pandas writes for a missing value."""
 
@@ -48,7 +52,7 @@ class Collection:
     Parameters
     ----------
     docs : polars.DataFrame
-        One row a document: ``id`` (unique), ``title``, ``text``, ``source`` (who wrote it; null
+        One row per document: ``id`` (unique), ``title``, ``text``, ``source`` (who wrote it; null
         where nobody says), ``origin`` (id of the document it was rewritten from; its own id
         otherwise), and any further columns to group by. Only ``id`` and ``text`` must be given: the
         title defaults to ``""`` and the origin to the id. There is no default source: a document
@@ -70,14 +74,23 @@ class Collection:
     """
 
     docs: pl.DataFrame
+    """Documents, one a row."""
     queries: pl.DataFrame
+    """Queries, one a row."""
     qrels: pl.DataFrame
+    """Judgments, one a row."""
     spec: Mapping[str, Any] = field(default_factory=dict)
+    """How the collection was made."""
     _memo: dict[Any, Any] = field(default_factory=dict, init=False)
+    """Values of `memo` by key."""
     _of_documents: dict[Any, Any] = field(default_factory=dict, init=False)
-    """Memo of values that follow from the documents alone; collections of the same share it."""
+    """Values of `memo` that follow from the documents alone.
+
+    Collections of the same documents share it.
+    """
 
     def __post_init__(self) -> None:
+        """Check the tables, and convert their columns to the types that files keep."""
         require_mapping(self.spec, "a mapping", "spec")
         docs = _with_defaults(_columns(self.docs, "docs", ("id", "text")))
         queries = _columns(self.queries, "queries", ("id", "text"))
@@ -102,6 +115,7 @@ class Collection:
         return self.memo("sources", self._source_names)
 
     def _source_names(self) -> tuple[str, ...]:
+        """Return the names of all sources."""
         return tuple(self.docs["source"].drop_nulls().unique(maintain_order=True))
 
     def require_few_sources(self, advice: str = _GROUP_SOURCES) -> None:
@@ -129,7 +143,7 @@ class Collection:
     @property
     def has_judgments(self) -> bool:
         """Whether any document is judged."""
-        return self.qrels.height > 0
+        return not self.qrels.is_empty()
 
     @property
     def queries_with_judgments(self) -> pl.DataFrame:
@@ -204,6 +218,7 @@ class Collection:
         return self.memo("texts", lambda: aside(self._joined_texts)["text"])
 
     def _joined_texts(self) -> Iterator[dict[str, pl.Series]]:
+        """Yield title and text joined, some thousand documents at a time."""
         for part in self.docs.iter_slices(AT_ONCE):
             yield part.select(_JOINED_TEXT).to_dict()
 
@@ -252,6 +267,7 @@ class Collection:
 
     def _tie_keys(self) -> npt.NDArray[np.uint64]:
         # Documents without any text would all share one key.
+        """Compute `tie_keys`."""
         blank = (pl.col("title") == "") & (pl.col("text") == "")
         shared = blank | pl.col("origin").is_duplicated() | (pl.col("origin") != pl.col("id"))
         uses_origin = self.docs.select(shared).to_series().to_numpy()
@@ -275,6 +291,7 @@ class Collection:
         return self.memo("origin_codes", self._origin_codes)
 
     def _origin_codes(self) -> npt.NDArray[np.int64]:
+        """Compute `origin_codes`."""
         return self.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1
 
     def memo(self, key: Any, make: Callable[[], T]) -> T:
@@ -309,9 +326,11 @@ class Collection:
 
 
 _JOINED_TEXT = pl.concat_str("title", "text", separator=" ").str.strip_chars().alias("text")
+"""Title and text joined by a space."""
 
 
 def _tie_digest(text: str) -> bytes:
+    """Return the hash by which a document is ordered among tied ones."""
     return hashlib.blake2b(_TIE_SEED + text.encode(), digest_size=8).digest()
 
 
@@ -360,6 +379,7 @@ def stated_source() -> pl.Expr:
 
 
 def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
+    """Check the grades, and keep the columns of judgments."""
     column = qrels["grade"]
     grades = None
     if column.dtype.is_numeric() or column.dtype == pl.Null:
@@ -398,6 +418,7 @@ def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) 
 
 
 def _storable(series: pl.Series) -> pl.Series | None:
+    """Convert a column to a type that files keep; None if there is none."""
     kind = series.dtype
     if kind.is_integer():
         return series.cast(pl.Int64)
@@ -429,6 +450,7 @@ def _compact(series: pl.Series) -> pl.Series:
 
 
 def _unique(frame: pl.DataFrame, key: list[str], noun: str) -> None:
+    """Refuse two rows with the same key."""
     repeated = frame.filter(pl.struct(key).is_duplicated())
     if repeated.height:
         name = ", ".join(repr(value) for value in repeated.select(key).row(0))
@@ -436,6 +458,7 @@ def _unique(frame: pl.DataFrame, key: list[str], noun: str) -> None:
 
 
 def _same(left: pl.DataFrame, right: pl.DataFrame, key: list[str]) -> bool:
+    """Return whether two tables have the same columns and rows, in any order."""
     if set(left.columns) != set(right.columns) or left.height != right.height:
         return False
     return left.sort(key).equals(right.select(left.columns).sort(key), null_equal=True)

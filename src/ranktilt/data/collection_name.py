@@ -10,7 +10,9 @@ from pathlib import Path
 from ranktilt.errors import DataError, UserError, unknown
 
 KINDS = ("hub", "irds")
+"""Libraries of collections, the prefix of their names."""
 NO_QRELS = "none"
+"""Value of ``qrels`` for a collection without judgments."""
 DOCS = ("all", "judged")
 """Choices of documents: all of them, or only the judged ones and their versions."""
 
@@ -35,9 +37,13 @@ class LoadOptions:
     """The parts of a collection to load; see `ranktilt.data.load.load`."""
 
     split: str | None = None
+    """Name of the judgments; None for the only ones, or ``test``."""
     qrels: str | Path | None = None
+    """File of judgments in place of the collection's; `NO_QRELS` for none."""
     ignore_unknown: bool = False
+    """Whether judgments of unknown documents are allowed."""
     docs: str = "all"
+    """Documents to load, one of `DOCS`."""
 
 
 def choose_split(splits: Collection[str], name: str | None, where: str | Path) -> str:

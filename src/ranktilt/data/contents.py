@@ -18,6 +18,7 @@ class SourceContents:
     source: str | None
     """Name of the source; None for the documents without one."""
     documents: int
+    """Number of documents."""
     empty: int
     """Documents without a word; they count in the mean with 0."""
     words: float
@@ -43,6 +44,7 @@ class QueryContents:
     which: str
     """``all`` queries of the collection, or the ``judged`` ones, which are ranked."""
     queries: int
+    """Number of queries."""
     words: float
     """Mean number of whitespace words; NaN without queries."""
 
@@ -52,6 +54,7 @@ class Contents:
     """Counts of a collection: a record for each source, and the queries, which sources share."""
 
     sources: tuple[SourceContents, ...]
+    """Counts of each source, then of documents without one."""
     queries: tuple[QueryContents, ...]
     """All queries, then the judged ones if there are judgments."""
     split: str | None
@@ -110,6 +113,7 @@ def _counted_documents(collection: Collection) -> pl.DataFrame:
 
 
 def _source(name: str | None, docs: pl.DataFrame, relevant: pl.DataFrame) -> SourceContents:
+    """Count the documents of one source."""
     counts = docs["words"].to_numpy()
     queries = relevant["query_id"].n_unique()
     relevant_mean = relevant.height / queries if queries else np.nan
@@ -130,6 +134,7 @@ def _source(name: str | None, docs: pl.DataFrame, relevant: pl.DataFrame) -> Sou
 
 
 def _queries(which: str, queries: pl.DataFrame) -> QueryContents:
+    """Count queries and their words."""
     counts = words(queries["text"]).to_numpy()
     mean = float(np.mean(counts)) if len(counts) else np.nan
     return QueryContents(which=which, queries=len(counts), words=mean)

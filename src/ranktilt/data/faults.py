@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -15,18 +15,55 @@ from ranktilt.data.collection import POOL, Collection
 from ranktilt.data.text import quality
 from ranktilt.data.texts import AT_ONCE
 from ranktilt.data.trimmed_texts import cut_at, title_prefixed
-from ranktilt.errors import counted
 from ranktilt.progress import report
 
 Verdict = Literal["ok", "warning", "void"]
+"""What a fault means for the comparison: nothing, a warning, or that it is void."""
 
 MISSING = "pairs missing a side"
+"""Name of a check that several functions name, like those below."""
+NEAR_IDENTICAL = "near-identical pairs"
+"""Twins with nearly the same text."""
+CUT = "texts cut short"
+"""Texts that were cut off."""
 LENGTH = "length ratio"
+"""Length of a source's texts, against the reference's."""
 ONE_SIDED = "one-sided judgments"
+"""Queries with relevant documents on one side alone."""
 DANGLING = "dangling judgments"
+"""Judgments of documents that are not in the collection."""
 REPEATED = "repeated queries"
+"""Queries with the same text."""
 LENGTH_NOTICE = (0.9, 1.1)
 """Range of the median length ratio; a ratio outside of it is a warning."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextCut:
+    """The length at which all long texts of a source stop."""
+
+    source: str
+    """Name of the source."""
+    words: int
+    """Length of the cut texts, in whitespace words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultDetails:
+    """Numbers that only one fault has; `reporting.sentences.faults` puts them in words."""
+
+    without_twin_by_design: int = 0
+    """Documents outside the pool that have no twin and are relevant to no query."""
+    relevant_without_twin: int = 0
+    """Documents outside the pool that have no twin but are relevant to a query."""
+    least_similarity: float = math.nan
+    """Jaccard similarity of terms from which a pair is near-identical."""
+    lower_quartile: float = math.nan
+    """Length ratio that a quarter of the pairs stays below."""
+    upper_quartile: float = math.nan
+    """Length ratio that a quarter of the pairs exceeds."""
+    cuts: tuple[TextCut, ...] = ()
+    """Sources whose texts are cut short, the reference first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,21 +71,23 @@ class FaultRow:
     """The frequency of one fault in one source, and its verdict on a comparison."""
 
     name: str
+    """Name of the check, one of the keys of `reporting.sentences.faults.MEANINGS`."""
     source: str
     """Source that is compared with the reference; empty for the collection as a whole."""
-    meaning: str
-    """Reason why the fault matters, in one line."""
     count: int
     """Documents, pairs or judgments with the fault; pairs outside the limits of a length ratio."""
     total: int
+    """Documents, pairs or judgments that were examined."""
     value: float
     """Share in %, or the median length ratio; NaN if there is nothing to count."""
     verdict: Verdict
+    """Whether the fault voids the comparison."""
     limit: str = ""
     """Values that do not void the comparison, in words; empty if none voids it."""
     reference: float = math.nan
     """Share in the reference, in %; NaN for faults of pairs and judgments."""
-    note: str = ""
+    details: FaultDetails = FaultDetails()
+    """Numbers behind the frequency."""
     examples: tuple[str, ...] = ()
     """Ids of the first documents with the fault; query and document for judgments."""
 
@@ -77,41 +116,6 @@ def percent(share: float) -> str:
     if text == "100.0" and share < 100:
         text = "> 99.9"
     return f"{text} %"
-
-
-MEANINGS = {
-    MISSING: "documents without a twin of the same origin, so the sides differ in content",
-    "identical pairs": "both sides have the same text, so they can only tie",
-    "near-identical pairs": "both sides have nearly the same text, so they hardly differ",
-    "refusals": "the model declined to write, and a refusal cannot be relevant",
-    "boilerplate openings": (
-        "the text begins with words about the rewrite, which nobody searches for"
-    ),
-    "cut-off endings": "the text ends without a full stop; the rest may have held the answer",
-    "empty texts": "there is nothing to rank",
-    "duplicate texts": "the same text again in the source; copies rise and fall together",
-    LENGTH: "rankers respond to length, so a tilt may be due to length alone",
-    "script differs": "the twins use different scripts: a translation, not a rewrite",
-    "title prefixes": (
-        "the text begins with its title, which then counts twice: an advantage if one side "
-        "dropped it"
-    ),
-    "texts cut short": (
-        "all texts stop at the same length; only the other side still holds the rest"
-    ),
-    "shared titles": (
-        "both twins have the same title; ranked with it, they differ less than their texts do"
-    ),
-    ONE_SIDED: (
-        "relevant documents whose twin has another grade or none; the measure favours the judged "
-        "side"
-    ),
-    DANGLING: "judgments for documents or queries outside the collection count in no group",
-    REPEATED: (
-        "queries with the same text as another add no evidence; an audit resamples them together"
-    ),
-}
-"""Names of the checks in their order, each with the reason why it matters."""
 
 
 def find_faults(
@@ -162,10 +166,16 @@ _TEXT_FLAGS = {
     "script": quality.script,
     "words": quality.words,
 }
+"""Functions from texts to what is examined of them, by the name of the column."""
 
 
 def _examined_documents(collection: Collection) -> pl.DataFrame:
-    """Return every document with the flags of its text."""
+    """Return every document with the flags of its text, and with these columns.
+
+    outside: left out when documents were pooled; copy: has the text of an earlier document of its
+    source; prefixed: begins with its title; relevant: to any query; limit: words at which the texts
+    of its source stop, null if they do not; cut: whether it has exactly that many.
+    """
     has_pool = collection.docs.schema.get(POOL) == pl.Boolean
     outside = ~pl.col(POOL).fill_null(True) if has_pool else pl.lit(False)
     docs = collection.docs.select("id", "title", "text", "source", "origin", outside=outside)
@@ -179,7 +189,7 @@ def _examined_documents(collection: Collection) -> pl.DataFrame:
     )
     stated = docs.filter(pl.col("source").is_not_null())
     cuts = {
-        source: cut_at(part["words"])[0]
+        source: cut_at(part["words"])
         for (source,), part in stated.partition_by("source", as_dict=True).items()
     }
     limit = pl.col("source").replace_strict(cuts, default=None, return_dtype=pl.Int64)
@@ -202,7 +212,10 @@ def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Twins:
-    """The documents of a source and of the reference, and their pairs."""
+    """The documents of a source and of the reference, and their pairs.
+
+    In `pairs`, columns of the source's document end in ``_b``.
+    """
 
     def __init__(
         self,
@@ -223,51 +236,54 @@ class _Twins:
         is_outside = self.pairs.select(pl.col("outside") | pl.col("outside_b")).to_series()
         self.is_pooled = not is_outside.any()
 
-    def unpaired(self) -> tuple[pl.Series, str]:
-        """Return one id for each origin that misses a side, and a note on those that should."""
+    def missing_twins(self, limit: float) -> FaultRow:
+        """Count origins with a document on one side only; those outside a pool may lack a twin."""
         left = self.reference.join(self.docs, on="origin", how="anti", maintain_order="left")
         right = self.docs.join(self.reference, on="origin", how="anti", maintain_order="left")
         lone = pl.concat([left, right]).unique("origin", keep="first", maintain_order=True)
-        if not self.is_pooled:
-            return lone["id"], ""
-        outside = lone.filter("outside")
-        relevant = outside.filter("relevant").height
-        by_design = outside.height - relevant
-        notes = []
-        if by_design:
-            documents = counted(by_design, "document", "documents")
-            notes.append(f"{documents} outside the pool have no twin, by design")
-        if relevant:
-            notes.append(
-                f"{relevant:,} outside the pool are relevant to a query and count as missing; "
-                "include these queries when you pool"
+        details = FaultDetails()
+        if self.is_pooled:
+            outside = lone.filter("outside")
+            relevant_count = outside.filter("relevant").height
+            details = FaultDetails(
+                without_twin_by_design=outside.height - relevant_count,
+                relevant_without_twin=relevant_count,
             )
-        return lone.filter(~pl.col("outside") | pl.col("relevant"))["id"], "; ".join(notes)
+            lone = lone.filter(~pl.col("outside") | pl.col("relevant"))
+        total = lone.height + self.pairs["origin"].n_unique()
+        return self.row(MISSING, lone["id"], total, limit=limit, details=details)
 
     def row(
-        self, name: str, ids: pl.Series, total: int, *, limit: float | None = None, **details: Any
+        self,
+        name: str,
+        ids: pl.Series,
+        total: int,
+        *,
+        limit: float | None = None,
+        reference: float = math.nan,
+        details: FaultDetails = FaultDetails(),
     ) -> FaultRow:
         """Count documents or pairs with a fault, and give a verdict on their share."""
         value = 100 * len(ids) / total if total else math.nan
         return FaultRow(
             name=name,
             source=self.name,
-            meaning=MEANINGS[name],
             count=len(ids),
             total=total,
             value=value,
             verdict=_verdict(value, limit, self.limits.warn_above),
             limit="" if limit is None else f"≤ {limit:g} %",
+            reference=reference,
+            details=details,
             examples=tuple(ids.head(self.examples)),
-            **details,
         )
 
     def pairs_with(
-        self, name: str, fault: pl.Expr | pl.Series, *, limit: float | None = None, note: str = ""
+        self, name: str, fault: pl.Expr | pl.Series, *, limit: float | None = None
     ) -> FaultRow:
         """Count pairs with a fault; the examples are documents of the source."""
         ids = self.pairs.filter(fault)["id_b"]
-        return self.row(name, ids, self.pairs.height, limit=limit, note=note)
+        return self.row(name, ids, self.pairs.height, limit=limit)
 
     def texts_with(self, name: str, column: str, *, limit: float | None = None) -> FaultRow:
         """Count documents of the source with a fault; the row has the reference's share too."""
@@ -280,11 +296,21 @@ class _Twins:
         worse = float(np.fmax(row.value, in_reference))
         return replace(row, verdict=_verdict(worse, limit, self.limits.warn_above))
 
-    def texts_apart(self, name: str, column: str, *, note: str = "") -> FaultRow:
-        """Count documents with a trait that favours the side that has more of it."""
+    def uneven_trait(self, name: str, column: str) -> FaultRow:
+        """Count documents with a trait, and judge by how much the shares of the sides differ.
+
+        A trait that both sides have equally often favours neither.
+        """
         row = self.texts_with(name, column)
         gap = abs(row.value - row.reference)
-        return replace(row, verdict=_verdict(gap, None, self.limits.warn_above), note=note)
+        return replace(row, verdict=_verdict(gap, None, self.limits.warn_above))
+
+    def cut_texts(self) -> FaultRow:
+        """Count texts cut short; a warning if the sides are cut at different lengths."""
+        row = self.uneven_trait(CUT, "cut")
+        if self.has_unequal_cuts:
+            row = replace(row, verdict="warning")
+        return replace(row, details=FaultDetails(cuts=self.cuts))
 
     @property
     def has_unequal_cuts(self) -> bool:
@@ -295,27 +321,24 @@ class _Twins:
         return bool(lengths[0] and lengths[1] and lengths[0] != lengths[1])
 
     @property
-    def cut_note(self) -> str:
-        """Number of words at which the texts of each side stop; empty if they do not."""
-        sides = ((side["source"][0], side["limit"][0]) for side in (self.reference, self.docs))
-        return "; ".join(f"{name} at {limit:,} words" for name, limit in sides if limit is not None)
+    def cuts(self) -> tuple[TextCut, ...]:
+        """The length at which the texts of each side stop; only sides that have one."""
+        sides = [(side["source"][0], side["limit"][0]) for side in (self.reference, self.docs)]
+        return tuple(
+            TextCut(source=source, words=words) for source, words in sides if words is not None
+        )
 
 
 def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow]:
+    """Count all faults of one source compared with the reference."""
     pairs, limits = twins.pairs, twins.limits
-    lone, note = twins.unpaired()
-    if not pairs.height:
-        note = "no origin is shared; twins need the same origin, or the same _id in two files"
-    yield twins.row(
-        MISSING, lone, len(lone) + pairs["origin"].n_unique(), limit=limits.max_missing, note=note
-    )
+    yield twins.missing_twins(limits.max_missing)
     yield from _faults_of_likeness(twins)
     yield from _faults_of_texts(twins, limits)
     yield _length(twins)
     yield twins.pairs_with("script differs", pl.col("script") != pl.col("script_b"))
-    yield twins.texts_apart("title prefixes", "prefixed")
-    cut = twins.texts_apart("texts cut short", "cut", note=twins.cut_note)
-    yield replace(cut, verdict="warning") if twins.has_unequal_cuts else cut
+    yield twins.uneven_trait("title prefixes", "prefixed")
+    yield twins.cut_texts()
     has_title = pl.col("title").str.strip_chars() != ""
     yield twins.pairs_with("shared titles", (pl.col("title") == pl.col("title_b")) & has_title)
     relevant_pairs, one_sided = _one_sided(pairs, collection)
@@ -327,12 +350,11 @@ def _faults_of_likeness(twins: _Twins) -> Iterator[FaultRow]:
     pairs, limits = twins.pairs, twins.limits
     likeness = pl.Series(quality.likeness(pairs["text"], pairs["text_b"], limits.near_identical))
     yield twins.pairs_with("identical pairs", likeness == 2, limit=limits.max_identical)
-    note = (
-        f"Jaccard similarity of terms is {limits.near_identical:g} or more; "
-        "void if no pair differs more"
+    near = replace(
+        twins.pairs_with(NEAR_IDENTICAL, likeness == 1),
+        limit="not all",
+        details=FaultDetails(least_similarity=limits.near_identical),
     )
-    near = twins.pairs_with("near-identical pairs", likeness == 1, note=note)
-    near = replace(near, limit="not all")
     is_alike = likeness > 0
     none_differs = bool((is_alike | (pairs["empty"] & pairs["empty_b"])).all())
     # No pair at all is no comparison either.
@@ -354,6 +376,10 @@ def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[Faul
 
 
 def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
+    """Return the verdict on a share in %; above `notice` it is a warning.
+
+    No `limit` means that the fault never voids a comparison.
+    """
     if limit is not None and value > limit:
         return "void"
     # NaN compares as false, so that an undefined share is a warning.
@@ -361,7 +387,7 @@ def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
 
 
 def _length(twins: _Twins) -> FaultRow:
-    """Divide words of the rewrite by words of the reference, in pairs whose reference has any."""
+    """Divide the words of each rewrite by those of its reference, if the reference has any."""
     limits, pairs = twins.limits, twins.pairs.filter(pl.col("words") > 0)
     ratio = pairs["words_b"].to_numpy() / pairs["words"].to_numpy()
     is_outside = (ratio < limits.min_length_ratio) | (ratio > limits.max_length_ratio)
@@ -369,21 +395,16 @@ def _length(twins: _Twins) -> FaultRow:
     verdict: Verdict = "ok" if LENGTH_NOTICE[0] <= median <= LENGTH_NOTICE[1] else "warning"
     if median < limits.min_length_ratio or median > limits.max_length_ratio:
         verdict = "void"
-    note = (
-        "median of rewrite words per reference word; "
-        f"half of the pairs lie between {low:.2f} and {high:.2f}"
-    )
     ids = pairs["id_b"].filter(pl.Series(is_outside, dtype=pl.Boolean))
     return FaultRow(
         name=LENGTH,
         source=twins.name,
-        meaning=MEANINGS[LENGTH],
         count=len(ids),
         total=len(ratio),
         value=float(median),
         verdict=verdict,
         limit=f"{limits.min_length_ratio:g}–{limits.max_length_ratio:g}",
-        note=note if len(ratio) else "",
+        details=FaultDetails(lower_quartile=float(low), upper_quartile=float(high)),
         examples=tuple(ids.head(twins.examples)),
     )
 
@@ -428,7 +449,6 @@ def _collection_row(name: str, names: pl.Series, total: int, examples: int) -> F
     return FaultRow(
         name=name,
         source="",
-        meaning=MEANINGS[name],
         count=len(names),
         total=total,
         value=value,

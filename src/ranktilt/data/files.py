@@ -1,4 +1,4 @@
-"""Read and write files: line numbers, compression, and errors that name file and line."""
+"""Read and write files, packed or not; errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.progress import report
 
 CHUNK = 8 << 20
+"""Bytes to read at a time."""
 Content = bytes | Callable[[], Iterable[bytes]]
 """Content of a file to write: its bytes, or a function that yields them in blocks at every call."""
 _BOM = b"\xef\xbb\xbf"
+"""Byte-order mark of UTF-8, which some programs write at the start of a file."""
 STDIN = "-"
 """Name of standard input on the command line."""
 
@@ -79,9 +81,9 @@ def decode_lines(path: Path, first_line: int, lines: list[bytes]) -> str:
 
 
 def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield a file's lines in chunks of a few megabytes, each with the number of its first line.
+    """Yield a file's lines in chunks of a few megabytes, each with its first line's number.
 
-    Empty lines are there too. `DataError` if all of them are blank.
+    Empty lines are included. `DataError` if all lines are blank. `reported` shows progress.
     """
     size = path.stat().st_size if reported and path.is_file() else 0
     number, read_size, is_empty = 1, 0, True
@@ -99,7 +101,10 @@ def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, li
 
 
 def _whole_line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks that end with a line, and how many bytes were read for each; 0 for the last."""
+    """Yield blocks of whole lines, each with the number of bytes that were read for it.
+
+    The last block was read before, so its number is 0.
+    """
     with open_bytes(path) as stream:
         pending = [stream.read(len(_BOM)).removeprefix(_BOM)]
         while True:
@@ -185,6 +190,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def blocks(content: Content) -> Iterable[bytes]:
+    """Return the blocks of a file's content."""
     return content() if callable(content) else (content,)
 
 
@@ -223,6 +229,7 @@ def write_files(contents: Mapping[Path, Content]) -> None:
 
 
 def _write(path: Path, content: Content, *, packed: bool) -> None:
+    """Write the content to a file, packed by gzip or as it is."""
     with path.open("wb") as stream:
         if packed:
             with gzip.GzipFile("", "wb", 6, stream, mtime=0) as into:
@@ -254,7 +261,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone(task: str) -> Iterator[None]:
-    """Keep this user's other processes from the same task; `BlockingIOError` if one runs."""
+    """Keep other processes of this user from the same task; `BlockingIOError` if one runs it."""
     name = hashlib.sha256(os.fsencode(f"{Path.home()} {task}")).hexdigest()[:32]
     path = Path(tempfile.gettempdir()) / f"ranktilt-{name}.lock"
     with _locked(path):

@@ -18,10 +18,12 @@ READERS = {
 }
 """The layouts of RankTilt's core as ``module:FolderReader``; papers and packages add theirs."""
 Corpora = tuple[tuple[str | None, Path], ...]
-"""(source, file) of each part of a corpus; source None if the file has a field for it.
+"""Source and file of each part of a corpus.
 
-The file may be a folder of Parquet parts."""
+The source is None if the file has a field for it; the file may be a folder of Parquet parts.
+"""
 _ENDINGS = (".jsonl", ".jsonl.gz")
+"""Endings of files of JSON lines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +116,11 @@ def _cocktail(folder: Path) -> Corpora:
 
 
 def _fault(loaded: object, name: str) -> str:
+    """Say why an object that a package offers is no layout; empty if it is one."""
     return "" if isinstance(loaded, FolderReader) else "is not a FolderReader of ranktilt"
 
 
 BEIR = FolderReader(files="corpus.jsonl or corpus/*.parquet", corpora=_beir)
+"""Layout of BEIR: one file of documents."""
 COCKTAIL = FolderReader(files="corpus/<source>.jsonl", corpora=_cocktail)
+"""Layout of Cocktail: one file of documents for each source."""

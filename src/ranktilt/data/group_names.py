@@ -21,12 +21,13 @@ class NamedSide:
     name: str
     """Name with the members in alphabetical order: ``Asia|Europe`` for ``Europe|Asia``."""
     members: tuple[str, ...]
+    """Names of the groups."""
     is_complement: bool = False
     """Whether the side is every document that names none of the members."""
 
     @property
     def union(self) -> str:
-        """Name of the side that the members form; of a complement, its opposite."""
+        """Name of the side that the members form; for a complement, the name of its opposite."""
         return SEVERAL.join(self.members)
 
 
@@ -66,10 +67,12 @@ def name_among(text: str, names: Collection[str]) -> str | None:
 
 
 def _parts(text: str) -> list[str]:
+    """Split the name of a union into its groups."""
     return [part.strip() for part in text.split(SEVERAL)]
 
 
 def _ordered(text: str) -> str:
+    """Return the name of a union with its groups in alphabetical order."""
     return SEVERAL.join(sorted(set(_parts(text))))
 
 

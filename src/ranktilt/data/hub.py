@@ -25,25 +25,33 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.optional import may_fetch, need
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".tsv", ".tsv.gz")
+"""Endings of data files."""
 _ROWS = (".jsonl", ".jsonl.gz", ".parquet")
+"""Endings of files of documents or queries."""
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+"""End of a file's name that numbers the parts of a table."""
 _NUMBER = re.compile(r"^\d+$")
+"""A file's name that is only a number."""
 _SOURCELESS = {"corpus", "train", "test", "dev", "validation", "default", "data"}
 """Names of files in corpus/ that are not those of a source."""
 _SPLITS = {"train", "test", "dev", "validation", "valid", "val"}
+"""Names of splits, which judgments have on top of a data set."""
 _PATTERNS = [*(f"*{suffix}" for suffix in SUFFIXES), "*.zip"]
+"""Patterns of the files to download."""
 _TOO_MANY = 8
+"""Most names that an error lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetFiles:
-    """The files of a data set by their content."""
+    """The files of a data set, sorted by what they hold."""
 
     layout: str
     """``cocktail`` if each source has a file of its own, else ``beir``."""
     corpora: tuple[tuple[str | None, Path], ...] = ()
     """Source and file, human text first; source None if the file has a field for it."""
     queries: tuple[Path, ...] = ()
+    """Files of queries."""
     splits: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     """Files of judgments by their split."""
     files: tuple[str, ...] = ()
@@ -78,6 +86,7 @@ def dataset_files(folder: Path, *, judgments_only: bool = False) -> DatasetFiles
 
 
 def _visible_files(folder: Path) -> list[Path]:
+    """List the data files of a folder, without hidden ones."""
     files = [
         path.relative_to(folder)
         for path in sorted(folder.rglob("*"))
@@ -120,6 +129,7 @@ def _is_table(path: PurePath, name: str) -> bool:
 
 
 def _is_judgments(path: PurePath, *, judgments_only: bool) -> bool:
+    """Return whether a file is one of judgments."""
     if len(path.parts) == 1:
         is_split = _name(path) in _SPLITS or judgments_only
         return is_split and not (_is_table(path, "corpus") or _is_table(path, "queries"))
@@ -167,12 +177,15 @@ class _Judgments:
     """The files of judgments, and the keys of the collection's spec that describe them."""
 
     files: tuple[Path, ...]
+    """Files of the chosen split."""
     spec: Mapping[str, Any]
+    """Keys of the collection's spec."""
 
 
 def _find_judgments(
     name: CollectionName, dataset: DatasetFiles, options: LoadOptions
 ) -> _Judgments:
+    """Choose the judgments: the user's file, the data set's, or those of ``OWNER/NAME-qrels``."""
     if options.qrels is not None:
         spec = {"split": str(options.qrels)}
         return _Judgments(files=(Path(options.qrels),), spec=spec)
@@ -195,7 +208,7 @@ def _find_judgments(
 
 
 def snapshot(name: CollectionName) -> Path:
-    """Return the folder of a data set's files, which are fetched unless the hub's cache has them.
+    """Return the folder of a data set's files; they are downloaded unless the hub's cache has them.
 
     The folder's name is the commit.
     """
@@ -215,6 +228,7 @@ def snapshot(name: CollectionName) -> Path:
 
 
 def _fetch_error(name: CollectionName, error: Exception) -> UserError:
+    """Return the error for a download that failed."""
     errors = need("huggingface_hub.errors", extra="datasets", for_=str(name))
     if isinstance(error, errors.HFValidationError):
         return UserError(f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact")
@@ -228,6 +242,7 @@ def _fetch_error(name: CollectionName, error: Exception) -> UserError:
 
 
 def _offline_error(name: CollectionName) -> UserError:
+    """Return the error for a data set that is not in the cache and cannot be downloaded."""
     cache = need("huggingface_hub.constants", extra="datasets", for_=str(name)).HF_HUB_CACHE
     reason = "a report downloads nothing"
     if may_fetch():
@@ -283,6 +298,7 @@ def _inner(folder: Path) -> Path:
 
 
 def _no_layout(name: CollectionName, dataset: DatasetFiles) -> UserError:
+    """Return the error for a data set without documents or queries."""
     missing = "documents (corpus.jsonl, corpus/*)"
     if dataset.corpora:
         missing = "queries (queries.jsonl, queries/*.parquet)"

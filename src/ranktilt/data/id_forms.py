@@ -13,6 +13,7 @@ from ranktilt.errors import counted
 _MOST = 200_000
 """Most ids to compare; the first ones of a longer list."""
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*://"
+"""Beginning of a web address."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ class IdForm:
 
 
 def _composed(ids: pl.Series) -> pl.Series:
+    """Return ids in Unicode's composed form."""
     if not ids.str.contains(r"[^\x00-\x7f]").any():
         return ids
     composed = [unicodedata.normalize("NFC", name) for name in ids]
@@ -33,31 +35,38 @@ def _composed(ids: pl.Series) -> pl.Series:
 
 
 def _without_scheme(ids: pl.Series) -> pl.Series:
+    """Return ids without ``http://`` or ``https://``."""
     return ids.str.replace(_SCHEME, "")
 
 
 def _without_slash(ids: pl.Series) -> pl.Series:
+    """Return ids without a slash at the end."""
     return ids.str.strip_chars_end("/")
 
 
 def _bare_address(ids: pl.Series) -> pl.Series:
+    """Return addresses without scheme, ``www.`` and slash."""
     plain = _without_slash(_without_scheme(_composed(ids)))
     return plain.str.replace("^www\\.", "")
 
 
 def _without_blanks(ids: pl.Series) -> pl.Series:
+    """Return ids without blanks around them."""
     return ids.str.strip_chars()
 
 
 def _lower_case(ids: pl.Series) -> pl.Series:
+    """Return ids in lower case."""
     return ids.str.to_lowercase()
 
 
 def _without_extension(ids: pl.Series) -> pl.Series:
+    """Return ids without a file's ending."""
     return ids.str.replace(r"\.[A-Za-z]{2,5}$", "")
 
 
 def _without_leading_zeros(ids: pl.Series) -> pl.Series:
+    """Return ids without zeros at the beginning."""
     return ids.str.replace("^0+", "")
 
 
@@ -67,7 +76,7 @@ _SAME = (
     IdForm(words="without the final slash", plain=_without_slash),
     IdForm(words="as addresses without scheme, www and final slash", plain=_bare_address),
 )
-"""Forms that leave different ids apart; the first of those that match most ids is named."""
+"""Forms in which different ids stay different; of those that match most ids, the first is named."""
 _ALIKE = (
     *_SAME,
     IdForm(words="without surrounding blanks", plain=_without_blanks),
@@ -75,7 +84,8 @@ _ALIKE = (
     IdForm(words="without the file extension", plain=_without_extension),
     IdForm(words="without leading zeros", plain=_without_leading_zeros),
 )
-"""All forms; the further ones may merge different ids, and explain why nothing matches."""
+"""All forms. In the additional ones different ids may become equal; they explain missing matches.
+"""
 
 
 def near_matches(ids: pl.Series, known: pl.Series, *, all_forms: bool = False) -> str:

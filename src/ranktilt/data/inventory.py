@@ -16,18 +16,21 @@ from ranktilt.data.files import cannot_write
 from ranktilt.errors import unknown
 
 ANSWERS, UNPACKED = "llm", "collections"
+"""Folders of stored answers of language models, and of unpacked collections."""
 KINDS = ("embeddings", "pairs", "tokens", "lexical", "texts", ANSWERS, UNPACKED)
-"""Folders of the cache; other files in it belong to others and are never touched."""
+"""Folders of the cache; other files in it belong to other programs and are never touched."""
 STALE = 3600.0
 """Age in seconds from which no process is still writing a temporary file."""
 _TEMPORARY = ".tmp"
+"""Ending of files that are being written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheEntry:
-    """The files of one model, or of one analyzer for one collection, in the cache."""
+    """The files of one model in the cache, or of one analyzer for one collection."""
 
     folder: Path
+    """Folder of the files."""
     kind: str
     """One of `KINDS`."""
     model: str
@@ -39,11 +42,11 @@ class CacheEntry:
     names: frozenset[str]
     """Other names of the model: its hub name and its folder."""
     paid: bool = False
-    """Whether a server answered, so that the entry may have cost money."""
+    """Whether a server answered, so that the files may have cost money."""
 
     @property
     def all_names(self) -> frozenset[str]:
-        """Names of the model, the one that users write among them."""
+        """All names of the model."""
         return self.names | {self.model}
 
 
@@ -63,6 +66,7 @@ def cache_contents() -> list[CacheEntry]:
 
 
 def _kind_and_use(cache_entry: CacheEntry) -> tuple[int, float]:
+    """Return the sort key of entries: their kind, then the latest use first."""
     return KINDS.index(cache_entry.kind), -cache_entry.last_use
 
 
@@ -108,10 +112,12 @@ def remove(entries: Iterable[CacheEntry]) -> int:
 
 
 def _files(folder: Path) -> list[Path]:
+    """List the files of a folder, without temporary ones."""
     return [path for path in folder.rglob("*") if path.is_file() and path.suffix != _TEMPORARY]
 
 
 def _cache_entry(folder: Path, kind: str, files: Sequence[Path]) -> CacheEntry:
+    """Describe the files in a folder of the cache."""
     about = _about(folder)
     if kind == UNPACKED:
         about = {"model": f"hub:{folder.name.rpartition('-')[0].replace('--', '/', 1)}"}
@@ -130,6 +136,7 @@ def _cache_entry(folder: Path, kind: str, files: Sequence[Path]) -> CacheEntry:
 
 
 def _about(folder: Path) -> dict[str, Any]:
+    """Read what a folder belongs to; empty if that is unknown."""
     with suppress(OSError, ValueError):
         content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return content if isinstance(content, dict) else {}
@@ -153,5 +160,6 @@ def _interrupted(folder: Path) -> list[Path]:
 
 
 def _is_stale(path: Path) -> bool:
+    """Return whether no process is still writing a temporary file or folder."""
     latest = max(file.stat().st_mtime for file in (path, *path.rglob("*")))
     return latest < time.time() - STALE

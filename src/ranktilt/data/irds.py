@@ -23,9 +23,13 @@ from ranktilt.optional import may_fetch, need
 from ranktilt.progress import report
 
 _CHUNK = 50_000
+"""Documents to hold as Python objects at a time."""
 _SHOWN = 12
+"""Most names that an error lists."""
 _BODIES = ("text", "body")
+"""Names of the field with a document's text."""
 _AGREE = "confirm you agree"
+"""Words of a request to agree to terms."""
 
 
 def load_irds(name: CollectionName, options: LoadOptions) -> Collection:
@@ -133,6 +137,7 @@ def _read_error(
     name: CollectionName, error: Exception, messages: list[str], home: Path
 ) -> UserError:
     # The library prints which file to fetch by hand, and where to put it.
+    """Return the error for a data set that cannot be read, with the library's reason."""
     about_files = [text for text in messages if str(home) in text]
     if about_files:
         reason = about_files[-1].removesuffix(".")
@@ -159,6 +164,7 @@ def find_dataset(library: Any, name: CollectionName, kinds: list[str]) -> Any:
 def _missing_content(
     library: Any, name: CollectionName, kinds: list[str], missing: str
 ) -> UserError:
+    """Return the error for a data set without documents, queries or judgments."""
     noun = {"docs": "documents", "queries": "queries", "qrels": "judgments"}[missing]
     subsets = []
     for id in sorted(id for id in library.registry if id.startswith(f"{name.id}/")):

@@ -1,4 +1,4 @@
-"""The name of a label file, and the user's words on its columns, values and rest."""
+"""The text that names a label file: its path, columns, names of values, and label of the rest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from ranktilt.data.formats.column_names import DOCUMENT_IDS
 from ranktilt.data.formats.ids import kind_of
 from ranktilt.data.formats.notation import FIRST, split_notation
 from ranktilt.errors import DataError, UserError, shorten, unknown
@@ -16,13 +17,13 @@ from ranktilt.errors import DataError, UserError, shorten, unknown
 LENGTH = "length"
 """Name of the groups that are parts of the texts' lengths, unless a column has this name."""
 _SEVERAL_OPTION = "several"
+"""Key in ``FILE:several=first``."""
 SEVERAL_HINT = f"; to take the first, use FILE:{_SEVERAL_OPTION}={FIRST}"
+"""End of errors about documents with several labels."""
 _MOST_COUNTS = 7
 """Labels whose documents are counted in a sentence; of more, the largest and the last."""
 _ID_COLUMNS = (
-    "docid",
-    "docno",
-    "corpus_id",
+    *DOCUMENT_IDS,
     "document_id",
     "documentid",
     "passage_id",
@@ -40,6 +41,7 @@ _FLAGS = {
     "1.0": "1",
     "0.0": "0",
 }
+"""Ways to write a truth value, with the one that it is read as."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class LabelFile:
     """
 
     path: str
+    """Path of the file."""
     _: KW_ONLY
     columns: dict[str, str] = field(default_factory=dict)
     """Column of the file by its content: ``{"doc_id": "url", "source": "is_ai"}``."""
@@ -128,7 +131,7 @@ class LabelFile:
         return [("id" if key == "doc_id" else key, column) for key, column in self.columns.items()]
 
     def rename_columns(self, names: Sequence[str]) -> list[str]:
-        """Return what each column holds; a column whose name another one takes is empty."""
+        """Return the content of each column; empty for a column whose name another column takes."""
         for column in self.columns.values():
             if column not in names:
                 raise DataError(self.path, str(unknown("column", column, filter(None, names))))
@@ -138,7 +141,7 @@ class LabelFile:
 
     @property
     def id_columns(self) -> tuple[str, ...]:
-        """Names that the file's columns of ids may have."""
+        """Possible names of the file's columns of ids."""
         doc_id = self.columns.get("doc_id", "doc_id")
         origin = self.columns.get("origin", "origin")
         return (doc_id, origin, *_ID_COLUMNS)

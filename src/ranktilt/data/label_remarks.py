@@ -1,4 +1,4 @@
-"""Note labels that are most likely the same, or none, and columns of numbers to be parted."""
+"""Note labels that are probably the same, labels that mean none, and columns of numbers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from ranktilt.data.text.label_values import alike_labels, as_numbers, null_words
 from ranktilt.errors import DataWarning
 
 MOST_PAIRED = 12
-"""Most groups of which every pair is compared; more tests would hardly show anything."""
+"""Most groups whose pairs are all compared; with more tests hardly anything would be shown."""
 MOST_VALUES = 10
-"""Most different numbers that are groups; a column with more is a property of documents."""
+"""Most different numbers that count as groups; a column with more is a property of documents."""
 _HALF = 0.5
+"""Number at which a column of shares is divided."""
 _FEWEST_NUMBERS = 3
-"""Fewest different numbers to part; two are groups already."""
+"""Fewest different numbers to divide; two are groups already."""
 
 
 def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelNote]:
@@ -50,11 +51,14 @@ def warn_of_labels(notes: Iterable[LabelNote]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberParts:
-    """The range of a column of numbers, and a number that parts it."""
+    """The range of a column of numbers, and a number that divides it in two."""
 
     low: float
+    """Smallest number."""
     high: float
+    """Largest number."""
     parted_at: float
+    """Number at which the column is divided."""
 
 
 def parts_of_numbers(labels: pl.Series) -> NumberParts | None:

@@ -1,4 +1,4 @@
-"""Read a label file: tables, JSON and bare lists of ids, to documents and their labels."""
+"""Read a label file, which is a table, JSON or a bare list of ids."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import polars as pl
 
 from ranktilt.data.files import rereadable
 from ranktilt.data.formats.base import LABELS
+from ranktilt.data.formats.column_names import DOCUMENT_IDS
 from ranktilt.data.formats.data_file import DataFile, blank_fields, numbered_names
 from ranktilt.data.formats.delimited import LINE, field_rows, refuse_second_header
 from ranktilt.data.formats.ids import id_texts, require_text
@@ -26,11 +27,15 @@ from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten,
 TAKEN = ("id", "text", "title", LINE)
 """Names of columns that a file of labels cannot add to documents."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
+"""Endings of packed files."""
 _BEGINS = "a label file begins with column names"
+"""Beginning of errors about the first line."""
 _COLUMN_HINT = "; name the column of ids: FILE:id=COLUMN"
+"""End of errors about a missing column of ids."""
 _LIST_HINT = "; for a bare list of ids, label all others with --rest LABEL"
-_ID_HEADERS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
-"""First lines of a bare list of ids that are a header and no id."""
+"""End of errors about a list of ids."""
+_ID_HEADERS = (*DOCUMENT_IDS, "id", "_id")
+"""First lines of a bare list of ids that are a header."""
 
 
 def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
@@ -128,6 +133,7 @@ def _no_table(file: DataFile) -> UserError:
 
 
 def _ending(name: str) -> str:
+    """Return the ending of a file's name, without that of packing."""
     plain = name.lower()
     for packed in _PACKED:
         plain = plain.removesuffix(packed)
@@ -175,6 +181,7 @@ def _records(document: Any, label_file: LabelFile) -> Any:
 
 
 def _is_list_of_ids(value: Any) -> bool:
+    """Return whether a JSON value is a list of ids."""
     return isinstance(value, list) and all(type(name) in (str, int) for name in value)
 
 
@@ -186,10 +193,12 @@ def _only_list(document: Mapping[str, Any]) -> list[Any]:
 
 
 def _are_records(values: list[Any]) -> bool:
+    """Return whether all values of a list are objects."""
     return all(isinstance(value, Mapping) for value in values)
 
 
 def _is_nested(value: Any) -> bool:
+    """Return whether a value is an object or a list."""
     return isinstance(value, Mapping | list)
 
 
@@ -256,8 +265,9 @@ class _Header:
     """The first line of a table."""
 
     fields: list[str]
+    """Fields of the line."""
     names: list[str]
-    """Content of each column; empty for a column to pass over."""
+    """Content of each column; empty for a column to skip."""
     is_row: bool
     """Whether the line is a row already."""
 

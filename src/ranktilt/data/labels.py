@@ -1,4 +1,4 @@
-"""Join labels with documents: of a collection with texts, or of runs that were made elsewhere."""
+"""Join labels with documents: of a collection with texts, or of runs made elsewhere."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ranktilt.data.text.label_values import known_labels
 from ranktilt.errors import DataError, DataWarning, UserError, counted, unknown
 
 _QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+"""Columns of judgments."""
 
 
 def from_labels(
@@ -86,7 +87,7 @@ def _checked_labels(labels: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _with_rest(labels: pl.DataFrame, ids: pl.Series, column: str, rest: str) -> pl.DataFrame:
-    """Give the label of the rest to documents without one, and add those of `ids` that lack."""
+    """Give documents without a label the label of the rest, and add the `ids` that have no row."""
     ids = ids.alias("doc_id")
     added = ids.filter(~ids.is_in(labels["doc_id"].implode())).unique().sort().to_frame()
     labels = pl.concat([labels, added], how="diagonal")
@@ -94,6 +95,7 @@ def _with_rest(labels: pl.DataFrame, ids: pl.Series, column: str, rest: str) -> 
 
 
 def _queries_without_text(queries: Iterable[str], qrels: pl.DataFrame) -> pl.DataFrame:
+    """Return queries with empty texts: those of the runs, and those that are judged."""
     judged = ids_of(qrels["query_id"].unique(maintain_order=True), "qrels: column 'query_id'")
     names = dict.fromkeys([*ids_of(queries, "queries"), *judged])
     schema = {"id": pl.String, "text": pl.String}

@@ -92,6 +92,7 @@ def load(
 
 
 def _load_folder(path: Path, options: LoadOptions) -> Collection:
+    """Load a collection from a folder."""
     layout, corpora = folder_layout(path)
     documents = read_documents(corpora)
     query_file = plain_or_gz(path / "queries.jsonl")

@@ -138,6 +138,7 @@ def _inherit(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _warn_of_missing_versions(mixed: Collection) -> None:
+    """Warn of documents without a version in the reference, or in another source."""
     sources = mixed.sources
     if not sources:
         return

@@ -27,6 +27,7 @@ _SIGNS = {
 }
 """First bytes of each format."""
 _BLOCK = 1 << 20
+"""Bytes to unpack at a time."""
 _WORKBOOK = ("xl/", "word/", "ppt/", "content.xml")
 """Beginnings of the names in archives that are documents of an office program."""
 
@@ -75,9 +76,11 @@ class _Frames(io.RawIOBase):
         self._read = b""
 
     def readable(self) -> bool:
+        """Return that the stream can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with unpacked bytes, and return their number."""
         while not self._read:
             block = self._raw.read(_BLOCK)
             if not block and self._decompressor is not None:
@@ -91,6 +94,7 @@ class _Frames(io.RawIOBase):
         return count
 
     def _unpack(self, block: bytes) -> bytes:
+        """Unpack a block, which may hold the end of a frame and the beginning of the next one."""
         parts = []
         while block:
             if self._decompressor is None:

@@ -12,6 +12,7 @@ import re
 from urllib.parse import urlsplit
 
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+", re.IGNORECASE)
+"""An address with its scheme."""
 _BARE_ADDRESS = re.compile(r"(?:www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}/)\S*", re.IGNORECASE)
 """An address without its scheme: it begins with ``www.`` or with a host and a slash."""
 _TRACKING = re.compile(

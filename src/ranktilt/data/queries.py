@@ -23,6 +23,7 @@ _HEADER = (
     re.compile(r"_?id|q(?:uery)?[-_ ]?id", re.IGNORECASE),
     re.compile(r"text|query|question", re.IGNORECASE),
 )
+"""Names of both columns in the first line of a file of tab-separated queries."""
 
 
 def read_queries(path: str | Path) -> Collection:
@@ -79,16 +80,19 @@ def _read(file: DataFile) -> pl.DataFrame:
 
 
 def _has_id(file: DataFile) -> bool:
+    """Return whether a Parquet file has a column of ids and one of texts."""
     names = schema_of(file.path)
     return file.path.suffix == PARQUET and "text" in names and not {"id", "_id"}.isdisjoint(names)
 
 
 def _parquet(file: DataFile) -> pl.DataFrame:
+    """Read queries from a Parquet file."""
     table = read_table(file.path)
     return queries_of_columns(file, {name: table[name] for name in table.columns})
 
 
 def _tab_separated(path: Path) -> pl.DataFrame:
+    """Read lines of an id, a tab and the text; the first line may be a header."""
     texts, has_header = dict[str, str](), False
     for first, lines in line_chunks(path):
         for number, line in enumerate(decode_lines(path, first, lines).split("\n"), start=first):
@@ -107,6 +111,7 @@ def _tab_separated(path: Path) -> pl.DataFrame:
 
 
 def _is_header(line: str) -> bool:
+    """Return whether a line names the columns."""
     fields = line.split("\t")
     if len(fields) != 2:
         return False
@@ -114,6 +119,7 @@ def _is_header(line: str) -> bool:
 
 
 def _id_and_text(path: Path, number: int, line: str) -> tuple[str, str]:
+    """Split a line into id and text."""
     name, *rest = line.split("\t")
     if len(rest) == 1 and name.strip():
         return name, rest[0]

@@ -18,8 +18,11 @@ from ranktilt.data.run import Run
 from ranktilt.errors import DataError, shorten
 
 _CONTENTS = ("content", "contents", "segment", "text", "passage", "body")
+"""Names of the field with a document's text."""
 _EXPECTED = "expected rank_llm's candidates: query and hits (or candidates) with docid and content"
+"""What a file must hold, in a message."""
 _QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+"""Columns of judgments."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +30,9 @@ class _CandidateList:
     """The documents that a first stage retrieved for a query, in their order."""
 
     query: str
+    """Id of the query."""
     query_text: str
+    """Text of the query."""
     documents: list[dict[str, str]]
     """``doc_id``, ``title`` and ``text`` of each."""
 
@@ -124,6 +129,7 @@ def _candidate_list(record: Any) -> _CandidateList | None:
 
 
 def _document(hit: Mapping[str, Any]) -> dict[str, str] | None:
+    """Read a document of a list; None if it has no id or no text."""
     doc = hit.get("doc", hit)
     doc = doc if isinstance(doc, Mapping) else {}
     text = next((doc[name] for name in _CONTENTS if isinstance(doc.get(name), str)), None)

@@ -1,4 +1,4 @@
-"""The run: scored documents per query, saved in TREC format with a JSON sidecar."""
+"""The run: scored documents for each query, saved in TREC format with a file about it."""
 
 from __future__ import annotations
 
@@ -53,12 +53,18 @@ from ranktilt.data.run_text import (
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
 
 Int32 = npt.NDArray[np.int32]
+"""Whole numbers of 32 bits."""
 RUN_SHAPE = "{query: {document: score}}"
+"""Nested mapping that runs are converted from."""
 _BEND = 0.05
-"""Largest relative difference of two equal steps between scores: files round 1/rank."""
+"""Largest relative difference between two steps of scores that count as equal.
+
+Files round scores such as 1/rank.
+"""
 _ENDING = re.compile(
     r"(\.(trec|run|res|json|jsonl|txt|tsv|csv|parquet))?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE
 )
+"""Endings of run files."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,13 +84,20 @@ class Run:
     """
 
     queries: tuple[str, ...]
+    """Ids of the queries."""
     offsets: Int64
+    """Entry at which each query begins, and behind the last one the number of entries."""
     docs: Int32
+    """Row in `ids` of each entry's document."""
     scores: Float
+    """Score of each entry."""
     ids: pl.Series
+    """Ids of documents."""
     spec: Mapping[str, Any] = field(default_factory=dict)
+    """How the run was made."""
 
     def __post_init__(self) -> None:
+        """Check that the arrays fit together, and make them read-only."""
         require_mapping(self.spec, "a mapping", "a run's spec")
         object.__setattr__(self, "queries", tuple(self.queries))
         # Views, so that making them read-only leaves the caller's arrays as they are.
@@ -161,6 +174,7 @@ class Run:
         return self._entries(slice(None))
 
     def _entries(self, part: slice) -> pl.DataFrame:
+        """Return some entries as a table."""
         ranks = np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
         queries = pl.Series(self.queries, dtype=pl.String)
         columns = {
@@ -516,6 +530,7 @@ def require_runs(runs: Any) -> list[Run]:
 
 
 def _run_list(runs: Any) -> list[Any]:
+    """Return runs as a list; `UserError` for something that holds none."""
     if not isinstance(runs, Iterable):
         raise UserError(
             f"expected runs, such as [Run.load(FILE)], got {kind_of(runs)}: {shorten(runs)}"
@@ -596,6 +611,7 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
 
 
 def _warn(message: str) -> None:
+    """Warn of a run's data, at the line of the caller's code."""
     warnings.warn(message, DataWarning, stacklevel=5)
 
 

@@ -22,6 +22,7 @@ from ranktilt.data.formats.score_order import (
 from ranktilt.errors import DataError, UserError, shorten, unknown
 
 Int64 = npt.NDArray[np.int64]
+"""Whole numbers of 64 bits."""
 Float = npt.NDArray[np.float64]
 
 
@@ -32,6 +33,7 @@ class EntryOrigin:
     name: Any = "run"
     """Name of the run, if it comes from an object."""
     path: Path | None = None
+    """File that entries come from; None for an object."""
     line_of: Callable[[int], int] | None = None
     """Function from the number of an entry to its line in the file."""
 
@@ -65,6 +67,7 @@ class EntryScores:
     """Scores of entries, larger is better."""
 
     values: Float
+    """Score of each entry."""
     order: str | None
     """Value of ``score_order`` in the run's spec; None if the scores are as the file has them."""
 

@@ -18,10 +18,11 @@ ESCAPED = "ids_percent_encoded"
 ENTRIES_AT_ONCE = 500_000
 """Entries to write at a time: as text they take ten times the memory."""
 _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff": "%EF%BB%BF"}
-"""Codes of the signs that would end a field of a TREC file, or read as its byte-order mark."""
+"""Codes of characters that would end a field of a TREC file, or read as a byte-order mark."""
 _LINE = pl.format(
     "{} Q0 {} {} {} ranktilt\n", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String)
 )
+"""A line of a TREC file."""
 
 
 def trec_lines(parts: Iterable[pl.DataFrame], *, is_escaped: bool) -> bytes:
@@ -62,4 +63,5 @@ def beyond_trec(names: pl.Series) -> pl.Series:
 
 
 def _replace_in_ids(frame: pl.DataFrame, signs: list[str], codes: list[str]) -> pl.DataFrame:
+    """Replace characters in the ids of queries and documents."""
     return frame.with_columns(pl.col("query_id", "doc_id").str.replace_many(signs, codes))

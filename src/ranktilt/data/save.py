@@ -90,6 +90,7 @@ def design_file(collection: Collection) -> dict[str, bytes]:
 
 
 def _lines(docs: pl.DataFrame) -> Iterator[bytes]:
+    """Yield documents as JSON lines, a few thousand at a time."""
     return map(to_jsonl, docs.iter_slices(AT_ONCE))
 
 

@@ -15,6 +15,7 @@ MOST_VALUES = 12
 ORIGINALS = "human"
 """Default source of the documents that a verb writes versions of."""
 _SHOWN = 3
+"""Most values of a column that a note lists."""
 
 
 def with_source(collection: Collection, name: str) -> Collection:
@@ -85,6 +86,7 @@ def columns_of_few_values(docs: pl.DataFrame) -> list[str]:
 
 
 def _column_values(column: pl.Series) -> ColumnValues:
+    """Return the first values of a column."""
     values = column.drop_nulls().unique().sort().cast(pl.String).to_list()
     return ColumnValues(
         column=column.name, values=tuple(values[:_SHOWN]), has_more=len(values) > _SHOWN
@@ -92,4 +94,5 @@ def _column_values(column: pl.Series) -> ColumnValues:
 
 
 def _values(column: ColumnValues) -> str:
+    """List the values of a column, as a sentence has them."""
     return ", ".join(column.values) + (", …" if column.has_more else "")

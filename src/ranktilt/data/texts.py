@@ -18,10 +18,12 @@ from ranktilt.errors import UserError
 AT_ONCE = 8_192
 """Number of documents whose texts are processed together."""
 LARGE = 32 << 20
-"""Bytes from which texts are put into a file."""
+"""Bytes from which texts are put into a file instead of memory."""
 _BYTES, _ENDS = ".bytes", ".ends"
+"""Endings of the two files of a column: bytes of texts, and the positions where they end."""
 
 Parts = Iterable[Mapping[str, pl.Series]]
+"""Columns of texts, some rows at a time."""
 
 
 def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
@@ -65,6 +67,7 @@ class _ColumnWriter:
         ends.write(bytes(8))  # Arrow's list of ends begins with the start of the first text
 
     def write(self, texts: pl.Series) -> None:
+        """Append texts to the column."""
         ends = self._size + np.cumsum(texts.str.len_bytes().to_numpy(), dtype=np.int64)
         self._data.write(texts.str.join("").cast(pl.Binary).item())
         self._ends.write(ends.data)
@@ -73,6 +76,7 @@ class _ColumnWriter:
 
 def _column(path: Path) -> pl.Series:
     # Only large collections need this package.
+    """Return a column whose texts are mapped from its files."""
     from nanoarrow import c_array_from_buffers, large_string
 
     ends = np.memmap(f"{path}{_ENDS}", dtype=np.int64, mode="r")

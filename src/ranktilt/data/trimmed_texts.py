@@ -9,9 +9,22 @@ PAGE_TITLE = "page_title"
 
 SHORTEST_CUT = 20
 """Fewest words of a cut; texts with fewer are simply short."""
-_FEWEST, _SHARE, _LONGER, _NEIGHBOURS, _PILE = 5, 0.02, 0.05, 10, 5
-_AHEAD, _ROOM = 4, 64
-_FOLD = r"[^\p{L}\p{N}]+"
+_FEWEST_CUT_TEXTS = 5
+"""Fewest texts of one length that a cut can explain."""
+_SMALLEST_CUT_SHARE = 0.02
+"""Smallest share of a source's texts that have the length of the cut."""
+_LARGEST_LONGER_SHARE = 0.05
+"""Largest share of texts that may be longer than the cut, such as titles that were added later."""
+_NEARBY_WORDS = 10
+"""Lengths that differ by at most so many words are compared with the length of a cut."""
+_TIMES_NEARBY = 5
+"""How many times as many texts have the length of a cut as have any length nearby."""
+_PREFIX_FACTOR, _PREFIX_ROOM = 4, 64
+"""A text's start that is compared with its title: so many times its length, and so many more.
+
+Punctuation and marks of a page make the start longer than the title that it repeats.
+"""
+_NO_WORD = r"[^\p{L}\p{N}]+"
 
 
 def title_prefixed(docs: pl.DataFrame) -> pl.Series:
@@ -24,44 +37,47 @@ def title_prefixed(docs: pl.DataFrame) -> pl.Series:
     table = docs.select("id", "text", "origin", title=_folded(title))
     origins = table.select(origin="id", origin_title="title").unique("origin", keep="first")
     table = table.join(origins, on="origin", how="left", maintain_order="left")
-    title = pl.coalesce(_stated("title"), _stated("origin_title"))
-    # Only the start, because folding a long text takes long.
-    start = pl.col("text").str.head(_AHEAD * title.str.len_chars() + _ROOM)
+    title = pl.coalesce(_null_if_empty("title"), _null_if_empty("origin_title"))
+    # Only the start, because normalising a long text takes long.
+    start = pl.col("text").str.head(_PREFIX_FACTOR * title.str.len_chars() + _PREFIX_ROOM)
+    # The blank after both keeps a title "Art" from matching a text that begins with "Artists".
     blank = pl.lit(" ")
     is_prefixed = pl.concat_str(_folded(start), blank).str.starts_with(pl.concat_str(title, blank))
     return table.select(title_prefixed=is_prefixed)["title_prefixed"]
 
 
 def _folded(text: pl.Expr) -> pl.Expr:
-    return (
-        text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_FOLD, " ").str.strip_chars()
-    )
+    """Return a text as lower-case words with single blanks, without punctuation."""
+    lower = text.str.normalize("NFKC").str.to_lowercase()
+    return lower.str.replace_all(_NO_WORD, " ").str.strip_chars()
 
 
-def _stated(name: str) -> pl.Expr:
+def _null_if_empty(name: str) -> pl.Expr:
+    """Return a column in which an empty text is missing."""
     return pl.when(pl.col(name) != "").then(name)
 
 
-def cut_at(lengths: pl.Series) -> tuple[int | None, pl.Series]:
-    """Find the length in words at which the texts of a source were cut, and which texts have it.
+def cut_at(lengths: pl.Series) -> int | None:
+    """Return the length in words at which the texts of a source were cut; None if they were not.
 
-    None if they were not cut. It is the most frequent length among those that at most 5 % of the
-    texts exceed, is at least `SHORTEST_CUT`, and is that of at least 5 texts, of 2 % of them, and
-    of 5 times as many as any other length within 10 words.
+    Texts were cut if unusually many have exactly the same length and hardly any is longer. The
+    length of a cut is at least `SHORTEST_CUT` words. At most 5 % of the texts exceed it; at least
+    5 texts and 2 % of all have it, and 5 times as many as any other length within 10 words. Of
+    several such lengths, the most frequent one counts.
     """
     total = len(lengths)
     counts = lengths.rename("length").value_counts(name="texts").sort("length", descending=True)
     counts = counts.with_columns(longer=pl.col("texts").cum_sum() - pl.col("texts"))
-    least = max(_FEWEST, _SHARE * total)
-    high = counts.filter(
-        (pl.col("longer") <= _LONGER * total)
+    least = max(_FEWEST_CUT_TEXTS, _SMALLEST_CUT_SHARE * total)
+    candidates = counts.filter(
+        (pl.col("longer") <= _LARGEST_LONGER_SHARE * total)
         & (pl.col("texts") >= least)
         & (pl.col("length") >= SHORTEST_CUT)
     )
-    for limit, texts, _ in high.sort("texts", "length", descending=True).head(1).iter_rows():
-        near = counts.filter(
-            ((pl.col("length") - limit).abs() <= _NEIGHBOURS) & (pl.col("length") != limit)
-        )
-        if texts >= _PILE * max(near["texts"], default=0):
-            return int(limit), (lengths == limit).alias("cut")
-    return None, pl.repeat(False, total, dtype=pl.Boolean, eager=True).alias("cut")
+    if not candidates.height:
+        return None
+    limit, texts, _ = candidates.sort("texts", "length", descending=True).row(0)
+    distance = (pl.col("length") - limit).abs()
+    nearby = counts.filter((distance <= _NEARBY_WORDS) & (distance > 0))
+    is_pile = texts >= _TIMES_NEARBY * max(nearby["texts"], default=0)
+    return int(limit) if is_pile else None

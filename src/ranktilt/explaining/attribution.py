@@ -49,13 +49,16 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.statistics.regression import Regression, regress
 
 SCORE_GAP, RANK_GAP = "score gap", "rank gap"
+"""Names of the two gaps."""
 QUESTION = (
     "Which properties of texts go with the gap between twins, and what remains? All of it is "
     "correlation: a ranker may use something else that comes with a property."
 )
+"""The question that the result answers."""
 CITATION = (
     "shares of R²: Lindeman, Merenda & Gold 1980; clustered errors: Cameron, Gelbach & Miller 2011"
 )
+"""Sources of the methods."""
 _SAME = 1e-9
 """Differences whose spread is less than this share of the largest are the same but for rounding."""
 _COLLINEAR = 10
@@ -69,7 +72,9 @@ class GapAttribution:
     """The regressions of one run's gaps for one source, as rows."""
 
     rows: tuple[Row, ...]
+    """Numbers of what remains and of each property, for both gaps."""
     notes: tuple[Note, ...]
+    """What the numbers leave open."""
     unvarying: tuple[str, ...]
     """Properties in which all twins differ by the same."""
 
@@ -235,6 +240,7 @@ def _count_by_name(names: npt.NDArray[np.str_], is_unknown: Bools) -> dict[str, 
 def _too_few_pairs(
     run: Run, sources: tuple[str, str], pairs: int, lacking: Mapping[str, int]
 ) -> UserError:
+    """Return the error for a run with too few pairs of twins."""
     reference, source = sources
     properties = [f"{name} ({count:,})" for name, count in lacking.items()]
     fault = ": rank deeper, or more queries"
@@ -247,6 +253,7 @@ def _too_few_pairs(
 
 
 def _property_values(names: Sequence[str], values: Sequence[float]) -> tuple[PropertyValue, ...]:
+    """Pair names with values."""
     pairs = zip(names, values, strict=True)
     return tuple(PropertyValue(name=name, value=value) for name, value in pairs)
 
@@ -268,7 +275,7 @@ def _cautions(
 
 
 def _numbers(fit: Regression) -> Iterator[Row]:
-    """Give the numbers of the constant, which is what remains, then those of each property."""
+    """Yield the numbers of the constant, which is what remains, then those of each property."""
     # The intercept comes first in coefficients and parts, and has no share of R².
     shares = [None, *fit.shares.tolist()]
     without = [None, *fit.without.tolist()]

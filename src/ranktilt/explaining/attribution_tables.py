@@ -14,8 +14,11 @@ from ranktilt.errors import counted
 from ranktilt.explaining.base import ProbeFigure, ProbeTable
 
 REMAINS = "what remains"
+"""Name of the row of what remains."""
 _PART, _COEFFICIENT = "part of the gap, sd", "coefficient"
+"""Columns of a property's part and of its coefficient."""
 _DECIMALS = {_PART: 3, _COEFFICIENT: 3, "% of R²": 1, "R² without": 4, "inflation": 2}
+"""Decimals of each column."""
 
 Row = Mapping[str, Any]
 """Numbers of one property, or of what remains; a run and source begin with what remains."""
@@ -26,6 +29,7 @@ class ScoreGap:
     """The numbers of one run's score gap, and what they leave out."""
 
     rows: Sequence[Row]
+    """Rows of the gap: what remains, then each property."""
     unvarying: tuple[str, ...]
     """Properties in which all twins differ by the same."""
 
@@ -52,6 +56,7 @@ def tables_and_figures(
 
 
 def _table(rows: Sequence[Row], attributed: GapAttributed) -> ProbeTable:
+    """Return the table of one run and source."""
     remains = rows[0]
     return ProbeTable(
         title=f"{_subject(remains)}: mean score gap {_mean_gap(remains)}, R² {remains['R²']:.4f}",
@@ -79,6 +84,7 @@ def _table_row(row: Row, is_property: bool = True) -> Row:
 
 
 def _figure(rows: Sequence[Row], ends: tuple[float, ...]) -> ProbeFigure:
+    """Return the figure of one run and source, with the scale of all."""
     remains = rows[0]
     parts_shown = GapPartsShown(
         gap=remains["mean gap"], is_of_retrieved=remains["selection"] == "retrieved"
@@ -94,10 +100,12 @@ def _figure(rows: Sequence[Row], ends: tuple[float, ...]) -> ProbeFigure:
 
 
 def _subject(row: Row) -> str:
+    """Name the run and source."""
     return f"{row['ranker']}, {row['source']}"
 
 
 def _part(row: Row) -> tuple[float, float, float]:
+    """Return a property's part of the gap, with its interval."""
     return row["contribution"], row["contribution low"], row["contribution high"]
 
 
@@ -136,4 +144,5 @@ def _gap_attributed(
 
 
 def _sd(value: float) -> str:
+    """Write a number of standard deviations, with its sign."""
     return f"{value:+.3f} sd".replace("-", "−")

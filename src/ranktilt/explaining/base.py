@@ -37,8 +37,11 @@ class Distribution:
     """Values of one quantity over pairs of texts, NaN where it is undefined."""
 
     name: str
+    """Name of the quantity."""
     values: Floats
+    """Value of each pair."""
     range: tuple[float, float] = (0.0, 1.0)
+    """Smallest and largest value that there can be."""
 
     @cached_property
     def defined(self) -> Floats:
@@ -47,14 +50,17 @@ class Distribution:
 
     @property
     def count(self) -> int:
+        """Number of defined values."""
         return len(self.defined)
 
     @property
     def undefined(self) -> int:
+        """Number of pairs without a value."""
         return len(self.values) - self.count
 
     @property
     def mean(self) -> float:
+        """Mean of the defined values; NaN without any."""
         return float(np.mean(self.defined)) if self.count else np.nan
 
     @property
@@ -73,6 +79,7 @@ class Distribution:
         return float(np.mean(self.defined > limit)) if self.count else np.nan
 
     def derived(self) -> dict[str, Any]:
+        """Return what a file holds besides the fields."""
         return {name: getattr(self, name) for name in ("count", "undefined", "mean", "quartiles")}
 
 
@@ -84,8 +91,11 @@ class Cosines(Distribution):
 
 
 Rows = npt.NDArray[np.int64]
+"""Rows of documents or queries in a collection."""
 M = TypeVar("M")
+"""What a probe measures, before it is described."""
 _BINS = 20
+"""Bins of a histogram."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,23 +103,29 @@ class EffectSize:
     """How far the texts of one source differ from their twins in the reference."""
 
     source: str
+    """Source that is compared with the reference."""
     quantity: str
     """What is measured, by its unit: ``words``."""
     pairs: int
     """Twins with a value on both sides."""
     reference_mean: float
+    """Mean over the reference's texts."""
     source_mean: float
+    """Mean over the source's texts."""
     g: float
     """Hedges' g; positive where the source has more than the reference. NaN where undefined."""
     low: float
+    """Lower end of the 95 % interval."""
     high: float
-    """95 % interval."""
+    """Upper end of the 95 % interval."""
 
     @property
     def is_shown(self) -> bool:
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     def derived(self) -> dict[str, Any]:
+        """Return what a file holds besides the fields."""
         return {"is_shown": self.is_shown}
 
 
@@ -135,7 +151,9 @@ class ProbeFigure:
     """A figure as data: what to draw, and the same in words."""
 
     kind: Literal["histogram", "curve", "forest"]
+    """How it is drawn."""
     title: str
+    """Title of the figure."""
     axis: str
     """Label of the horizontal axis."""
     edges: tuple[float, ...]
@@ -153,6 +171,7 @@ class ProbeTable:
     """A table as data, for probes whose rows do not suit a reader."""
 
     title: str
+    """Title of the table."""
     rows: tuple[Mapping[str, Any], ...]
     """Cells by column, alike in every row: a text, a number, a number with its interval (three
     numbers), or None. A narrow terminal goes without the columns after the third."""
@@ -167,13 +186,17 @@ class ProbeResult:
     """The result of one probe."""
 
     probe: str
+    """Name of the probe."""
     question: str
+    """The question that it answers."""
     citation: str
     """Where the probe comes from; empty for none."""
     rows: tuple[Mapping[str, Any], ...]
     """Numbers and texts by name, alike in every row; each has a ``source``."""
     effects: tuple[EffectSize, ...]
+    """How far each source differs from the reference."""
     figures: tuple[ProbeFigure, ...]
+    """Figures, in their order."""
     reference: str
     """The source that the others are held against."""
     findings: tuple[Coded[Note], ...] = ()
@@ -356,6 +379,7 @@ def histogram(title: str, axis: str, distributions: Mapping[str, Distribution]) 
 
 
 def _values_shown(series: str, values: Distribution) -> ValuesShown:
+    """Return the note that puts a series of a figure into words."""
     low, _, high = values.quartiles
     return ValuesShown(
         series=series, values=values.count, mean=values.mean, quartile_1=low, quartile_3=high

@@ -162,6 +162,7 @@ def check(
 
 
 def _require_documents(collection: Collection, reference: str | None) -> None:
+    """Refuse a collection without documents, with too many sources, or without the reference."""
     if not collection.docs.height:
         raise UserError("nothing to check: the collection has no document")
     collection.require_few_sources()
@@ -170,6 +171,7 @@ def _require_documents(collection: Collection, reference: str | None) -> None:
 
 
 def _checked_measures(texts: Sequence[str | Measure] | None) -> list[Measure]:
+    """Return the measures of effectiveness; nDCG@10 unless others are named."""
     measures: list[Measure] = [nDCG @ 10]
     if texts:
         measures = [measure(text) for text in texts]

@@ -87,4 +87,5 @@ class CheckResult(
         return tuple(row for row in self.faults if row.verdict == verdict)
 
     def derived(self) -> dict[str, Any]:
+        """Return what a file holds besides the fields."""
         return {"fair": self.fair}

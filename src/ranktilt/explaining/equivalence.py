@@ -21,6 +21,7 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 
 MARGIN, ALPHA = 0.02, 0.05
+"""Difference that counts as none, and level of the tests."""
 
 
 def split_by_source(
@@ -117,13 +118,17 @@ class _RankedSides:
         self._values = dict[tuple[str, tuple[str, ...]], Floats]()
 
     def values(self, ranker: Ranker, side: Collection) -> Floats:
-        """Return the values of all queries, a row a measure; NaN where nothing is relevant."""
+        """Return the values of all queries, one row per measure.
+
+        NaN where nothing is relevant.
+        """
         key = repr(ranker), tuple(side.ids)
         if key not in self._values:
             self._values[key] = self._ranked(ranker, side)
         return self._values[key]
 
     def _ranked(self, ranker: Ranker, side: Collection) -> Floats:
+        """Rank one side and measure it, with the columns in the order of all queries."""
         groups = grouping(side, None)
         judgments = Judgments.from_collection(side, groups)
         run = check_reranked(ranker.rank(side), None, ranker)

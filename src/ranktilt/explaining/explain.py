@@ -120,6 +120,7 @@ class _ProbeSelection:
     """The probes to run."""
 
     probes: tuple[Probe[Any], ...]
+    """In the order in which they run."""
     optional_names: frozenset[str] = frozenset()
     """Probes that are left out where they cannot measure."""
     notes: tuple[ProbeNeedsEncoder, ...] = ()

@@ -1,6 +1,7 @@
-"""What a file is, the questions that it answers, what more of them need, and the command to type.
+"""Describe a file: its kind and contents, its uses, what more uses need, and commands to type.
 
-`describe_file` recognises a file and reads it as what it is; `_PARTS` has a function for each kind.
+`describe_file` recognises a file and reads it as the kind that it is; `_PARTS` has a function for
+each kind. The sentences are in `reporting/sentences/file_report.py`.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -44,6 +45,32 @@ from ranktilt.data.stated_sources import MOST_VALUES, columns_of_few_values
 from ranktilt.data.tied_lists import tied_list_notes
 from ranktilt.errors import DataError, UserError, counted
 
+Use = Literal[
+    "whose documents are on top",
+    "whose relevant documents rank higher",
+    "which twin wins",
+    "which group is on top",
+    "which source is favoured",
+    "how far judges agree",
+    "whether systems change places",
+    "name queries",
+    "query an engine",
+    "decide by an audit",
+    "report a result",
+]
+"""A question that a file helps to answer, or another use of it."""
+Need = Literal[
+    "labels or collection",
+    "judgments",
+    "run or judge",
+    "run",
+    "origins",
+    "run or engine",
+    "queries and judgments",
+    "sources",
+    "second evaluations",
+]
+"""An input without which a file cannot be used in more ways."""
 _KEYS = {
     "grade": JUDGMENTS,
     "several": JUDGMENTS,
@@ -54,6 +81,7 @@ _KEYS = {
 }
 """Keys of ``FILE:key=column`` that say what a file is."""
 _MOST_LISTED = 6
+"""Most columns, grades, groups or names that a line lists."""
 _MOST_GRADES = 20
 """Different grades that judges give; scores have more."""
 
@@ -72,19 +100,21 @@ class FileReport:
     """Counts of its contents, by their names."""
     first: str = ""
     """Its first record."""
-    answers: tuple[str, ...] = ()
-    """Sentences on the questions that it answers."""
-    missing: tuple[str, ...] = ()
-    """Inputs that more questions need."""
+    uses: tuple[Use, ...] = ()
+    """Questions that you can ask of it, some together with other files."""
+    needs: tuple[Need, ...] = ()
+    """Inputs that you lack for more questions."""
     commands: tuple[str, ...] = ()
     """Commands to type next."""
     notes: tuple[Note, ...] = ()
     """Remarks for its reader, such as why it cannot be read yet."""
     is_readable: bool = True
+    """Whether it can be read as this kind, as it is."""
 
     def to_json(self) -> bytes:
         """Return it as JSON."""
-        content = {**asdict(self), "notes": [fields_for_file(note) for note in self.notes]}
+        notes = [fields_for_file(note) for note in self.notes]
+        content = {**fields_for_file(self), "notes": notes}
         return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
 
 
@@ -115,6 +145,7 @@ def describe_file(text: str | Path) -> FileReport:
 
 
 def _folder_format(folder: Path) -> str:
+    """Describe a folder of an engine's responses."""
     return f"a folder of {counted(len(response_files(folder)), 'response', 'responses')}"
 
 
@@ -139,6 +170,7 @@ def _as_named(report: FileReport, file: str, path: str, text: str) -> FileReport
 
 
 def _note_as_named(note: Note, file: str, path: str) -> Note:
+    """Name the file in a note as its user does."""
     if isinstance(note, FileNotReadable):
         return replace(note, error=note.error.replace(file, path))
     return note
@@ -180,6 +212,7 @@ def _unread(text: str, kind: str, recognition: Recognition, error: UserError) ->
 
 
 def _format(recognition: Recognition, read_as: str = "") -> str:
+    """Return the layout of a file, with the first of its columns."""
     if read_as:
         return read_as
     columns = ", ".join(recognition.columns[:_MOST_LISTED])
@@ -187,6 +220,7 @@ def _format(recognition: Recognition, read_as: str = "") -> str:
 
 
 def _run_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe a run."""
     try:
         run = Run.load(text)
     except DataError as error:
@@ -202,27 +236,17 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
         "results per query": f"{median_length:g} (median)",
         "scores": "yes" if run.scored else "no, only their order",
     }
-    answers = [
-        "With labels for its documents, you can ask whose documents are on top "
-        "(Share@10, exposure).",
-        "With judgments as well, you can ask whose relevant documents rank higher (Relative Δ).",
-    ]
+    uses: list[Use] = ["whose documents are on top", "whose relevant documents rank higher"]
     if run.scored:
-        answers.append(
-            "With twins (a column origin in the labels), you can ask which of two versions wins."
-        )
+        uses.append("which twin wins")
     return FileReport(
         path=text,
         kind=RUN,
         format=_format(recognition, read_as),
         contents=contents,
         first=recognition.first,
-        answers=tuple(answers),
-        missing=(
-            "labels: which group each document belongs to (--groups LABELS), "
-            "or the collection (DIR)",
-            "judgments (--qrels QRELS)",
-        ),
+        uses=tuple(uses),
+        needs=("labels or collection", "judgments"),
         commands=(
             _command(["audit", "--run", text, "--groups", "LABELS", "--qrels", "QRELS"]),
             _command(["audit", "DIR", "--run", text]),
@@ -232,6 +256,7 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _judgment_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe judgments."""
     try:
         judgments = read_qrels(text)
     except DataError as error:
@@ -256,18 +281,14 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
         format=_format(recognition),
         contents=contents,
         first=recognition.first,
-        answers=(
-            "With runs and labels, you can ask whose relevant documents rank higher.",
-            "With another judge's grades, you can ask how far the two agree and whom each favours.",
-        ),
-        missing=(
-            "a run (--run RUN) with labels (--groups LABELS), or a judge's grades (--judge JUDGE)",
-        ),
+        uses=("whose relevant documents rank higher", "how far judges agree"),
+        needs=("run or judge",),
         commands=commands,
     )
 
 
 def _label_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe labels, of the source or of the first column with few values."""
     by, labels = "source", None
     try:
         labels = read_labels(text)
@@ -283,16 +304,17 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
     groups = ", ".join(f"{name}: {count:,}" for name, count in counts[:_MOST_LISTED])
     by_words = [] if by == "source" else ["--by", by]
     has_twins = "origin" in labels.columns
-    missing = ["a run of these documents (--run RUN)", "judgments (--qrels QRELS)"]
-    missing += [] if has_twins else ["a column origin, if documents are versions of each other"]
+    needs: list[Need] = ["run", "judgments"]
+    if not has_twins:
+        needs.append("origins")
     return FileReport(
         path=text,
         kind=LABELS,
         format=_format(recognition),
         contents={"documents": f"{labels.height:,}", f"groups ({by})": groups},
         first=recognition.first,
-        answers=("With a run of these documents, you can ask which group is on top.",),
-        missing=tuple(missing),
+        uses=("which group is on top",),
+        needs=tuple(needs),
         commands=(_command(["audit", "--run", "RUN", "--groups", text, *by_words]),),
     )
 
@@ -312,6 +334,7 @@ def _few_values(text: str, name: str) -> pl.DataFrame | None:
 
 
 def _query_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe queries."""
     try:
         queries = read_queries(text).queries
     except DataError as error:
@@ -322,14 +345,8 @@ def _query_report(text: str, recognition: Recognition) -> FileReport:
         format=_format(recognition),
         contents={"queries": f"{queries.height:,}"},
         first=recognition.first,
-        answers=(
-            "They name the queries for responses that do not.",
-            "You can send them to a live engine.",
-        ),
-        missing=(
-            "a run (--run RUN) or an engine (-r engine:MODULE:FUNCTION), "
-            "and labels (--groups LABELS)",
-        ),
+        uses=("name queries", "query an engine"),
+        needs=("run or engine",),
         commands=(
             _command(["audit", "--run", "RESPONSES", "--queries", text, "--groups", "LABELS"]),
         ),
@@ -337,6 +354,7 @@ def _query_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _document_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe documents."""
     try:
         documents = read_rows(Path(text))
     except DataError as error:
@@ -344,10 +362,10 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
     folder = str(Path(text).parent)
     few = columns_of_few_values(documents)
     has_source = "source" in documents.columns
-    missing = ["queries.jsonl and qrels/test.tsv in the same folder"]
+    needs: list[Need] = ["queries and judgments"]
     commands = [_command(["check", folder]), _command(["audit", folder, "-r", "bm25"])]
     if not has_source:
-        missing.insert(0, "a field source: who wrote each document")
+        needs.insert(0, "sources")
         commands = [_command(["audit", folder, "-r", "bm25", "--by", name]) for name in few[:1]]
         commands.append(_command(["check", folder]))
     contents = {"documents": f"{documents.height:,}"}
@@ -364,37 +382,34 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
         format=_format(recognition),
         contents=contents,
         first=recognition.first,
-        answers=(
-            "In a folder with queries and judgments, you can ask which source a ranker favours.",
-        ),
-        missing=tuple(missing),
+        uses=("which source is favoured",),
+        needs=tuple(needs),
         commands=tuple(commands),
     )
 
 
 def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe evaluations of systems."""
     return FileReport(
         path=text,
         kind=EVALUATIONS,
         format=_format(recognition),
         first=recognition.first,
-        answers=(
-            "With values of the same systems from another judge, you can ask whether they change "
-            "places.",
-        ),
-        missing=("a second file of values: the human one first, then each judge's",),
+        uses=("whether systems change places",),
+        needs=("second evaluations",),
         commands=(_command(["judge", "--scores", "HUMAN", "--scores", text]),),
     )
 
 
 def _result_report(text: str, recognition: Recognition) -> FileReport:
+    """Describe a result that RankTilt saved."""
     content = read_document(Path(text))
     if content.get("format") != Audit.header.format:
         return FileReport(
             path=text,
             kind=RESULT,
             format=str(content.get("format")),
-            answers=("It is a result already.",),
+            uses=("report a result",),
             commands=(_command(["report", text]),),
         )
     audit = Audit.load(text)
@@ -416,14 +431,12 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
         kind="an audit",
         format=f"{Audit.header.format}, version {Audit.header.version}",
         contents=contents,
-        answers=(
-            "You can turn it into a page, ask why, ask for a remedy, gate it with a limit, or "
-            "compare it with another audit.",
-        ),
+        uses=("decide by an audit",),
         commands=tuple(map(_command, commands)),
     )
 
 
+# Each function reads a file as one kind; a file that fits several kinds is tried as all of them.
 _PARTS: dict[str, Callable[[str, Recognition], FileReport]] = {
     RUN: _run_report,
     JUDGMENTS: _judgment_report,
@@ -433,6 +446,7 @@ _PARTS: dict[str, Callable[[str, Recognition], FileReport]] = {
     EVALUATIONS: _evaluation_report,
     RESULT: _result_report,
 }
+"""Function that describes a file, by its kind."""
 
 
 def is_described(text: Any) -> bool:

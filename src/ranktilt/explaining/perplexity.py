@@ -19,7 +19,9 @@ from ranktilt.models.likelihood import CLASSES, EVERY, Likelihood
 from ranktilt.rankers.base import Ranker
 
 NGRAM = "ngram"
+"""Name of the model of trigrams."""
 _SAMPLE = 50
+"""Texts on which two ways of masking are compared."""
 
 
 class PerplexityProbe(TextProbe):

@@ -23,6 +23,7 @@ PROBES = {
     "spectrum": "ranktilt.explaining.spectrum:SpectrumProbe",
     "truncation": "ranktilt.explaining.text_probes:TruncationProbe",
 }
+"""Module and class of each probe, by its name."""
 
 
 def probe_classes() -> dict[str, str]:
@@ -36,6 +37,7 @@ def probe_table() -> ExtensionTable:
 
 
 def _fault(loaded: object, name: str) -> str:
+    """Say what is wrong with a package's probe; nothing where it is one."""
     is_probe = isinstance(loaded, type) and issubclass(loaded, Probe)
     return "" if is_probe else "is not a subclass of ranktilt's Probe"
 

@@ -26,6 +26,7 @@ class ScoredTwins:
     """A run whose gaps are attributed."""
 
     run: Run
+    """The run."""
     note: DocumentsScored | None
     """How many documents were drawn and scored; None where the run has what was retrieved."""
 

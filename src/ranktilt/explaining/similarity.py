@@ -34,12 +34,15 @@ MOST_OTHERS = 10_000
 MOST_FITTED = 5_000
 """Pairs on which the sources are told apart; of more, a seeded sample."""
 FOLDS = 5
+"""Parts of the documents; each is judged by a regression on the others."""
 MAP_PAIRS = 1_000
 """Pairs in the picture, unless another number is asked for."""
 FEWEST = 4
 """Pairs below which there is no picture to make."""
 _PERPLEXITY = 30.0
+"""Perplexity of the t-SNE, where there are enough points."""
 _LABEL = "drawing the map (t-SNE)"
+"""Name of the progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +56,9 @@ class Separation:
     NaN below ten origins.
     """
     auc_low: float
+    """The least area of a fold."""
     auc_high: float
-    """The least and the largest area of the folds."""
+    """The largest area of a fold."""
     pairs: int
     """Pairs that the regression saw; a seeded sample of large collections."""
 
@@ -67,15 +71,19 @@ class Map:
     """
 
     x: Floats
+    """First coordinates: of the reference's documents, then of their twins, in one order."""
     y: Floats
-    """Both coordinates: first of the reference's documents, then of their twins, in one order."""
+    """Second coordinates."""
     ids: tuple[str, ...]
+    """Ids of the documents, in the same order."""
     sources: tuple[str, ...]
+    """Their sources."""
     of: int
     """Number of all pairs; the map has a seeded sample."""
 
     @property
     def pairs(self) -> int:
+        """Number of pairs in the picture."""
         return len(self.ids) // 2
 
 
@@ -84,15 +92,19 @@ class Similarity:
     """How near the twins of one source lie to the reference's documents."""
 
     source: str
+    """The source."""
     model: str
     """The encoder, as typed."""
     text: str
     """Part of a document that the encoder read."""
     twins: Cosines
+    """Cosines of twins."""
     other_pairs: Cosines
     """Cosines of a reference document and the rewrite of another one, drawn at random."""
     separation: Separation
+    """How well the vectors tell the sources apart."""
     map: Map | None
+    """Picture of some pairs; None where none was asked for, or there are too few pairs."""
 
 
 def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
@@ -327,6 +339,7 @@ def scatter(
 
 
 def _map(points: Floats, docs: pl.DataFrame, pairs: int) -> Map:
+    """Return the picture of some pairs from their points."""
     return Map(
         x=points[:, 0],
         y=points[:, 1],

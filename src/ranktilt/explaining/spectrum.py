@@ -92,6 +92,7 @@ class EmbeddedSide:
 
     @property
     def head_share(self) -> float:
+        """Share of the squared length of all vectors that lies in the head."""
         return float(self.inside.sum() / self.lengths.sum())
 
 
@@ -163,6 +164,7 @@ def _shares(inside: Floats, lengths: Floats) -> Floats:
 
 
 def _blocks(vectors: DocumentVectors, rows: Rows) -> Iterator[Floats]:
+    """Yield the vectors of some documents, a part at a time."""
     for part in parts(len(rows)):
         yield vectors.stored.take(vectors.row[rows[part]]).astype(np.float64)
 
@@ -250,6 +252,7 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
 
 
 def _row(spectrum: Spectrum, reference: str) -> dict[str, Any]:
+    """Return the numbers of a source."""
     reference_share, share = spectrum.heads
     low, high = spectrum.interval
     return {
@@ -265,12 +268,14 @@ def _row(spectrum: Spectrum, reference: str) -> dict[str, Any]:
 
 
 def _ends(source: str, ratios: Sequence[float]) -> RatiosShown:
+    """Return the note on the first and the last ratio of a curve."""
     if not ratios:
         return RatiosShown(source=source)
     return RatiosShown(source=source, first=ratios[0], last=ratios[-1])
 
 
 def _concentration(spectrum: Spectrum, reference: str) -> DirectionsConcentrated:
+    """Return the note on the share of the head, on both sides."""
     reference_share, share = spectrum.heads
     low, high = spectrum.interval
     return DirectionsConcentrated(

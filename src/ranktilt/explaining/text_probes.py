@@ -29,6 +29,7 @@ from ranktilt.explaining.base import (
 from ranktilt.rankers.base import Ranker
 
 _TEXTS_AT_ONCE = 50_000
+"""Texts whose terms are counted together, to save memory."""
 
 
 class WordsProbe(TextProbe):
@@ -48,6 +49,7 @@ class Overlap:
     """Words that the twins of one source share with the reference."""
 
     source: str
+    """Source of the rewrites."""
     jaccard: Distribution
     """Terms of both over terms of either, 0 to 1."""
     overlap: Distribution
@@ -156,10 +158,12 @@ class SpecificityProbe(TextProbe):
 
 
 def _parts(texts: pl.Series) -> list[pl.Series]:
+    """Cut texts into parts that are counted together."""
     return [texts.slice(start, _TEXTS_AT_ONCE) for start in range(0, len(texts), _TEXTS_AT_ONCE)]
 
 
 def _words(texts: pl.Series) -> pl.Series:
+    """Return the terms of each text, lower-cased."""
     return texts.str.to_lowercase().str.extract_all(r"\w+")
 
 

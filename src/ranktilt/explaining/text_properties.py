@@ -27,7 +27,9 @@ class TextProperty:
     """A property of texts, measured for every document."""
 
     name: str
+    """Name of the property."""
     probe: TextProbe
+    """Probe that measures it."""
     values: Floats
     """What the probe measured, in the order of ``collection.docs``."""
 

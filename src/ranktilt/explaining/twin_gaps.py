@@ -20,8 +20,11 @@ class TwinPairRows:
     """Pairs of twins under a query, by their rows in the collection."""
 
     query: Rows
+    """Row of the query."""
     reference: Rows
+    """Row of the reference's document."""
     twin: Rows
+    """Row of its twin."""
 
     @classmethod
     def from_gaps(cls, gaps_of_pairs: pl.DataFrame) -> TwinPairRows:

@@ -18,6 +18,7 @@ from ranktilt.rankers.base import Ranker
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _AT_ONCE = 2_048
+"""Vectors that are read together."""
 
 
 def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:

@@ -21,6 +21,7 @@ from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Journal, Request, journalled
 
 TOO_LONG, REFUSED, UNANSWERED = "too long", "refused", "unanswered"
+"""Reasons why a text has no answer."""
 FLAGGED, EMPTY = "flagged", "empty"
 """Reasons why a text has no good answer."""
 
@@ -65,7 +66,9 @@ class GenerationTask(NamedTuple):
     row: int
     """Row of its document in the collection, or of the answer among all answers to write."""
     text: str
+    """The text."""
     title: str
+    """Its title; empty where there is none."""
     draw: int = 0
     """Number of the answer among several to the same prompt, from 0."""
 
@@ -78,8 +81,11 @@ class Rejected(NamedTuple):
     """A text without a good answer."""
 
     row: int
+    """Row of the text."""
     part: str
+    """Part that was asked for: the text, or its title."""
     reason: str
+    """Why there is no good answer: a reason above, or the flags of the last one."""
     flags: tuple[str, ...]
     """Flags of its last answer."""
     attempts: int
@@ -98,7 +104,9 @@ class GenerationInputs:
     """Noun of the text that has `answer_tokens`."""
 
     settings: GenerationSettings
+    """How texts are asked for."""
     template: PromptTemplate
+    """The instruction."""
     sources: Mapping[str, Sampling]
     """How answers are drawn, by the name of the new source."""
     tasks: tuple[GenerationTask, ...]
@@ -131,9 +139,13 @@ class RoundConfig:
     """How to ask for texts."""
 
     llm: LLM
+    """The model."""
     journal: Journal
+    """Where answers are kept."""
     sampling: Sampling
+    """How answers are drawn."""
     template: PromptTemplate
+    """The instruction."""
     check: Check
     """Flags the faults of answers."""
     attempts: int
@@ -153,11 +165,13 @@ class RoundOutcome:
     accepted: dict[int, str] = field(default_factory=dict)
     """Good answers."""
     rejected: list[Rejected] = field(default_factory=list)
+    """Texts without a good answer."""
     words: dict[int, int] = field(default_factory=dict)
     """Number of words of texts that were cut."""
     records: list[pl.DataFrame] = field(default_factory=list)
     """All answers, good or not; see `RECORD`."""
     titles: dict[int, str] = field(default_factory=dict)
+    """Titles of good answers."""
 
 
 def ask_until_accepted(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome:
@@ -239,14 +253,18 @@ def first_words(text: str, count: int) -> str:
 
 
 _REASONS = {"too long": TOO_LONG, "refused": REFUSED, "unavailable": UNANSWERED}
+"""Reason by the kind of a failure."""
 
 
 class _Unanswered(NamedTuple):
     """A task that the server did not answer."""
 
     task: GenerationTask
+    """The task."""
     reason: str
+    """Why there is no answer."""
     message: str
+    """The server's words."""
 
 
 def _ask(
@@ -286,6 +304,7 @@ def _ask(
 
 
 def _prompt(config: RoundConfig, task: GenerationTask) -> Prompt:
+    """Return the prompt of a task."""
     return Prompt(text=config.template.render(task.text, task.title))
 
 

@@ -37,19 +37,25 @@ _WRAPPER = re.compile(
     r"(?P<tag>(?:(?!</?(?P=name)>).)*)</(?P=name)>",
     re.DOTALL | re.IGNORECASE,
 )
+"""A code fence or quotation marks around all of a text."""
 _FINAL_LABEL = re.compile(
     r"[\s#*_]*(?:(?:the|my) )?final (?:answer|version|text|rewrite|passage|output|response)"
     r"[*_]{0,3}\s*:[*_]{0,3}\s*",
     re.IGNORECASE,
 )
+""""Final answer:" and the like, at the start of a text."""
 _OBJECT_START, _OBJECT_END = re.compile(r"\A\{\s*\"[^\"]*\"\s*:\s*\"?"), re.compile(r"\"?\s*\}\Z")
+"""Both ends of a JSON object with a single text."""
 _BLANK = re.compile("[\\s\u200b\u2060\ufeff]")
+"""A sign that cannot be seen."""
 _MOST_WRAPPERS = 3
 """Most wrappers that are removed, such as a tag around a code fence around quotation marks."""
 _ITEM = r"[ \t]*(?:[-*\u2022\u2013+]|\d{1,2}[.)])[ \t]+"
+"""Beginning of an item of a list."""
 _LIST = rf"\n{_ITEM}[^\n]*[^\s.!?:;,\u2026]\s*\n+{_ITEM}[^\n]*[^\s.!?:;,\u2026]\s*\z"
 """End of a text with a list whose items have no final punctuation."""
 _LONGEST_TITLE = 300
+"""Most characters of a title."""
 _SHORT, _SHORT_LETTERS = 8, 16
 """Words of a source, and letters in scripts without spaces, below which lengths say little."""
 
@@ -76,6 +82,7 @@ class RewriteLimits:
 
 
 LIMITS = RewriteLimits()
+"""Limits of rewrites, unless others are given."""
 
 
 def clean(

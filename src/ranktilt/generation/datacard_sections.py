@@ -12,12 +12,14 @@ from ranktilt.errors import join_words
 from ranktilt.generation.generated import Generated
 
 _NONE = "–"
+"""Stands for a number that is not known."""
 _COUNTS_NOTE = (
     "An answer may have several flags. A flagged answer is requested again; if all answers for a "
     "document were flagged, it is left out. `left-out.jsonl` lists these documents with reasons; "
     "`answers.jsonl.gz` holds every answer as it came. Tokens are counted by the model, over all "
     "answers."
 )
+"""Note below the counts of answers."""
 
 
 def model_section(generated: Generated) -> str:
@@ -121,6 +123,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _table_line(cells: Sequence[str]) -> str:
+    """Return a line of a Markdown table."""
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -133,4 +136,5 @@ def _names(series: pl.Series) -> str:
 
 
 def _or_none(value: Any, none: str) -> str:
+    """Write a value, or a word where there is none."""
     return none if value is None else str(value)

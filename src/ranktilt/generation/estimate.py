@@ -30,16 +30,21 @@ class CostEstimate:
     empty: int
     """Documents without text, for which no request would be sent."""
     sources: tuple[str, ...]
+    """Names of the new sources."""
     requests: int
     """Different first requests of all texts; requests after a flagged answer are added to them."""
     journalled: int
     """Requests that are answered already."""
     tokens_in: int
+    """Tokens that the model reads."""
     tokens_out: int
+    """Tokens that it writes."""
     counted: str
     """How tokens were counted, in words."""
     price: float | None
+    """Price; None where none is given."""
     seconds: float | None
+    """Time; None where it is not known."""
     pace: str
     """Pace behind the time, in words."""
     retries: int
@@ -76,6 +81,7 @@ class CostEstimate:
         )
 
     def _requests_in_words(self) -> str:
+        """Write the number of requests, and how many may be repeated."""
         left = self.requests - self.journalled
         words = f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already)"
         if self.retries:
@@ -83,6 +89,7 @@ class CostEstimate:
         return words
 
     def _price_in_words(self) -> str:
+        """Write the price, or how to give one."""
         if self.price is None:
             return "give one with --price IN,OUT per million tokens"
         return f"{self.price:,.2f}" + (", at half price, as a batch" if self.batched else "")

@@ -37,7 +37,9 @@ class SourceSummary(NamedTuple):
     """Counts of the documents of a new source."""
 
     source: str
+    """Name of the source."""
     temperature: float
+    """Temperature of its answers."""
     documents: int
     """Documents to write."""
     rewritten: int
@@ -47,12 +49,15 @@ class SourceSummary(NamedTuple):
     flags: Mapping[str, int]
     """Answers by flag; an answer may have several."""
     answers: int
+    """Number of answers."""
     fresh: int
     """Answers to requests of this call; the others were in the journal."""
     cut: int
     """Rewrites of a text that was cut."""
     prompt_tokens: int
+    """Number of tokens that the model read."""
     completion_tokens: int
+    """Number of tokens that it wrote."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,6 +65,7 @@ class Generated:
     """A collection with documents by a language model."""
 
     collection: Collection
+    """The collection."""
     left_out: pl.DataFrame
     """Documents without a good answer, with a row for each document and source; see `LEFT_OUT`."""
     answers: pl.DataFrame
@@ -114,6 +120,7 @@ def summaries(
 
 
 def _summary(inputs: GenerationInputs, source: str, outcome: RoundOutcome) -> SourceSummary:
+    """Count the answers of a source: used, flagged and rejected ones."""
     records = pl.concat(outcome.records)
     flags = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
     reasons = Counter(rejected.reason for rejected in outcome.rejected)

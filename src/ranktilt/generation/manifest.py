@@ -16,6 +16,7 @@ from ranktilt.data.formats.json_text import require_single_keys
 from ranktilt.errors import DataError, UserError
 
 MANIFEST = "manifest.json"
+"""Name of the file."""
 WHAT = {
     "rewrites": "ranktilt generate rewrite",
     "answers": "ranktilt generate answer",
@@ -23,21 +24,30 @@ WHAT = {
 }
 """Command that writes a folder, by the kind of the folder."""
 _PACKAGES = ("openai", "polars", "torch", "transformers")
+"""Packages whose versions are recorded."""
 
 
 class _CollectionPath(msgspec.Struct):
+    """The part of a spec that says where the collection is."""
+
     path: str | None = None
+    """Folder of the collection."""
 
 
 class _Spec(msgspec.Struct):
+    """The part of a spec that is read."""
+
     collection: _CollectionPath = msgspec.field(default_factory=_CollectionPath)
+    """The collection that texts were made of."""
 
 
 class _Manifest(msgspec.Struct):
     """The parts of a manifest that are read."""
 
     files: dict[str, str]
+    """Hash of each file, by its path in the folder."""
     spec: _Spec = msgspec.field(default_factory=_Spec)
+    """How the folder was made."""
 
 
 def manifest(spec: Mapping[str, Any], files: Mapping[str, str], kind: str = "rewrites") -> bytes:

@@ -20,6 +20,7 @@ from ranktilt.generation.generated import Generated
 from ranktilt.generation.manifest import MANIFEST, manifest, require_ours
 
 CARD, ANSWERS, LEFT_OUT = "README.md", "answers.jsonl.gz", "left-out.jsonl"
+"""Names of the data card, of all answers, and of texts without a good one."""
 _ANSWER_COLUMNS = (
     "part",
     "attempt",
@@ -36,12 +37,14 @@ _ANSWER_COLUMNS = (
     "time",
     "prompt",
 )
+"""Columns of the file of answers, after id and source."""
 
 
 class SavedFolder(NamedTuple):
     """The folder that was written."""
 
     folder: Path
+    """Path of the folder."""
     splits: tuple[str, ...]
     """Names of the files of judgments."""
 
@@ -101,11 +104,13 @@ def write_folder(
 
 
 def _left_out(left_out: pl.DataFrame) -> bytes:
+    """Return texts without a good answer as JSON lines."""
     rows = left_out.rename({"id": "_id"}).iter_rows(named=True)
     return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
 
 
 def _answers(generated: Generated) -> bytes:
+    """Return all answers as compressed JSON lines, without empty fields."""
     answers = generated.answers.with_columns(used=_used(generated))
     columns = answers.select(pl.col("id").alias("_id"), "source", *_ANSWER_COLUMNS)
     lines = []

@@ -20,9 +20,11 @@ from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores, cut
 from ranktilt.rankers.candidates import check_reranked
 
 JUDGED = "judged"
+"""Name of a pool of judged documents alone."""
 USUAL_DEPTH = 100
 """Documents that a ranker adds for each query."""
 Flags = npt.NDArray[np.bool_]
+"""One truth value for each document."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +150,7 @@ def pooled(collection: Collection, chosen: Pool) -> Collection:
 
 
 def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: str) -> None:
+    """Refuse an unknown side, a depth below 1, and a pool with nothing in it."""
     if of not in collection.sources:
         raise collection.unknown_source(of)
     if depth < 1:

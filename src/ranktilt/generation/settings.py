@@ -1,4 +1,4 @@
-"""The options of texts by a language model."""
+"""Options of generated texts: those of all, those of rewrites, and those of answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from ranktilt.llm.base import Sampling
 
 DRAWS_APART = 1_000
-"""Attempts between two answers to a prompt, so that all requests differ."""
+"""Numbers that are reserved for the attempts at one answer.
+
+Each request has a number of its own, so that no stored answer is read twice. The second document of
+a query therefore begins at 1,000, the third at 2,000.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +40,10 @@ class GenerationSettings:
     attempts: Annotated[int, msgspec.Meta(ge=1, le=DRAWS_APART)] = 3
     """Maximum attempts until an answer passes the checks."""
     source: str | None = None
-    """Name of the new source; the model's by default, with ``-tmpT`` of a rewrite."""
+    """Name of the new source. By default the model's name; for a rewrite at temperature T it ends
+    in ``-tmpT``."""
     first: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Take only so many, for a trial."""
+    """Write only the first texts, for a trial: how many."""
 
     def __post_init__(self) -> None:
         check_fields(self, "generation")
@@ -50,20 +55,23 @@ class GenerationSettings:
                     f"temperature {temperature:g} is given twice; each temperature makes one source"
                 )
         if self.source is not None and len(self.temperatures) > 1:
-            n = len(self.temperatures)
+            count = len(self.temperatures)
             raise UserError(
-                f"{n} temperatures make {n} sources, and one name was given: {self.source!r}"
+                f"{count} temperatures make {count} sources, and one name was given: "
+                f"{self.source!r}"
             )
         if self.source is not None and not self.source.strip():
             raise UserError("expected a name for the source, got an empty one")
 
     def with_sampling(self, sampling: Mapping[str, Any]) -> Self:
-        """Return the same settings with the sampling options of a model's text.
+        """Return the same settings with the sampling options that a model was named with.
+
+        In ``openai:gpt-x(temperature=0)``, the temperature is such an option.
 
         Parameters
         ----------
         sampling : mapping of str to value
-            ``temperature``, ``top_p``, ``max_tokens`` and ``seed``, or some of them.
+            Any of ``temperature``, ``top_p``, ``max_tokens`` and ``seed``.
         """
         values = dict(sampling)
         if "temperature" in values:
@@ -71,7 +79,7 @@ class GenerationSettings:
         return replace(self, **values)
 
     def sampling(self, temperature: float) -> Sampling:
-        """Return the sampling of answers at a temperature."""
+        """Return how a model draws its answers at one of the temperatures."""
         from ranktilt.llm.base import Sampling
 
         return Sampling(
@@ -83,7 +91,8 @@ class GenerationSettings:
 class Rewriting(GenerationSettings):
     """Options of `rewrite`; the defaults follow Dai et al. (KDD 2024).
 
-    Limits of None become those that suit the prompt (`ranktilt.generation.checks.RewriteLimits`).
+    Where `shortest`, `longest` or `copied` is None, the limit that suits the prompt is used
+    (`ranktilt.generation.checks.RewriteLimits`).
     """
 
     prompt: str | Path = "paper"
@@ -96,9 +105,9 @@ class Rewriting(GenerationSettings):
     truncate: bool = False
     """Truncate texts that are too long, instead of leaving them out."""
     shortest: float | None = None
-    """Flag answers below this ratio of words, rewrite to text."""
+    """Flag answers that have fewer words than this share of the text's words."""
     longest: float | None = None
-    """Flag answers above this ratio of words, rewrite to text."""
+    """Flag answers that have more words than this multiple of the text's words."""
     copied: float | None = None
     """Flag as copies answers that hold this share of the words in the same order."""
 

@@ -26,12 +26,15 @@ train on.
 """
 
 DOCUMENT_SLOTS = ("text", "title")
+"""Slots of a prompt about a document."""
 QUERY_SLOTS = ("query",)
+"""Slots of a prompt about a query."""
 _LIMITS: Mapping[str, Mapping[str, float]] = {
     "summarise": {"shortest": 0.1, "longest": 1.0},
     "polish": {"copied": 1.0},
     "shorten": {"shortest": 0.2, "longest": 0.9},
 }
+"""Limits of the answers to our own prompts, where they are not the usual ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +45,17 @@ class PromptTemplate:
     """
 
     name: str
+    """Name of the prompt."""
     text: str
+    """The instruction, with its slots."""
     path: str = ""
     """Path of the prompt's file; empty for RankTilt's prompts."""
     limits: Mapping[str, float] = field(default_factory=dict)
     """Limits of the checks, by name, that suit its answers better than the usual ones."""
     slots: tuple[str, ...] = DOCUMENT_SLOTS
+    """Slots that it may have, the first of which it must have."""
     _parts: Slots = field(default=(), init=False, repr=False, compare=False)
+    """The instruction, divided at its slots."""
 
     def __post_init__(self) -> None:
         subject = self.path or f"prompt {self.name!r}"

@@ -1,4 +1,4 @@
-"""How far a judge agrees with human grades, over all pairs and in strata of them."""
+"""Agreement of a judge with human grades, over all pairs and in strata of them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,21 @@ from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
 from ranktilt.statistics.bootstrap import interval
 
 _LENGTHS = ("short documents", "documents of middle length", "long documents")
+"""Names of the strata by length."""
 _SHARES = ("few query words", "some query words", "many query words")
+"""Names of the strata by the share of query words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradeAgreement:
-    """How far each judge agrees with humans."""
+    """Agreement of each judge with humans."""
 
     by_stratum: tuple[Agreement, ...]
+    """Agreement over all pairs, and in each stratum."""
     by_query: tuple[QueryAgreement, ...]
+    """Agreement for each query."""
     counts: tuple[GradeCount, ...]
+    """Number of pairs with each human grade and each grade of the judge."""
 
 
 def grade_agreement(
@@ -37,7 +42,7 @@ def grade_agreement(
     relevant: int,
     draws: QueryDraws,
 ) -> GradeAgreement:
-    """Compute how far each judge agrees with humans: by stratum, by query, and grade by grade."""
+    """Compute each judge's agreement with humans: by stratum, by query, and grade by grade."""
     by_stratum, by_query, counts = list[Agreement](), list[QueryAgreement](), list[GradeCount]()
     for pairs_of_judge in graded:
         strata = {} if collection is None else strata_of(pairs_of_judge, collection)
@@ -68,15 +73,17 @@ def agreements(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QueryDraws:
-    """How often each query is drawn in each resample: the same for all judges and pairs."""
+    """How often each query is drawn in each resample, the same for all judges and pairs."""
 
     resamples: int
+    """Number of resamples."""
     seed: int
+    """Seed of the draws."""
     latest: dict[int, Floats] = field(default_factory=dict)
-    """The last draws, by the number of queries: one table of them may be large."""
+    """The last draws, by the number of queries; one table of them may be large."""
 
     def of(self, queries: int) -> Floats:
-        """Return the draws of so many queries: (resamples, queries)."""
+        """Return the draws of so many queries, of shape (resamples, queries)."""
         if queries not in self.latest:
             self.latest.clear()
             rng = np.random.default_rng([self.seed, 11])
@@ -86,13 +93,13 @@ class QueryDraws:
         return self.latest[queries]
 
     def resampled(self, tables: Floats) -> Floats:
-        """Return tables of counts of drawn queries: (resamples, grades, grades)."""
+        """Return sums of the tables of drawn queries, of shape (resamples, grades, grades)."""
         flat = tables.reshape(len(tables), -1)
         return (self.of(len(tables)) @ flat).reshape(self.resamples, *tables.shape[1:])
 
 
 def query_tables(pairs: pl.DataFrame, top: int) -> Floats:
-    """Count the pairs of grades of each query: (queries, top + 1, top + 1)."""
+    """Count the pairs of grades of each query; shape (queries, top + 1, top + 1)."""
     query = pairs["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
     size = top + 1
     cell = (query * size + pairs["human"].to_numpy()) * size + pairs["judged"].to_numpy()
@@ -101,7 +108,7 @@ def query_tables(pairs: pl.DataFrame, top: int) -> Floats:
 
 
 def per_query(graded: Graded, top: int) -> Iterator[QueryAgreement]:
-    """Give each query's agreement."""
+    """Yield the agreement for each query."""
     names = graded.pairs["query_id"].unique().sort()
     for name, table in zip(names, query_tables(graded.pairs, top), strict=True):
         values = _coefficients(table, 1)
@@ -116,7 +123,7 @@ def per_query(graded: Graded, top: int) -> Iterator[QueryAgreement]:
 
 
 def confusion(graded: Graded, top: int) -> Iterator[GradeCount]:
-    """Count the pairs of each human grade and each grade of the judge."""
+    """Count the pairs with each human grade and each grade of the judge."""
     table = query_tables(graded.pairs, top).sum(0)
     for human, row in enumerate(table):
         for grade, pairs in enumerate(row):
@@ -124,7 +131,7 @@ def confusion(graded: Graded, top: int) -> Iterator[GradeCount]:
 
 
 def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
-    """Divide pairs by their document's source, length, and share of the query's words.
+    """Divide pairs by their document's source, its length, and its share of the query's words.
 
     Lengths and shares are divided in thirds.
     """
@@ -145,7 +152,7 @@ def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
 
 
 def _query_share(both: pl.DataFrame) -> pl.Series:
-    """Return the share of the query's words that the document has; null where either has none."""
+    """Return the share of the query's words that the document has; null if either has no word."""
     rows = np.arange(both.height)
     shares = query_word_shares(both["query"].fill_null(""), both["text"].fill_null(""), rows, rows)
     has_text = both["text"].is_not_null()
@@ -172,7 +179,7 @@ def _thirds(labels: tuple[str, str, str], cue: pl.Series) -> dict[str, Bools]:
 
 
 def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
-    """Compute every number of an agreement from tables of counts: (…, grades, grades)."""
+    """Compute every coefficient of agreement from tables of counts (…, grades, grades)."""
     size = tables.shape[-1]
     total = tables.sum((-2, -1))
     apart = np.subtract.outer(np.arange(size), np.arange(size))
@@ -192,7 +199,7 @@ def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
 
 
 def _binary_tables(tables: Floats, relevant: int) -> Floats:
-    """Unite the grades below `relevant`, and those from it on: (…, 2, 2)."""
+    """Unite the grades below `relevant`, and those from it on; shape (…, 2, 2)."""
     parts = (slice(0, relevant), slice(relevant, None))
     rows = [tables[..., part, :].sum(-2) for part in parts]
     cells = [_binary_row(row, relevant) for row in rows]
@@ -200,13 +207,14 @@ def _binary_tables(tables: Floats, relevant: int) -> Floats:
 
 
 def _binary_row(row: Floats, relevant: int) -> Floats:
+    """Unite the grades of one judge, which are the last axis."""
     return np.stack([row[..., :relevant].sum(-1), row[..., relevant:].sum(-1)], axis=-1)
 
 
 def _agreement(
     judge: str, stratum: str, tables: Floats, relevant: int, resampled: Floats | None
 ) -> Agreement:
-    """Make a row of an agreement; without resamples it has no intervals."""
+    """Return a row of agreement; without resamples it has no intervals."""
     with_pairs = tables[tables.sum((-2, -1)) > 0]
     values = _coefficients(with_pairs.sum(0), relevant)
     samples = {} if resampled is None else _coefficients(resampled, relevant)
@@ -221,6 +229,7 @@ def _agreement(
 
 
 def _estimate(value: float, samples: Floats | None) -> Estimate:
+    """Return a coefficient with the interval of its resamples."""
     if samples is None or np.isnan(value):
         return Estimate(value)
     spread = interval(samples)

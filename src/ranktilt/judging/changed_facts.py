@@ -28,11 +28,12 @@ from ranktilt.llm.base import LLM
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GradedVersions:
-    """A designed collection whose versions with changed facts are judged, and the grades."""
+    """A designed collection in which versions with changed facts are judged, and the grades."""
 
     versions: DesignedVersions
+    """The collection."""
     grades: Grades
-    """Its `unanswered` are asked for by the same call again."""
+    """Grades of the judge; calling again asks for its `unanswered`."""
 
 
 def grade_versions(
@@ -119,8 +120,8 @@ def price_grades(
 ) -> PromptPrice:
     """Estimate the cost of grading, without asking the model.
 
-    Rules are applied, so that by rule alone these are the pairs to be graded. What prompts will
-    make of the texts is not known, and none of it is in the journal: then all pairs are priced.
+    Rules are applied, so that with rules alone these are exactly the pairs to grade. The texts that
+    prompts will make are unknown and not in the journal; then all pairs are priced.
     """
     writer = VersionWriter.from_collection(collection, factors, crossing)
     names = [factor.name for factor in factors]
@@ -144,8 +145,8 @@ def price_grades(
 def require_gradable(factors: Iterable[str], qrels: pl.DataFrame, grading: Grading) -> None:
     """Refuse what no judge could grade, before you pay for anything.
 
-    `UserError` where every version keeps the judgments of its original, grades are of no scale, or
-    the prompt is none.
+    `UserError` if every version keeps the judgments of its original, the grades have no scale, or
+    the prompt is unknown.
     """
     if FACTS not in factors:
         raise UserError(
@@ -157,10 +158,9 @@ def require_gradable(factors: Iterable[str], qrels: pl.DataFrame, grading: Gradi
 
 
 def versions_to_grade(designed: Collection, originals: Collection) -> Collection:
-    """Return the versions with changed facts, under the grades that their originals have.
+    """Return the versions with changed facts, with the grades of their originals.
 
-    A version whose text is also that of one without changed facts says nothing else, and is left
-    out.
+    A version whose text is also that of a version without changed facts is left out.
     """
     is_changed = has_changed_facts(designed.docs)
     changed = designed.docs.filter(is_changed).join(
@@ -180,9 +180,9 @@ def versions_to_grade(designed: Collection, originals: Collection) -> Collection
 def scale_of(qrels: pl.DataFrame) -> tuple[int, ...]:
     """Return what each grade of a judge is on the scale of a collection.
 
-    The highest grades of both are equally good. A grade between is rounded: with two grades a
-    judge's 2 is relevant and its 1 is not, as TREC reads that scale. `DataError` where grades are
-    no whole numbers from 0.
+    The highest grades of both are equally good. Grades between are rounded: with two grades, a
+    judge's 2 is relevant and its 1 is not, as TREC reads that scale. `DataError` if grades are no
+    whole numbers from 0.
     """
     top = read_grades(qrels, None, "judgments of the collection")[0]["grade"].max()
     highest = max(int(top or 0), 1)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Judges against each other: whether one agrees better with humans than another."""
+"""Compare judges with each other, by their agreement with humans."""
 
 from __future__ import annotations
 
@@ -30,14 +30,19 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Resampled:
-    """A coefficient of one judge, and what it is in resamples of the queries."""
+    """A coefficient of one judge, also for resamples of the queries."""
 
     value: float
+    """The coefficient."""
     samples: Floats
+    """The coefficient in each resample."""
     near_samples: Floats | None
-    """On resamples that lie near the observed values, for coefficients of orders."""
+    """The coefficient in resamples near the observed values, for coefficients of orders; else None.
+    """
     queries: int
+    """Number of queries."""
     effective_n: float
+    """Effective number of queries."""
 
 
 def compare_kappas(
@@ -79,6 +84,7 @@ def compare_orders(
 
 
 def _known(value: float) -> float:
+    """Return a value as a sort key; undefined ones come last."""
     return -np.inf if np.isnan(value) else value
 
 
@@ -88,6 +94,7 @@ def _comparison(
     measure: str,
     sides: Sequence[_Resampled],
 ) -> JudgeComparison:
+    """Return the comparison of two judges by one coefficient."""
     side_a, side_b = sides
     samples, near_samples = np.empty(0), None
     if side_a.queries >= FEWEST_QUERIES:
@@ -115,6 +122,7 @@ def _comparison(
 
 
 def _corrected(comparisons: Sequence[JudgeComparison], correction: str) -> list[JudgeComparison]:
+    """Correct the p of comparisons together."""
     corrected = correct([comparison.p for comparison in comparisons], correction).tolist()
     return [
         replace(comparison, p_corrected=p)
@@ -124,20 +132,24 @@ def _corrected(comparisons: Sequence[JudgeComparison], correction: str) -> list[
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _GradeGrid:
-    """One judge's grades laid out over all pairs that humans and any judge graded."""
+    """One judge's grades, laid out over all pairs that humans and any judge graded."""
 
     query: Ints
-    """Number of each pair's query, shape (pairs,); the same for all judges."""
+    """Number of each pair's query, of shape (pairs,); the same for all judges."""
     human: Ints
+    """Human grade of each pair."""
     judged: Ints
-    """The judge's grades; −1 where it gave none."""
+    """The judge's grades; −1 if it gave none."""
     top: int
+    """Highest grade."""
     draws: QueryDraws
+    """Draws of queries."""
     computed: dict[bytes, _Resampled] = field(default_factory=dict)
-    """By the pairs that count: judges mostly grade the same ones."""
+    """Results by the pairs that count; judges mostly grade the same pairs."""
 
     @property
     def is_graded(self) -> Bools:
+        """Which pairs the judge graded."""
         return self.judged >= 0
 
     @property
@@ -153,6 +165,7 @@ class _GradeGrid:
         return self.computed[key]
 
     def _resampled(self, counts: Bools) -> _Resampled:
+        """Compute κ over the pairs that count."""
         tables = self._tables(counts)
         queries = len(tables)
         samples = np.empty(0)
@@ -167,7 +180,7 @@ class _GradeGrid:
         )
 
     def _tables(self, counts: Bools) -> Floats:
-        """Count the pairs of grades of each query: (queries, top + 1, top + 1)."""
+        """Count the pairs of grades of each query; shape (queries, top + 1, top + 1)."""
         size = self.top + 1
         numbers, query = np.unique(self.query[counts], return_inverse=True)
         cell = (query * size + self.human[counts]) * size + self.judged[counts]
@@ -206,23 +219,26 @@ def _grids(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Taus:
-    """Kendall's τ-b of judges, each computed once."""
+    """Kendall's τ-b of judges; each one is computed once."""
 
     resamples: int
+    """Number of resamples."""
     seed: int
+    """Seed of the resamples."""
     computed: dict[tuple[str, tuple[str, ...], tuple[str, ...]], _Resampled] = field(
         default_factory=dict
     )
-    """By judge, systems and queries."""
+    """Results by judge, systems and queries."""
 
     def of(self, values: SystemValues) -> _Resampled:
-        """Return τ-b of one judge, and in resamples of the queries."""
+        """Return τ-b of one judge, also for resamples of the queries."""
         key = values.judge, values.runs, values.queries
         if key not in self.computed:
             self.computed[key] = self._resampled(values)
         return self.computed[key]
 
     def _resampled(self, values: SystemValues) -> _Resampled:
+        """Compute τ-b of one judge."""
         samples, near_samples = np.empty(0), None
         if values.has_intervals:
             orders = resampled_orders(values, self.resamples, self.seed)

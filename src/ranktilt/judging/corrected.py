@@ -1,4 +1,4 @@
-"""Means and differences of systems from a judge's grades, without its bias, by few human labels."""
+"""Means and differences of systems from a judge's grades, corrected by few human labels."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def sampled_queries(graded: Graded, labels: int, seed: int) -> tuple[list[str], 
 
 
 def corrected(values: SystemValues, labelled: Collection[str]) -> Iterator[Corrected]:
-    """Estimate each system's mean, and the difference of each two neighbours in the judge's order.
+    """Estimate each system's mean, and the difference of neighbours in the judge's order.
 
-    Human values of the other queries are used as the truth only.
+    Human values of the other queries only serve as the truth to compare with.
     """
     is_labelled = np.isin(values.queries, list(labelled))
     order = np.argsort(-values.judged.mean(1), kind="stable").tolist()
@@ -75,17 +75,24 @@ def corrected(values: SystemValues, labelled: Collection[str]) -> Iterator[Corre
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Estimand:
-    """A mean of one system, or of the difference of two, over queries."""
+    """A mean over queries, of one system or of the difference of two."""
 
     run: str
+    """The system."""
     minus: str
+    """The system that is subtracted; empty for none."""
     bounds: tuple[float, float]
+    """Smallest and largest value."""
     human: Floats
+    """Value of each query under human grades."""
     judged: Floats
+    """Value of each query under the judge."""
     more: Floats
+    """Values of further queries under the judge alone."""
 
 
 def _corrected(values: SystemValues, estimand: _Estimand, is_labelled: Bools) -> Corrected:
+    """Estimate one mean in three ways: by human labels, by the judge, and by both."""
     labels, predictions = estimand.human[is_labelled], estimand.judged[is_labelled]
     unlabelled = np.concatenate([estimand.judged[~is_labelled], estimand.more])
     powered = powered_mean(labels, predictions, unlabelled)

@@ -12,10 +12,12 @@ from ranktilt.measures.base import Measure, measure
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EvaluatedRuns:
-    """The systems that both judges evaluate, and by which measures."""
+    """The systems that both judges evaluate, and the measures."""
 
     runs: tuple[Run, ...]
+    """Runs of the systems."""
     measures: tuple[Measure, ...]
+    """Measures of relevance."""
     tags: Mapping[str, str]
     """The tag in each run's file, by the run's name; empty for none."""
 
@@ -23,7 +25,7 @@ class EvaluatedRuns:
     def from_arguments(
         cls, runs: Run | Iterable[Run], measures: str | Measure | Sequence[str | Measure]
     ) -> EvaluatedRuns:
-        """Take runs and measures as a user gives them; runs of one name get names of their own."""
+        """Take runs and measures as a user passes them; runs of one name get different names."""
         runs = require_runs(runs)
         tags = run_tags(runs)
         runs = named_apart(runs)

@@ -27,50 +27,68 @@ from typing import NamedTuple
 import polars as pl
 
 from ranktilt.data.files import decode_text, read_bytes, require_path
+from ranktilt.data.formats.column_names import DOCUMENT_IDS
 from ranktilt.data.formats.ids import plain_float
 from ranktilt.data.formats.spreadsheet import from_cell
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.measures.base import measure
 
 COLUMNS = ("run", "query_id", "measure", "value")
+"""Columns of `read_evaluations`."""
 _RUN = ("run", "runid", "run_id", "run-id", "name", "system", "tag")
+"""Names of the column of systems."""
 _QUERY = ("query", "query_id", "query-id", "queryid", "qid", "topic", "topic_id", "topicid")
-_DOCUMENT = ("corpus-id", "corpus_id", "doc_id", "docid", "docno", "document")
+"""Names of the column of a query."""
+_DOCUMENT = (*DOCUMENT_IDS, "document")
+"""Names of the column of a document, which a file of evaluations has not."""
 _MEASURE = ("measure", "metric")
+"""Names of the column of measures."""
 _VALUE = ("value", "score")
+"""Names of the column of values."""
 _INDEX = ("", "unnamed: 0")
 """Names that pandas gives the column of row numbers."""
 _MEANS = ("all", "amean")
 """Words in the place of the query where a line gives a mean over queries."""
 _MISSING = ("", "nan", "na")
+"""Texts of a missing value."""
 _NO_MEASURE = re.compile("num_.*|relstring.*")
 """Lines of trec_eval that count or quote."""
 _ENDINGS = re.compile(
     r"(\.(ndcgeval|gdeval|ndeval|treceval|trec_eval|eval|results?|res|txt|csv|tsv))*(\.gz)?$"
 )
+"""Endings of files that are no part of a system's name."""
 _EXPECTED = (
     "expected values per query: measure, query, value (trec_eval -q), or a table whose header "
     "names the query (runid,topic,ndcg@20)"
 )
+"""What a file should hold, for errors."""
 
 _GRADES = "pass grades with --human and --judge, runs with --runs"
+"""Hint for a file of grades or of a run."""
 
 
 class Value(NamedTuple):
-    """One value of one system for one query; NaN where it is undefined."""
+    """A value of one system for one query; NaN if it is undefined."""
 
     line: int
+    """Line of the file."""
     run: str
+    """Name of the system."""
     query: str
+    """Id of the query."""
     measure: str
+    """Name of the measure."""
     value: float
+    """The value."""
 
 
 class _Row(NamedTuple):
     """One line of a table."""
 
     line: int
+    """Line of the file."""
     fields: list[str]
+    """Fields of the line."""
 
 
 def evaluation_name(path: Path) -> str:
@@ -119,6 +137,7 @@ def read_evaluations(path: str | Path) -> pl.DataFrame:
 
 
 def _files_of(folder: Path) -> list[Path]:
+    """List the files of a folder."""
     files = sorted(
         file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")
     )
@@ -128,6 +147,7 @@ def _files_of(folder: Path) -> list[Path]:
 
 
 def _repeated(file: Path, value: Value, earlier: str) -> DataError:
+    """Return the error for a second value of one system, query and measure."""
     message = (
         f"a second value of {value.measure} for query {value.query!r} of system {value.run!r} "
         f"(the first: {earlier}); name systems by a column runid, by a line 'runid all NAME' "
@@ -167,7 +187,7 @@ def _read(path: Path) -> list[Value]:
 
 
 def _delimiter(line: str) -> str | None:
-    """Return what separates fields; None for blanks and tabs, however many."""
+    """Return the separator of fields; None for blanks and tabs."""
     if "," in line:
         return ","
     # trec_eval pads a measure's name with blanks before the tab.
@@ -175,6 +195,7 @@ def _delimiter(line: str) -> str | None:
 
 
 def _rows(lines: Sequence[str], delimiter: str | None) -> Iterator[_Row]:
+    """Yield the fields of every line that is not blank."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             fields = (
@@ -199,12 +220,13 @@ def _trec_eval_values(path: Path, rows: Sequence[_Row]) -> Iterator[Value]:
 
 
 def _with_measure_first(row: _Row) -> _Row:
+    """Return a line of ir_measures in the order of trec_eval."""
     query, name, value = row.fields
     return _Row(row.line, [name, query, value])
 
 
 def _block_values(path: Path, block: Sequence[_Row]) -> Iterator[Value]:
-    """Read the values of one system; its name, which may follow them, is the file's by default."""
+    """Read the values of one system; its name may follow them, else it is the file's."""
     names = [row.fields[2] for row in block if row.fields[0] == "runid"]
     run = names[0] if names else evaluation_name(path)
     for row in block:
@@ -222,7 +244,8 @@ def _block_values(path: Path, block: Sequence[_Row]) -> Iterator[Value]:
 def _blocks(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
     """Cut lines into blocks of one system each.
 
-    A block is queries, then their means; or what follows a line ``runid``, where one comes first.
+    A block is queries followed by their means; or everything after a line ``runid``, if one comes
+    first.
     """
     is_named_first = rows[0].fields[0] == "runid"
     block = list[_Row]()
@@ -243,6 +266,7 @@ def _is_measure(name: str) -> bool:
 
 
 def _is_known(name: str) -> bool:
+    """Return whether RankTilt has a measure of this name."""
     try:
         measure(name)
     except UserError:
@@ -278,15 +302,18 @@ def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterat
 
 @dataclass(frozen=True, kw_only=True)
 class _TableColumns:
-    """Columns of a table of values, by their index."""
+    """Columns of a table of values, by their index; None if the table does not have them."""
 
     query: int
+    """Column of queries."""
     run: int | None
+    """Column of systems."""
     measure: int | None
+    """Column of measures, in a table with a row for each value."""
     value: int | None
-    """Columns of a table with a row for each value; None where it has none."""
+    """Column of values, in a table with a row for each value."""
     values: tuple[tuple[int, str], ...]
-    """The other columns with their names: the measures of a table with a column for each."""
+    """Other columns with their names, in a table with a column for each measure."""
 
     @classmethod
     def from_header(cls, path: Path, header: Sequence[str], titles: _Row) -> _TableColumns:
@@ -341,5 +368,5 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
 
 @cache
 def measure_bounds(name: str) -> tuple[float, float]:
-    """Return the smallest and largest value of a measure; infinite ones of an unknown measure."""
+    """Return the smallest and largest value of a measure; infinite for an unknown measure."""
     return measure(name).bounds if _is_known(name) else (-math.inf, math.inf)

@@ -1,4 +1,4 @@
-"""Whether a judge favours one family of systems, beyond what its general errors explain."""
+"""Whether a judge favours one family of systems, beyond its general errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARGIN = 0.02
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return the share of other systems that each beats in its query, 0 to 1; ties count half."""
+    """Return the share of other systems that each system beats in a query; ties count half."""
     share: Floats = (stats.rankdata(values, axis=0) - 1) / max(len(values) - 1, 1)
     return share
 
@@ -40,15 +40,16 @@ _SCALES: Mapping[str, Callable[[Floats], Floats]] = {
     "ranks": _ranks,
     "z": _z,
 }
+"""Functions that put values of shape (systems, queries) on a scale."""
 
 
 def families_of(
     runs: Sequence[str], families: Mapping[str, str], *, joined: bool = False
 ) -> dict[str, list[str]]:
-    """List the runs of each family, families as they are named first.
+    """List the runs of each family, in the order in which families are named.
 
-    `UserError` where a run has no family, or no family can be compared; where clusters of repeats
-    were `joined`, a family that they leave with one system is not tested, and not refused.
+    `UserError` if a run has no family, or no family can be compared. After clusters of repeats were
+    `joined`, a family that has one system left is not tested, but not refused.
     """
     lost = [run for run in runs if run not in families]
     if lost:
@@ -73,10 +74,12 @@ def families_of(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedFamily:
-    """A family of systems to compare with all others, under one judge and measure."""
+    """A family of systems and all others, under one judge and measure."""
 
     values: SystemValues
+    """Values of all systems."""
     family: str
+    """Name of the family."""
     is_member: Bools
     """Whether each system belongs to the family."""
 
@@ -115,7 +118,7 @@ class ComparedFamily:
 def family_preferences(
     every: Sequence[SystemValues], families: Mapping[str, str], *, joined: bool = False
 ) -> list[FamilyPreference]:
-    """Test every judge, measure and family on each scale, with one verdict where all scales agree.
+    """Test every judge, measure and family on each scale; one verdict if all scales agree.
 
     `joined` says whether clusters of repeats count as one system each.
     """
@@ -138,6 +141,7 @@ def family_preferences(
 
 
 def _family_scale(name: str, difference: FamilyDifference, p_corrected: float) -> FamilyScale:
+    """Return the numbers of one scale."""
     return FamilyScale(
         name=name,  # type: ignore[arg-type]
         preference=Estimate(difference.value, difference.low, difference.high),
@@ -158,7 +162,7 @@ def _families_to_test(families: Mapping[str, list[str]]) -> list[str]:
 
 
 def verdict_of(scales: Sequence[FamilyScale], margin: float = MARGIN) -> Favour:
-    """Give one verdict: a preference only where every scale shows it, the same way."""
+    """Return one verdict: a preference only if every scale shows it, in the same direction."""
     points = scales[0].preference
     if np.isnan(points.value):
         return "not tested"

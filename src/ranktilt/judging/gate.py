@@ -80,6 +80,7 @@ def gate_judges(
 
 
 def _check_tau(row: RankAgreement, least: float) -> LimitCheck:
+    """Check that a judge orders systems as humans do, up to a least τ-b."""
     value, low, high = row.tau
     outcome: Outcome = "inconclusive"
     if low >= least:

@@ -1,4 +1,4 @@
-"""Whether a judge grades one side of twins higher: same meaning, same query, same human grade."""
+"""Whether a judge grades one side of twins higher, although their meaning is the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ranktilt.statistics.two_way import Clusters
 from ranktilt.statistics.variation import Variation, grade_variation
 
 _SEED = 13
-"""Added to the user's seed, so that these draws are independent of other tests' draws."""
+"""Number that is added to the user's seed, so that other tests have independent draws."""
 
 
 def twin_grades(
@@ -29,9 +29,9 @@ def twin_grades(
 ) -> tuple[pl.DataFrame, int]:
     """List the twins that a judge graded for a query, and count those with one grade only.
 
-    Columns ``query_id``, ``origin``, ``gap`` (grade of the first side less that of the second),
-    ``human`` (their human grade, null where they have none) and ``same`` (whether it is the same,
-    or there is none).
+    Columns are ``query_id``, ``origin``, ``gap`` (grade of the first side minus that of the
+    second), ``human`` (human grade, null without one) and ``same`` (whether both sides have the
+    same human grade, or none).
     """
     human = collection.qrels.select("query_id", "doc_id", human=pl.col("grade"))
     grades = judged.select("query_id", "doc_id", "grade").join(
@@ -86,10 +86,10 @@ def grade_gaps(
 
 
 def judge_variation(pairs: pl.DataFrame) -> Variation:
-    """Return in how many queries a judge tells documents apart, of those in which humans do.
+    """Count the queries in which a judge gives different grades, among those in which humans do.
 
-    `pairs` has the columns ``query_id``, ``judged`` and ``human``. Where humans tell none apart, a
-    judge that gives more than one grade in all can vary.
+    `pairs` has the columns ``query_id``, ``judged`` and ``human``. If humans never give different
+    grades, a judge that gives several grades in all can vary.
     """
     queries = pairs.group_by("query_id").agg(pl.col("judged", "human").n_unique())
     apart = queries.filter(pl.col("human") > 1)
@@ -112,9 +112,13 @@ class GradedTwins:
     """The twins behind one grade gap of a judge; see `twin_grades`."""
 
     judge: str
+    """Name of the judge."""
     pair: Pair
+    """Names of both sources."""
     estimand: GradeGapOfTwins
+    """Question that they answer."""
     twins: pl.DataFrame
+    """Table of the twins."""
 
     def sample(self, inference: InferenceOptions) -> Sample:
         """Sum the gaps of each query, with the p of exchanged labels."""

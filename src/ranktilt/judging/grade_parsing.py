@@ -1,4 +1,4 @@
-"""From what a judge wrote to its grade, strictly: what cannot be read is never taken for a 0."""
+"""Read a grade from a judge's answer, strictly: what cannot be read never counts as 0."""
 
 from __future__ import annotations
 
@@ -13,24 +13,32 @@ from ranktilt.llm.cleaning import clean_answer
 GRADES = (0, 1, 2, 3)
 """The scale of UMBRELA and of TREC's passage tracks, from "has nothing to do with the query" on."""
 UNREADABLE, FILTERED = "unreadable", "filtered"
-"""Flags of an answer without a grade of the scale, and of one that a content filter kept back."""
+"""Flags of answers without a grade of the scale, and of those that a content filter held back."""
 
 _SCORE = re.compile(r"final score\s*(?:\(O\))?\W{0,4}[:=]([^\n]*)", re.IGNORECASE)
+"""Line of UMBRELA's prompt with the grade."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
+"""A JSON object without others inside."""
 _KEYS = ("o", "score", "grade")
+"""Keys of an object that may have the grade."""
 _DECORATION = " \t*_`\"'#()[]"
+"""Characters around a grade."""
 _GRADE = re.compile(r"([0-9]+)(?:[\s,.;:(*\])][^0-9]*)?")
-"""A number, and behind it a remark without another one: "2 or 3", "2/3" and "2.5" are no grades."""
+"""A number, perhaps with a remark without another number.
+
+"2 or 3", "2/3" and "2.5" are no grades.
+"""
 _BARE = re.compile(r"(?:(?:relevance )?(?:category|score|grade)\W{0,3})?([0-9]+)\.?", re.IGNORECASE)
+"""A line that is only a grade."""
 
 
 def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
-    """Read the grade of an answer; None where there is none of the scale, or more than one.
+    """Read the grade of an answer; None if it has no grade of the scale, or several.
 
-    In this order: what stands behind ``##final score:``; ``"O"``, ``"score"`` or ``"grade"`` of a
-    JSON object; a digit that is the whole answer, or its whole last line unless the answer was cut
-    off there. Reasoning does not count; what else surrounds an answer goes where nothing can be
-    read with it.
+    In this order: the text after ``##final score:``; ``"O"``, ``"score"`` or ``"grade"`` of a JSON
+    object; a digit that is the complete answer, or its complete last line unless the answer was cut
+    off there. Reasoning does not count. Wrappers around an answer are removed if nothing can be
+    read with them.
     """
     cleaned = clean_answer(answer)
     for text in dict.fromkeys((cleaned.plain, cleaned.text)):
@@ -42,12 +50,14 @@ def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
 
 
 def _scores(text: str) -> Iterator[int | None]:
+    """Yield the grades after ``final score``; None for one that is not of the scale."""
     for score in _SCORE.finditer(text):
         number = _GRADE.fullmatch(score[1].strip(_DECORATION))
         yield None if number is None else _on_scale(number[1])
 
 
 def _objects(text: str) -> Iterator[int | None]:
+    """Yield the grades in JSON objects; None for one that is not of the scale."""
     for json_object in _OBJECT.finditer(text):
         try:
             content = json.loads(json_object[0])
@@ -62,7 +72,7 @@ def _objects(text: str) -> Iterator[int | None]:
 
 
 def _last_line(text: str, cut_off: bool) -> Iterator[int | None]:
-    """Read the last line, and others that are no more than a number either."""
+    """Read the last line, and earlier lines that are only a number too."""
     lines = [_BARE.fullmatch(line.strip(_DECORATION)) for line in text.splitlines()]
     if lines and lines[-1] and (len(lines) == 1 or not cut_off):
         for number in lines:
@@ -71,10 +81,12 @@ def _last_line(text: str, cut_off: bool) -> Iterator[int | None]:
 
 
 def _on_scale(number: str) -> int | None:
+    """Return a number if it is a grade of the scale, else None."""
     return int(number) if number in {str(grade) for grade in GRADES} else None
 
 
 def _flags(grade: int | None, finish: str | None) -> list[str]:
+    """Return the flags of an answer."""
     if grade is not None:
         return []
     return [FILTERED if finish == "content_filter" else UNREADABLE]

@@ -1,4 +1,4 @@
-"""Grades of two judges side by side: what both graded, and what only one did."""
+"""Join the grades of humans and of a judge, and count the pairs that only one of them graded."""
 
 from __future__ import annotations
 
@@ -25,30 +25,35 @@ from ranktilt.data.notes.judges import (
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
 
 _HIGHEST = 2**31 - 1
+"""Highest grade that is read."""
 _STRAY = 0.01
+"""Largest share of grades outside the scale; if there are more, it is another scale."""
 _MOST_STEPS = 20
+"""Most steps of a grade that are tried for fractions."""
 _ROUNDED = 0.005
-"""How far a fraction may be from its step, in grades: files have two decimals of it."""
+"""Largest distance of a fraction from its step, in grades; files have two decimals."""
 _COINCIDENCE = 0.05
-"""Share of common pairs, of the smaller file, below which common ids may be chance."""
+"""Share of common pairs in the smaller file below which common ids may be chance."""
 
 
 class Graded(NamedTuple):
-    """The pairs that humans and one judge graded."""
+    """Pairs that both humans and one judge graded."""
 
     judge: str
+    """Name of the judge."""
     pairs: pl.DataFrame
     """``query_id``, ``doc_id``, ``human`` and ``judged`` (whole numbers), in the humans' order."""
     human_only: int
+    """Pairs that only humans graded, in queries that both have."""
     judge_only: int
-    """Pairs that only one of them graded, in queries that both have; they count nowhere."""
+    """Pairs that only the judge graded, in queries that both have."""
     human_queries: int
     """Queries that only humans graded."""
     more: pl.DataFrame
-    """The judge's grades in queries without human grades; they count where human labels are few."""
+    """The judge's grades in queries without human grades; they are used with few human labels."""
 
     def notes(self) -> Iterator[Note]:
-        """Note what is left out, and where two files may not be what they seem."""
+        """Note what is left out, and files that may be different ones than they seem."""
         if self.human_only or self.judge_only:
             yield PairsOfOneGrader(
                 judge=self.judge, human_only=self.human_only, judge_only=self.judge_only
@@ -69,10 +74,10 @@ class Graded(NamedTuple):
 def read_grades(
     grades: str | Path | pl.DataFrame, top: int | None, name: str
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """Read a judge's grades, whole numbers from 0 to `top` (None: any), and what is to be noted.
+    """Read a judge's grades, whole numbers from 0 to `top` (None for any), with notes.
 
-    Few grades outside the scale are left out and counted; with more than 1 % it is another scale,
-    and a `DataError` names the first.
+    Few grades outside the scale are left out and counted. More than 1 % mean another scale, and a
+    `DataError` names the first of them.
     """
     frame = read_qrels(grades) if isinstance(grades, str | Path) else _grade_columns(grades, name)
     bad = (pl.col("grade") != pl.col("grade").round()) | ~pl.col("grade").is_between(0, _HIGHEST)
@@ -99,8 +104,8 @@ def read_grades(
 def grade_steps(grades: Sequence[Any]) -> int:
     """Return how many steps make one grade in files and tables of grades.
 
-    That is 1 where all grades are whole, 4 where they are quarters. `UserError` where grades are
-    fractions of no common step.
+    1 if all grades are whole, 4 if they are quarters. `UserError` if grades are fractions without a
+    common step.
     """
     values = [_values(table) for table in grades if isinstance(table, str | Path | pl.DataFrame)]
     if all(np.mean(part != np.round(part)) <= _STRAY for part in values if len(part)):
@@ -119,6 +124,7 @@ def grade_steps(grades: Sequence[Any]) -> int:
 
 
 def _values(grades: str | Path | pl.DataFrame) -> npt.NDArray[np.float64]:
+    """Return the finite grades of a file or table."""
     frame = grades
     if isinstance(frame, str | Path):
         with warnings.catch_warnings():  # what is to be said is said where it is read
@@ -131,7 +137,7 @@ def _values(grades: str | Path | pl.DataFrame) -> npt.NDArray[np.float64]:
 
 
 def stepped(grades: Any, steps: int) -> Any:
-    """Return grades with each step counted as one; itself where grades are whole."""
+    """Return grades with each step counted as one; unchanged if grades are whole."""
     if steps == 1 or not isinstance(grades, str | Path | pl.DataFrame):
         return grades
     frame = read_qrels(grades) if isinstance(grades, str | Path) else grades
@@ -162,7 +168,7 @@ def _grade_columns(grades: Any, name: str) -> pl.DataFrame:
 
 
 def side_by_side(human: pl.DataFrame, judged: pl.DataFrame, name: str) -> Graded:
-    """Join the grades of humans and of one judge; `UserError` where they have no pair in common."""
+    """Join the grades of humans and one judge; `UserError` if they have no pair in common."""
     human, judged = (frame.select("query_id", "doc_id", "grade") for frame in (human, judged))
     key = ["query_id", "doc_id"]
     pairs = human.join(judged, on=key, how="inner", maintain_order="left", suffix="_judge")

@@ -1,4 +1,4 @@
-"""Grade pairs of query and document with a language model, and keep the grades as judgments."""
+"""Let a language model grade pairs of query and document, and keep the grades as judgments."""
 
 from __future__ import annotations
 
@@ -34,17 +34,20 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
 MEDIAN_RULE = "median of the readable grades; the lower of two middle ones"
+"""Rule for several grades of one pair, as the spec has it."""
 _ANSWER_COLUMNS = ("attempt", "grade", "answer", "finish", "model", "revision", "time", "fresh")
+"""Columns of `Grades.answers` after those of the pair."""
 
 
 class GradeCounts(NamedTuple):
-    """Counts of requests by outcome."""
+    """Numbers of requests by outcome."""
 
     pairs: int
+    """Pairs to grade."""
     graded: int
-    """Pairs with a grade; the others are in no judgments, and never count as 0."""
+    """Pairs with a grade. Other pairs are in no judgments, and never count as 0."""
     requests: int
-    """One a pair and repeat."""
+    """Requests: one for each pair and repeat."""
     readable: int
     """Requests whose answer has a grade of the scale."""
     rejected: Mapping[str, int]
@@ -53,9 +56,11 @@ class GradeCounts(NamedTuple):
     without_text: int
     """Pairs of the runs or judgments whose query or document the collection does not hold."""
     fresh: int
-    """Answers that were asked for by this call; the others were in the journal."""
+    """Answers that this call asked for; others were in the journal."""
     prompt_tokens: int
+    """Tokens of the prompts."""
     completion_tokens: int
+    """Tokens of the answers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,18 +68,22 @@ class Grades:
     """Judgments of a language model."""
 
     judge: str
+    """Name of the judge."""
     qrels: pl.DataFrame
     """``query_id``, ``doc_id`` and ``grade`` (Int32), as `Collection.qrels` holds them."""
     pairs: pl.DataFrame
-    """``query_id`` and ``doc_id`` of every pair that was to be graded, one row each."""
+    """Columns ``query_id`` and ``doc_id`` of every pair to grade."""
     ratings: npt.NDArray[np.float64]
-    """Every grade, shape (pairs, repeats); NaN where there is none."""
+    """All grades, of shape (pairs, repeats); NaN for none."""
     answers: pl.DataFrame
-    """Every answer as it came, with its pair, ``repeat`` (from 1), ``attempt`` and ``grade`` (null
-    if unreadable)."""
+    """All answers as they came.
+
+    Each with its pair, ``repeat`` (from 1), ``attempt`` and ``grade`` (null if unreadable).
+    """
     counts: GradeCounts
+    """Numbers of requests by outcome."""
     messages: tuple[str, ...] = ()
-    """What the server said where it did not answer, each once."""
+    """Messages of the server in place of answers, without repetitions."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     """How they were made; plain JSON values."""
 
@@ -85,9 +94,9 @@ class Grades:
 
     @property
     def exact_agreement(self) -> float:
-        """Share of pairs whose readable repeats all have one grade; NaN without repeats.
+        """Share of pairs whose readable repeats all have the same grade; NaN without repeats.
 
-        Only pairs with two readable grades or more count.
+        Only pairs with at least two readable grades count.
         """
         several = self.ratings[(~np.isnan(self.ratings)).sum(axis=1) > 1]
         if not len(several):
@@ -189,12 +198,14 @@ def save_grades(grades: Grades, path: str | Path) -> Path:
 
 
 def _reasons(counts: GradeCounts) -> str:
+    """Say why requests have no grade."""
     return (
         ", ".join(f"{n:,} {reason}" for reason, n in counts.rejected.items()) or "nothing was asked"
     )
 
 
 def _answers(inputs: GradingInputs, outcome: RoundOutcome) -> pl.DataFrame:
+    """Return the table of all answers."""
     records, repeats = pl.concat(outcome.records), inputs.settings.repeats
     pairs = inputs.pairs[(records["row"] // repeats).to_list()]
     grades = records["text"].cast(pl.Int32, strict=False).alias("grade")
@@ -207,6 +218,7 @@ def _answers(inputs: GradingInputs, outcome: RoundOutcome) -> pl.DataFrame:
 def _counts(
     inputs: GradingInputs, ratings: npt.NDArray[np.float64], outcome: RoundOutcome
 ) -> GradeCounts:
+    """Count requests by outcome."""
     records = pl.concat(outcome.records)
     return GradeCounts(
         pairs=len(ratings),
@@ -222,12 +234,14 @@ def _counts(
 
 
 def _reason(rejected: Rejected) -> str:
+    """Return the reason why a request has no grade."""
     return rejected.flags[0] if rejected.reason == FLAGGED else rejected.reason
 
 
 def _spec(
     collection: Collection, llm: LLM, inputs: GradingInputs, runs: list[Run]
 ) -> dict[str, Any]:
+    """Return how the grades were made."""
     settings, spec = inputs.settings, spec_of(llm, inputs, collection)
     origin = GRADE_PROMPTS.get(str(settings.prompt), "a file of the user's")
     return {

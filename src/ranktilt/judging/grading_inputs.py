@@ -1,4 +1,4 @@
-"""The requests to a judge, settled before any is sent: pairs of query and document, and prompt."""
+"""Prepare the requests to a judge: pairs of query and document, and the prompt."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ GRADE_PROMPTS = {
     "rubric": "ours, after criteria of Farzi and Dietz (2025): four criteria, then a grade, "
     "as JSON",
 }
-"""The prompts that come with RankTilt, and where each is from."""
+"""Prompts that come with RankTilt, each with its origin."""
 
 GRADE_SLOTS = ("passage", "query")
+"""Slots of a prompt."""
 _ANSWER_TOKENS = {"umbrela": 8, "basic": 2, "rubric": 40}
+"""Most tokens of an answer, by prompt."""
 _OTHER_ANSWER_TOKENS = 20
+"""Most tokens of an answer to a user's prompt."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,9 +55,11 @@ class GradingInputs(GenerationInputs):
     answer_noun: ClassVar[str] = "an answer"
 
     settings: Grading
+    """Options of the grading."""
     pairs: pl.DataFrame
+    """Pairs to grade."""
     without_text: int = 0
-    """Pairs that were chosen, and whose query or document the collection does not hold."""
+    """Pairs that were chosen although the collection lacks their query or document."""
 
 
 def prepare_grades(

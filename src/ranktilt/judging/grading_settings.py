@@ -1,4 +1,4 @@
-"""How a language model is asked for grades: what a user may choose."""
+"""Options of grades by a language model."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Grading(GenerationSettings):
     prompt: str | Path = "umbrela"
     """``umbrela``, ``basic``, ``rubric``, or a file with ``{query}`` and ``{passage}``."""
     pool: Annotated[int, msgspec.Meta(ge=1)] = 20
-    """Grade the top documents of each run, so many."""
+    """Number of top documents of each run to grade."""
     repeats: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
-    """Grade each pair this often; the median counts."""
+    """Number of times to grade each pair; the median counts."""
     temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.0,)
-    """Sampling temperature: one alone."""
+    """Sampling temperature; only one."""
     attempts: Annotated[int, msgspec.Meta(ge=1, le=DRAWS_APART)] = 1
     """Maximum attempts until an answer has a grade."""
     source: str | None = None

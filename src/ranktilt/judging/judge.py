@@ -1,4 +1,4 @@
-"""The one call: judge(human grades, judges' grades, …)."""
+"""Compare judges' grades with human ones: the function `judge`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from ranktilt.measures.base import Measure
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 MEASURES = ("nDCG@10",)
+"""Default measures of systems."""
 
 
 def judge(
@@ -171,6 +172,7 @@ def judge(
 
 
 def _weaknesses(probes: JudgeProbes) -> Iterator[Weakness]:
+    """Yield how each edit of passages changed the judge's grades."""
     for gap in probes.gaps:
         yield Weakness(judge=probes.judge, edit=gap)
 
@@ -178,7 +180,7 @@ def _weaknesses(probes: JudgeProbes) -> Iterator[Weakness]:
 def _systems_question(
     families: Mapping[str, str] | None, clusters: Mapping[str, str] | None
 ) -> str:
-    """Name what is asked about systems."""
+    """Return the name of the question about systems."""
     if families:
         return "families"
     return "clusters" if clusters else "a sample of human labels"

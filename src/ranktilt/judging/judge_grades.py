@@ -27,12 +27,14 @@ from ranktilt.judging.result import FEWEST_QUERIES, HUMAN
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
 
 GradesOf = str | Path | pl.DataFrame | Grades
+"""Grades as a user passes them: a file, a table, or a model's."""
 _ENDING = re.compile(r"(\.(qrels|txt|tsv|csv|json|jsonl|parquet))*(\.(gz|bz2|xz|zst|zip))?$")
+"""Endings of files of grades."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JudgeGrades:
-    """The grades of every judge, and the pairs that humans graded too."""
+    """Grades of every judge, and the pairs that humans graded too."""
 
     by_judge: Mapping[str, pl.DataFrame]
     """All grades of each judge."""
@@ -44,14 +46,16 @@ class JudgeGrades:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CommonScale:
-    """The common scale of human grades and judges', before the judges' grades are read."""
+    """The scale that human grades and judges' grades share."""
 
     human: pl.DataFrame
+    """Human grades."""
     judges: Mapping[str, GradesOf]
+    """Judges' grades, not read yet."""
     top: int
     """Highest grade; the lowest is 0."""
     steps: int
-    """Steps that make one grade in the files; each counts as one here."""
+    """Steps that make one grade in the files; here, each step counts as one grade."""
 
     @classmethod
     def from_grades(
@@ -78,7 +82,7 @@ class CommonScale:
         )
 
     def require_relevant(self, relevant: int) -> None:
-        """Refuse a smallest relevant grade off the scale, or that every document has."""
+        """Refuse a smallest relevant grade that is off the scale, or that every document has."""
         if not 1 <= relevant <= self.top:
             raise UserError(
                 f"expected the smallest relevant grade between 1 and {self.top}, got {relevant}"
@@ -104,6 +108,7 @@ class CommonScale:
 
 
 def _few_query_notes(graded: Sequence[Graded]) -> Iterator[Note]:
+    """Note judges with too few queries for intervals."""
     for pairs_of_judge in graded:
         queries = pairs_of_judge.pairs["query_id"].n_unique()
         if queries < FEWEST_QUERIES:

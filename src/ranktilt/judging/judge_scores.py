@@ -1,4 +1,4 @@
-"""Published studies of judges: values per query of systems under human grades and a judge's."""
+"""Compare judges by published values: systems under human grades and under a judge's."""
 
 from __future__ import annotations
 
@@ -30,21 +30,26 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 EvaluationsOf = str | Path | pl.DataFrame
+"""Values as a user passes them: a file, a folder or a table."""
 _DEFAULT = "nDCG@10"
+"""Measure to compare if the user names none."""
 _MOST_MEASURES = 4
-"""Measures that are compared without being named, where the default is not among them."""
+"""Most measures to compare without being named, if the default is not among them."""
 _LISTED = 8
+"""Most measures that an error lists."""
 
 
 class _Evaluations(NamedTuple):
-    """Values per query under one judge."""
+    """Values of systems for each query under one judge."""
 
     judge: str
+    """Name of the judge."""
     values: pl.DataFrame
     """``run``, ``query_id``, ``measure``, ``value``; defined values only."""
 
     @property
     def measures(self) -> list[str]:
+        """Return the measures, in order."""
         return self.values["measure"].unique(maintain_order=True).to_list()
 
     def for_measure(self, measure: str) -> _Evaluations:
@@ -53,10 +58,11 @@ class _Evaluations(NamedTuple):
 
     @property
     def runs(self) -> list[str]:
+        """Return the systems, in order."""
         return self.values["run"].unique(maintain_order=True).to_list()
 
     def matrix(self, runs: Sequence[str]) -> _Matrix:
-        """Lay the values of some systems out."""
+        """Return the values of some systems as a matrix."""
         chosen = self.values.filter(pl.col("run").is_in(runs))
         queries = chosen["query_id"].unique(maintain_order=True).to_list()
         matrix = np.full((len(runs), len(queries)), np.nan)
@@ -68,12 +74,12 @@ class _Evaluations(NamedTuple):
 
 
 class _Matrix(NamedTuple):
-    """Values of one measure."""
+    """Values of one measure for systems and queries."""
 
     column_of: dict[str, int]
     """Column of each query, in the order of the file."""
     values: Floats
-    """(systems, queries), NaN where there is none."""
+    """Values of shape (systems, queries); NaN for a missing one."""
 
     def complete_queries(self) -> list[str]:
         """Return the queries in which every system has a value."""
@@ -81,6 +87,7 @@ class _Matrix(NamedTuple):
         return [query for query, column in self.column_of.items() if lacking[column] == 0]
 
     def columns(self, queries: Sequence[str]) -> Floats:
+        """Return the values of some queries."""
         return self.values[:, [self.column_of[query] for query in queries]]
 
 
@@ -196,6 +203,7 @@ def _judges_by_name(
 
 
 def _file(values: EvaluationsOf) -> str:
+    """Return the path of values; empty for a table."""
     return "" if isinstance(values, pl.DataFrame) else str(values)
 
 
@@ -287,6 +295,7 @@ def _common_measures(
 
 
 def _name(measure: str | Measure) -> str:
+    """Return the name of a measure."""
     return measure_name(measure if isinstance(measure, str) else repr(measure))
 
 
@@ -300,9 +309,9 @@ def _joined_names(measures: Sequence[str]) -> str:
 def _system_values(
     human: _Evaluations, judge: _Evaluations, measure: str
 ) -> tuple[SystemValues, list[Note]]:
-    """Line up one measure of the systems that both have.
+    """Return the values of one measure for systems and queries that both have.
 
-    Queries count where every system has a value.
+    A query counts if every system has a value.
     """
     human, judge = human.for_measure(measure), judge.for_measure(measure)
     runs, notes = _common_runs(human, judge, measure)
@@ -340,7 +349,7 @@ def _system_values(
 def _common_runs(
     human: _Evaluations, judge: _Evaluations, measure: str
 ) -> tuple[list[str], list[Note]]:
-    """Return the systems that both have, in the humans' order, and notes on those of one."""
+    """Return the systems that both have, in the humans' order, and notes on all others."""
     runs = [run for run in human.runs if run in set(judge.runs)]
     if len(runs) < 2:
         shared = f"one system in common, {runs[0]!r}" if runs else "no system in common"
@@ -363,4 +372,5 @@ def _common_runs(
 
 
 def _examples(runs: Sequence[str]) -> str:
+    """List the first of some systems."""
     return ", ".join(runs[:3]) + ("…" if len(runs) > 3 else "")

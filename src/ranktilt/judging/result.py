@@ -1,4 +1,4 @@
-"""What an audit of judges says, as one saved file."""
+"""The result of an audit of judges."""
 
 from __future__ import annotations
 
@@ -18,37 +18,44 @@ from ranktilt.measures.margin import Margin
 from ranktilt.statistics.letters import compact_letters
 
 HUMAN = "human"
-"""How the reference judge is called."""
+"""Name of the reference judge."""
 GAP_MARGIN: Margin = "0.1 grades"
 """Grade gaps within this margin count as level."""
 FEWEST_QUERIES = 6
-"""Queries from which intervals are drawn.
+"""Fewest queries for an interval.
 
-From fewer, resamples repeat each other, and intervals are far too narrow.
+With fewer, resamples repeat each other, and intervals are far too narrow.
 """
 Fate = Literal["agrees", "lost", "reversed", "new", "neither"]
+"""What becomes of a difference of two systems under the judge."""
 AgreementStatistic = Literal["kappa", "tau"]
 """Cohen's κ of grades, or Kendall's τ-b of systems."""
 Favour = Literal["favours", "disfavours", "level", "depends on scale", "inconclusive", "not tested"]
+"""Verdict on a judge and a family of systems."""
 
 
 class Estimate(NamedTuple):
-    """A value with its 95 % interval; NaN where it is undefined."""
+    """A value with its 95 % interval; NaN if it is undefined."""
 
     value: float
+    """The value."""
     low: float = np.nan
+    """Lower end of the interval."""
     high: float = np.nan
+    """Upper end of the interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """How far one judge agrees with the human grades, over some of the pairs that both graded."""
+    """Agreement of one judge with human grades, over some of the pairs that both graded."""
 
     judge: str
     stratum: str
     """``all``, or what the pairs have in common: ``source llm``, ``short documents``."""
     pairs: int
+    """Number of pairs."""
     queries: int
+    """Number of queries."""
     exact: Estimate
     """Share of pairs with the same grade."""
     kappa: Estimate
@@ -60,47 +67,57 @@ class Agreement:
     alpha: Estimate
     """Krippendorff's α of ordered grades."""
     gap: Estimate
-    """Mean grade of the judge less the human one."""
+    """Mean of the judge's grade minus the human one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryAgreement:
-    """The same for one query, without intervals."""
+    """Agreement for one query, without intervals; see `Agreement`."""
 
     judge: str
     query: str
     pairs: int
     exact: float
+    """Share of pairs with the same grade."""
     weighted_kappa: float
+    """Cohen's κ with quadratic weights."""
     gap: float
+    """Mean of the judge's grade minus the human one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradeCount:
-    """How many pairs have one human grade and one grade of the judge."""
+    """Number of pairs with one human grade and one grade of the judge."""
 
     judge: str
     human: int
+    """Human grade."""
     grade: int
+    """Grade of the judge."""
     pairs: int
+    """Number of pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SystemScore:
-    """The mean of one system under the human grades and under a judge."""
+    """Mean of one system under the human grades and under a judge."""
 
     judge: str
     measure: str
     run: str
+    """Name of the system."""
     family: str
-    """Empty where no families are given."""
+    """Its family; empty without families."""
     human: float
+    """Mean under the human grades."""
     judged: float
+    """Mean under the judge."""
     human_rank: float
+    """Rank under the human grades, from 1; tied systems share the mean of their ranks."""
     judged_rank: float
-    """From 1; tied systems share the mean of their ranks."""
+    """Rank under the judge."""
     relative: Estimate
-    """Its judged − human mean, less the mean of that over all systems."""
+    """Its judged − human mean, minus the average of this over all systems."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,43 +127,52 @@ class RankAgreement:
     judge: str
     measure: str
     systems: int
+    """Number of systems."""
     queries: int
+    """Number of queries."""
     tau: Estimate
     """Kendall's τ-b."""
     tau_a: Estimate
+    """Kendall's τ-a."""
     tau_ap: Estimate
-    """Top-weighted; the human order is the reference."""
+    """τ_AP, which weighs the top more; the human order is the reference."""
     rbo: Estimate
     """Rank-biased overlap with p = .9."""
     bias: float
-    """Mean over systems of judged − human: the absolute bias, the same for all."""
+    """Mean over systems of judged − human values."""
     limits: tuple[float, float]
     """Bland & Altman's 95 % limits of agreement of the differences."""
     slope: float
-    """Difference under the judge of two systems that differ by 1; below 1 they come closer."""
+    """Difference under the judge between two systems that differ by 1 under humans.
+
+    Below 1, systems come closer.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeComparison:
-    """The difference between two judges' agreement with humans, on pairs that all three graded."""
+    """Difference between two judges' agreement with humans, on pairs that all three graded."""
 
     judge_a: str
     """The judge with the higher value over all that it graded."""
     judge_b: str
+    """The other judge."""
     statistic: AgreementStatistic
+    """Coefficient that is compared."""
     measure: str
-    """By which systems are ordered, for τ; empty for κ."""
+    """Measure that orders the systems, for τ; empty for κ."""
     queries: int
-    """Queries that both judges share; the same resamples of them count for both."""
+    """Queries that both judges have; both use the same resamples of them."""
     difference: float
-    """Value of judge a less that of judge b, −2 to 2; NaN where one is undefined."""
+    """Value of judge a minus value of judge b, −2 to 2; NaN if one is undefined."""
     low: float
-    """95 % interval over queries (see `coefficient_difference`)."""
+    """Lower end of its 95 % interval over queries (see `coefficient_difference`)."""
     high: float
+    """Upper end of the same interval."""
     p: float
-    """Of no difference; below .05 exactly where the interval excludes 0."""
+    """p of no difference; below .05 exactly if the interval excludes 0."""
     p_corrected: float
-    """For all pairs of judges that are compared by one statistic and measure."""
+    """The same, corrected for all pairs of judges with this statistic and measure."""
 
     @property
     def is_shown(self) -> bool:
@@ -160,35 +186,44 @@ class JudgeComparison:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeStanding:
-    """How well one judge agrees with humans among all, and with which ones it shares a letter."""
+    """Position of one judge among all by agreement with humans."""
 
     judge: str
+    """Name of the judge."""
     statistic: AgreementStatistic
+    """Coefficient of agreement."""
     measure: str
-    """By which systems are ordered, for τ; empty for κ."""
+    """Measure that orders the systems, for τ; empty for κ."""
     value: float
+    """Agreement with humans."""
     low: float
+    """Lower end of its 95 % interval."""
     high: float
+    """Upper end of its 95 % interval."""
     letters: str
-    """Judges that share one cannot be distinguished; empty where the value is undefined."""
+    """Letters; judges that share one cannot be distinguished. Empty if the value is undefined."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SystemPair:
-    """Two systems whose difference is significant under human grades, or under the judge alone."""
+    """Two systems whose difference is significant under human grades, or under the judge."""
 
     judge: str
     measure: str
     better: str
+    """System with the higher human mean."""
     worse: str
-    """By the human mean."""
+    """The other system."""
     human: float
+    """Difference of the human means, better − worse."""
     judged: float
-    """Differences of the means, better − worse."""
+    """Difference of the judge's means, better − worse."""
     human_p: float
+    """p under human grades: paired t test over queries, Holm over all pairs."""
     judged_p: float
-    """Paired t tests over queries, Holm over all pairs."""
+    """p under the judge, likewise."""
     fate: Fate
+    """What becomes of the difference under the judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,16 +231,20 @@ class FamilyScale:
     """One scale on which a judge's preference for a family is measured."""
 
     name: Literal["points", "ranks", "z"]
+    """Name of the scale."""
     preference: Estimate
-    """Distance of family and others beyond what the judge's general errors explain; above 0 the
-    judge favours the family."""
+    """Difference between family and others beyond the judge's general errors.
+
+    Above 0, the judge favours the family.
+    """
     p: float
+    """p of no preference on this scale."""
     p_corrected: float
-    """Holm over judges, families and measures, on this scale."""
+    """The same, with Holm's correction over judges, families and measures."""
     slope: float
-    """What the judge makes of a difference of 1 between systems of one family."""
+    """Difference under the judge between systems of one family that differ by 1 under humans."""
     plain: float
-    """The textbook difference in differences, which a judge's general errors move too."""
+    """The textbook difference in differences, which a judge's general errors affect too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,44 +255,53 @@ class FamilyPreference:
     measure: str
     family: str
     systems: int
+    """Number of systems in the family."""
     others: int
+    """Number of other systems."""
     queries: int
+    """Number of queries."""
     scales: tuple[FamilyScale, ...]
+    """Numbers on each scale."""
     verdict: Favour
+    """Verdict over all scales."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corrected:
-    """A system's mean, or a difference of two, from few human labels and the judge's."""
+    """Mean of a system, or difference of two, from few human labels and the judge's."""
 
     judge: str
     measure: str
     run: str
+    """The system."""
     minus: str
     """The system that is subtracted; empty for a mean."""
     human_only: Estimate
-    """From the human queries alone."""
+    """Estimate from the human labels alone."""
     judge_only: float
+    """Estimate from the judge alone."""
     powered: Estimate
-    """Prediction-powered (PPI++)."""
+    """Estimate from both: prediction-powered (PPI++)."""
     weight: float
-    """λ, 0 to 1: how much the judge counts."""
+    """λ, from 0 to 1: the weight of the judge."""
     correlation: float
-    """Of both judges' values over the human queries."""
+    """Correlation of both judges' values over the human queries."""
     queries: int
+    """Number of queries with human labels."""
     effective: float
-    """Human queries that give as small a variance without the judge; NaN if unknown."""
+    """Number of human queries that would give the same variance without the judge; NaN if unknown.
+    """
     truth: float = np.nan
-    """The mean over all human queries, where these are a sample of those that are known."""
+    """Mean over all human queries, if the labels are a sample of known ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedTilt:
-    """How the tilt of one run changes with who judged."""
+    """How the tilt of one run depends on who judged."""
 
     judge: str
     change: Change
-    """Relative Δ under the judge (new) less that under the human grades (old), in points."""
+    """Relative Δ under the judge (new) minus under the human grades (old), in points."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,6 +310,7 @@ class Weakness:
 
     judge: str
     edit: ProbeGap
+    """Change of grades by the edit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -271,34 +320,47 @@ class JudgeAudit(
     """The result of `judge`; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made: files, options, versions."""
     judges: tuple[str, ...]
+    """Names of the judges."""
     agreements: tuple[Agreement, ...]
+    """Agreement of each judge with humans, by stratum."""
     by_query: tuple[QueryAgreement, ...]
+    """Agreement for each query."""
     confusions: tuple[GradeCount, ...]
+    """Number of pairs with each human grade and each grade of a judge."""
     notes: tuple[Coded[Note], ...]
+    """Notes for the reader."""
     comparisons: tuple[JudgeComparison, ...] = ()
-    """Every two judges: by κ, then by τ-b of each measure; the best judge's first."""
+    """Comparisons of two judges: by κ, then by τ-b of each measure; those of the best judge first.
+    """
     rank_agreements: tuple[RankAgreement, ...] = ()
+    """Agreement of each judge with humans about the order of systems."""
     systems: tuple[SystemScore, ...] = ()
+    """Mean of every system under humans and each judge."""
     system_pairs: tuple[SystemPair, ...] = ()
-    """Those that are significant under either judge."""
+    """Pairs of systems that differ significantly under humans or a judge."""
     preferences: tuple[FamilyPreference, ...] = ()
+    """Whether a judge favours a family of systems."""
     grade_gaps: tuple[Effect, ...] = ()
-    """On twins: all pairs of one origin, then those of each human grade."""
+    """Grade gaps of twins: over all pairs of one origin, then for each human grade."""
     tilts: tuple[JudgedTilt, ...] = ()
+    """Tilts that depend on who judged."""
     corrected: tuple[Corrected, ...] = ()
+    """Means of systems from few human labels and a judge's."""
     weaknesses: tuple[Weakness, ...] = ()
+    """Changes of grades by edits of passages."""
     confounds: tuple[Confound, ...] = ()
-    """What else differs between the two sources of the twins."""
+    """Other differences between the two sources of the twins."""
 
     @property
     def overall(self) -> tuple[Agreement, ...]:
-        """Agreement over all pairs, one row a judge."""
+        """Agreement of each judge over all pairs."""
         return tuple(row for row in self.agreements if row.stratum == "all")
 
     @property
     def main_gaps(self) -> tuple[Effect, ...]:
-        """Grade gaps over all twins, one a judge and pair of sources."""
+        """Grade gaps over all twins, for each judge and pair of sources."""
         return tuple(e for e in self.grade_gaps if not e.estimand.options)
 
     @cached_property
@@ -322,6 +384,7 @@ class JudgeAudit(
         measure: str,
         estimates: Sequence[tuple[str, Estimate]],
     ) -> list[JudgeStanding]:
+        """Order judges by one statistic, and give letters to those that cannot be distinguished."""
         ordered = sorted(estimates, key=lambda row: -np.nan_to_num(row[1].value, nan=-np.inf))
         known = [judge for judge, estimate in ordered if not np.isnan(estimate.value)]
         index = {judge: number for number, judge in enumerate(known)}
@@ -345,5 +408,5 @@ class JudgeAudit(
         ]
 
     def derived(self) -> dict[str, Any]:
-        """Return what the file has besides the fields: how judges stand."""
+        """Return the standings of judges, for the file."""
         return {"next_steps": (), "effects": (), "standings": self.standings}

@@ -1,4 +1,4 @@
-"""Which source of documents each judge favours: grade gaps of twins, and the tilt of each run."""
+"""The source of documents that each judge favours: grade gaps of twins, and tilts of runs."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ class GradedCollection:
     """A collection with two sources of twins, and the grades of its documents."""
 
     collection: Collection
+    """The collection."""
     graded: tuple[Graded, ...]
     """For each judge, the pairs that humans graded too."""
     by_judge: Mapping[str, pl.DataFrame]
     """All grades of each judge."""
     pair: Pair
+    """Names of both sources."""
     remarks: tuple[Note, ...]
     """Remarks on the labels of its documents."""
 
@@ -59,12 +61,16 @@ class GradedCollection:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SourceResults:
-    """Which source of documents each judge favours."""
+    """The source of documents that each judge favours."""
 
     grade_gaps: tuple[Effect, ...] = ()
+    """Grade gaps of twins."""
     confounds: tuple[Confound, ...] = ()
+    """Other differences between the sources."""
     tilts: tuple[JudgedTilt, ...] = ()
+    """Tilts that depend on who judged."""
     notes: tuple[Note, ...] = ()
+    """Notes on labels and twins."""
 
 
 def source_results(

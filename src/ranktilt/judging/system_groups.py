@@ -1,7 +1,7 @@
-"""Systems that belong together: families, clusters of repeats that count as one, likely repeats.
+"""Systems that belong together: families, clusters of repeats, and likely repeats.
 
-Repeats of one system err alike, so they are no fresh evidence: five of them would count as five
-independent systems of a family. A cluster counts as one system with the mean of its members.
+Repeats of one system err alike, so that five of them would wrongly count as five independent
+systems of a family. A cluster of repeats counts as one system with the mean of its members.
 """
 
 from __future__ import annotations
@@ -28,18 +28,21 @@ REPEAT_CORRELATION = 0.99
 NAMESAKE_CORRELATION = 0.95
 """The same for systems whose names differ only in a number: ``gpt-run1`` and ``gpt-run2``."""
 _COLUMNS = ("run", "family", "cluster")
+"""Columns of a file of systems."""
 RepeatReason = Literal["correlation", "tag", "names"]
+"""Sign that two systems are repeats of one."""
 _NUMBER = re.compile(r"\d+")
+"""A number in a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SystemGroups:
-    """Which systems belong together."""
+    """Families and clusters of systems."""
 
     families: Mapping[str, str] = field(default_factory=dict)
-    """By system; empty where families are no question."""
+    """Family of each system; empty if nothing is asked about families."""
     clusters: Mapping[str, str] = field(default_factory=dict)
-    """Of the systems that are repeats; the others stand for themselves."""
+    """Cluster of each repeat; other systems are in none."""
 
     def after_joining(self) -> SystemGroups:
         """Return the families of systems and joined clusters."""
@@ -96,20 +99,25 @@ def _fields(line: str) -> list[str]:
 
 
 def _is_header(names: Sequence[str]) -> bool:
+    """Return whether a line names the columns."""
     return len(names) > 1 and "run" in names and set(names) <= set(_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Rows:
-    """What a file of systems has said so far."""
+    """What was read so far from a file of systems."""
 
     path: Path
+    """Path of the file."""
     families: dict[str, str] = field(default_factory=dict)
+    """Family of each run."""
     clusters: dict[str, str] = field(default_factory=dict)
+    """Cluster of each run."""
     family_of_cluster: dict[str, str] = field(default_factory=dict)
+    """Family of each cluster."""
 
     def add(self, line: int, fields: Sequence[str], columns: Sequence[str]) -> None:
-        """Take a line in, or refuse it."""
+        """Add a line; refuse one that does not fit."""
         optional = sum(name == "cluster" for name in columns)
         if not len(columns) - optional <= len(fields) <= len(columns):
             self._refuse(
@@ -140,10 +148,12 @@ class _Rows:
             )
 
     def _refuse(self, line: int, message: str) -> None:
+        """Refuse a line."""
         raise DataError(self.path, message, line=line)
 
 
 def _expected(columns: Sequence[str]) -> str:
+    """Say which columns are expected."""
     return f"expected {join_words(list(columns))} (tabs, commas or blanks between)"
 
 
@@ -175,9 +185,9 @@ def joined(values: SystemValues, clusters: Mapping[str, str]) -> SystemValues:
 
 
 def cluster_notes(runs: Sequence[str], clusters: Mapping[str, str]) -> list[ClusterJoined]:
-    """Say which runs count as one system.
+    """Note which runs count as one system.
 
-    `UserError` where clusters are given of other runs alone.
+    `UserError` if all clusters are of other runs.
     """
     members: dict[str, list[str]] = {}
     for run in runs:
@@ -194,9 +204,9 @@ def cluster_notes(runs: Sequence[str], clusters: Mapping[str, str]) -> list[Clus
 
 
 def run_tags(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the tag of each run whose file has one, by the file.
+    """Return the tag of each run whose file has one.
 
-    A tag that all runs share says which program wrote them, and not which system they are.
+    A tag that all runs share names the program that wrote them, and not the system.
     """
     tags = {}
     for run in runs:
@@ -207,10 +217,10 @@ def run_tags(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def repeat_notes(values: SystemValues, tag_of: Mapping[str, str]) -> Iterator[LikelyRepeats]:
-    """Name systems that are likely repeats of one another.
+    """Note systems that are likely repeats of each other.
 
-    `tag_of` holds the tags of systems, where runs have any. Systems are likely repeats where values
-    per query correlate above .99, tags are the same, or names differ in a number alone and values
+    `tag_of` holds the tags of systems, if runs have any. Systems are likely repeats if values per
+    query correlate above .99, if tags are the same, or if names differ only in a number and values
     correlate above .95.
     """
     count = len(values.runs)
@@ -252,6 +262,7 @@ def _repeat_reason(
 def _likely_repeats(
     systems: tuple[str, ...], reason: RepeatReason, tag_of: Mapping[str, str]
 ) -> LikelyRepeats:
+    """Return the note on likely repeats."""
     correlation = {"correlation": REPEAT_CORRELATION, "names": NAMESAKE_CORRELATION}.get(reason, 0)
     tag = tag_of[systems[0]] if reason == "tag" else ""
     return LikelyRepeats(systems=systems, reason=reason, correlation=correlation, tag=tag)

@@ -1,4 +1,4 @@
-"""How systems compare under humans and judges, from their values per query."""
+"""Compare systems under humans and under judges, by their values per query."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ranktilt.judging.systems import (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SystemResults:
-    """Systems under humans and judges; empty without systems."""
+    """Systems under humans and judges; see the fields of `JudgeAudit`. Empty without systems."""
 
     systems: tuple[SystemScore, ...] = ()
     corrected: tuple[Corrected, ...] = ()

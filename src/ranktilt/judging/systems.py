@@ -42,46 +42,56 @@ from ranktilt.statistics.rank_correlation import (
 )
 
 RESAMPLES = 1_000
-"""Of coefficients of whole orders, which are computed anew for each."""
+"""Resamples for coefficients of orders, which are slow to compute."""
 _WITHIN = 1.96
+"""Standard deviations of the limits of agreement."""
 _CELLS = 1 << 15
+"""Numbers to compute at a time, which fit the processor's cache."""
 
 Coefficient = Callable[[Floats, Floats], Floats]
+"""Function from two scorings of systems to a coefficient."""
 _COEFFICIENTS: Mapping[str, tuple[Coefficient, float]] = {
     "tau": (kendall_tau, -1.0),
     "tau_a": (partial(kendall_tau, variant="a"), -1.0),
     "tau_ap": (top_weighted_tau, -1.0),
     "rbo": (rank_biased_overlap, 0.0),
 }
-"""Coefficients of two orders, with the least value that each can have."""
+"""Coefficients of two orders, each with its least value."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SystemValues:
-    """One measure of every system and query under the human grades and under one judge's."""
+    """One measure of all systems and queries, under human grades and under one judge."""
 
     judge: str
+    """Name of the judge."""
     measure: str
+    """Notation of the measure."""
     bounds: tuple[float, float]
     """Smallest and largest value that the measure can have."""
     runs: tuple[str, ...]
+    """Names of the systems."""
     queries: tuple[str, ...]
+    """Ids of the queries."""
     human: Floats
+    """Values under human grades, of shape (systems, queries), without NaN."""
     judged: Floats
-    """(systems, queries), without NaN."""
+    """Values under the judge, of the same shape."""
     rescaled: Floats
-    """Values under the human grades on the judge's scale (see `on_scale_of`); `human` itself where
-    grades are not known."""
+    """Values under human grades on the judge's scale (see `on_scale_of`).
+
+    `human` itself if grades are unknown.
+    """
     more: Floats
     """Values under the judge in queries without human grades: (systems, further queries)."""
 
     @property
     def has_intervals(self) -> bool:
-        """Whether there are enough queries to draw from."""
+        """Whether there are enough queries for intervals."""
         return len(self.queries) >= FEWEST_QUERIES
 
     def chosen(self, runs: tuple[str, ...], queries: tuple[str, ...]) -> SystemValues:
-        """Return the values of some systems and queries, in the order in which these are given."""
+        """Return the values of some systems and queries, in the given order."""
         if (runs, queries) == (self.runs, self.queries):
             return self
         row_of = {run: row for row, run in enumerate(self.runs)}
@@ -101,15 +111,19 @@ class SystemValues:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ResampledOrders:
-    """Means of all systems in resamples of the queries, and in others that stay near the observed.
+    """Means of all systems in resamples of the queries, and in resamples near the observed means.
 
     All have the shape (resamples, systems).
     """
 
     human: Floats
+    """Means under human grades."""
     judged: Floats
+    """Means under the judge."""
     near_human: Floats
+    """Means under human grades in resamples near the observed ones."""
     near_judged: Floats
+    """Means under the judge in resamples near the observed ones."""
 
     def coefficients(self, coefficient: Coefficient) -> tuple[Floats, Floats]:
         """Return a coefficient of each resample, and of each one nearby."""
@@ -183,10 +197,9 @@ def system_values(
 def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
     """Put human grades on the judge's scale.
 
-    That is the mean grade that the judge gives to each, made to rise with the human grade.
-
-    A judge whose grades are a rising function of the human ones gives the same numbers, and so
-    cannot prefer anybody.
+    Each human grade becomes the mean grade that the judge gives to such pairs, made to rise with
+    the human grade. A judge whose grades are a rising function of the human ones then gives the
+    same numbers, and so cannot prefer any system.
     """
     means = (
         pairs.group_by("human").agg(pl.col("judged").mean(), pl.len().alias("weight")).sort("human")
@@ -267,7 +280,7 @@ def _in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats
 def system_scores(
     values: SystemValues, families: Mapping[str, str], *, resamples: int, seed: int
 ) -> list[SystemScore]:
-    """Return every system's means and ranks, and how far the judge raises it above the mean."""
+    """Return the means and ranks of every system, and how far the judge raises it above average."""
     difference = values.judged - values.human
     relative = difference - difference.mean(0)
     samples = resampled_means(list(relative), resamples=resamples, seed=seed)
@@ -327,7 +340,10 @@ def _corrected_ps(differences: Floats) -> Floats:
 
 
 def _fate(judged: float, is_shown_by_humans: bool, is_shown_by_judge: bool) -> Fate:
-    """Return what a difference becomes under the judge; `judged` is above 0 where both agree."""
+    """Return what becomes of a difference under the judge.
+
+    `judged` is above 0 if both agree about the better system.
+    """
     if not is_shown_by_humans:
         return "new" if is_shown_by_judge else "neither"
     if judged < 0:

@@ -32,6 +32,7 @@ Vectors = npt.NDArray[np.float32]
 _PROMPTS_PER_CALL = 4
 """Prompts that travel to a worker together, for each call that it has under way."""
 LARGEST_SEED = LARGEST_COUNT
+"""Largest seed, either way: a larger one would not survive every server's JSON."""
 _MESSAGE_WIDTH = 1_000
 """Most characters of a failure's message; the server's words in it are shorter."""
 FailureKind = Literal["too long", "refused", "unavailable"]
@@ -50,8 +51,11 @@ class Prompt:
     """
 
     text: str
+    """The user's message."""
     system: str | None = None
+    """The system message; None sends none."""
     seed: int | None = None
+    """Seed that replaces the sampling's for this prompt."""
 
     def messages(self) -> list[dict[str, str]]:
         """Return the chat messages as every compatible server takes them.
@@ -78,10 +82,15 @@ class Sampling:
     """
 
     temperature: float = 0.2
+    """Spread of the draws; 0 takes the likeliest token each time."""
     top_p: float = 1.0
+    """Share of the probability that tokens are drawn from, the likeliest ones first."""
     max_tokens: int | None = None
+    """Most tokens of an answer; with None the server decides."""
     seed: int | None = None
+    """Seed for a server that can repeat itself."""
     logprobs: bool = False
+    """Whether to ask for the log-probability of each token."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
@@ -103,7 +112,9 @@ class Answer:
     finish: str
     """Reason of the end: ``stop``, ``length`` (cut off), ``content_filter``, or a server's word."""
     prompt_tokens: int | None
+    """Number of tokens of the prompt, by the server's count."""
     completion_tokens: int | None
+    """Number of tokens of the answer, by the server's count."""
     model: str
     """Name of the model that answered, as the server gives it."""
     revision: str | None = None
@@ -131,6 +142,7 @@ class Answer:
         self._set("tokens", tokens if has_text_of_each else None)
 
     def _set(self, name: str, value: Any) -> None:
+        """Set a field of this frozen object."""
         object.__setattr__(self, name, value)
 
 
@@ -143,6 +155,7 @@ class Failure:
 
     kind: FailureKind
     message: str
+    """The server's words, in one line."""
 
     def __post_init__(self) -> None:
         """Clean the server's words; see `Answer`."""

@@ -33,8 +33,11 @@ UNDER_WAY = frozenset(
         "cancelling",
     ]
 )
+"""States of a batch that is not done; servers other than OpenAI's have words of their own."""
 ENDED = frozenset(["completed", "expired", "failed", "cancelled"])
+"""States of a batch that will not change again."""
 _ID = re.compile(r"[!-~]{1,200}")
+"""Id of a file, a batch or a request: visible ASCII without blanks."""
 _PASSING = re.compile(
     r"expired|cancelled|timeout|timed_out|rate_limit|overloaded|unavailable|server_error|internal",
     re.I,
@@ -47,6 +50,7 @@ class BatchStatus:
     """State of a batch."""
 
     status: str
+    """Word for the state, of `UNDER_WAY` or `ENDED`."""
     files: tuple[str, ...]
     """Ids of the files of answers and of errors that exist."""
     total: int
@@ -54,6 +58,7 @@ class BatchStatus:
     completed: int
     """Number of requests with an answer, by the server's count."""
     failed: int
+    """Number of requests with an error, by the server's count."""
     errors: str
     """Reason why the server did not take the batch."""
 
@@ -158,10 +163,12 @@ def _rows(content: bytes) -> tuple[list[tuple[str, dict[str, Any]]], int]:
 
 
 def _response_body(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of a line's response, empty where there is none."""
     return fields_of(fields_of(row.get("response")).get("body"))
 
 
 def _is_answer(row: dict[str, Any]) -> bool:
+    """Tell whether a line holds an answer; a line without a status does if it has a choice."""
     status = fields_of(row.get("response")).get("status_code")
     return status == 200 or (status is None and bool(_response_body(row).get("choices")))
 

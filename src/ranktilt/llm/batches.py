@@ -36,14 +36,19 @@ from ranktilt.progress import report
 Result = TypeVar("Result")
 
 INTERVAL = 30.0
+"""Seconds between two looks at a batch."""
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
 """Most requests and bytes of a file, at OpenAI."""
 _ENDPOINT = "/v1/chat/completions"
+"""Address that each request of a batch is meant for."""
 _STORE = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?)"
+"""Statement that writes a batch, or replaces what is known of it."""
 _TABLE = "CREATE TABLE IF NOT EXISTS batches (file TEXT PRIMARY KEY, batch TEXT, prompts TEXT)"
+"""Statement that adds the table of batches to a journal."""
 _FILE_LIMIT = 10
 """Time limit for sending or fetching a file, as a multiple of a request's."""
 _MOST_PAGES = 1_000
+"""Most pages of the list of batches that are read, for a server that repeats itself."""
 
 
 def in_batches(llm: LLM, interval: float | None = None, *, give_up: Sequence[str] = ()) -> LLM:
@@ -72,7 +77,9 @@ class BatchOpenAI(OpenAI):
 
     batched = True
     interval: float = field(default=INTERVAL, kw_only=True)
+    """Seconds between two looks at a batch."""
     give_up: tuple[str, ...] = field(default=(), kw_only=True)
+    """Ids of batches whose unanswered requests are submitted again."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,6 +111,8 @@ class BatchClient(ServerClient):
 
     async def serve(self, number: int, work: Callable[[Any], Awaitable[Any]]) -> bytes:
         return bytes((await self.response(work(self))).content)
+
+    """Return the content of the response to a piece of work."""
 
     def status_error(self, status: int, body: object, wait: float | None) -> Exception:
         """Return the exception for an error; a missing address is no missing model here."""
@@ -153,9 +162,11 @@ class _BatchLine:
     """A request as a line of a batch's file."""
 
     number: int
+    """Position of the request among those of the call."""
     digest: str
     """Digest of the prompt."""
     line: bytes
+    """The line, with its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +174,7 @@ class _Submitted:
     """A file at the server."""
 
     file: str
+    """Id of the file."""
     batch: str | None
     """Id of its batch; None until it is known."""
     prompts: dict[str, str]
@@ -170,6 +182,7 @@ class _Submitted:
 
     @property
     def name(self) -> str:
+        """Id by which to speak of the batch."""
         return self.batch or self.file
 
 
@@ -189,6 +202,7 @@ class _Submission:
         self._refused = 0  # batches refused in a row
 
     def replies(self, requests: Iterable[tuple[str, Prompt]]) -> Iterator[list[Reply]]:
+        """Submit requests that no batch holds yet, and yield replies as batches end."""
         for number, (key, prompt) in enumerate(requests):
             body = chat_body(self._server, self._sampling, prompt)
             line = {"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": body}
@@ -320,6 +334,7 @@ class _Submission:
         self._check(submitted, status, lines)
 
     def _status(self, submitted: _Submitted) -> BatchStatus:
+        """Ask for the state of a batch."""
         return self._call(
             lambda client: client.get("batches", submitted.name),
             partial(read_status, clean=self._server.clean),
@@ -418,6 +433,7 @@ class _Submission:
             raise FailedRequest("unavailable", str(error)) from None
 
     def _stored(self) -> list[_Submitted]:
+        """Return the batches in the journal, in the order in which they were submitted."""
         with self._journal.writing() as db:
             db.execute(_TABLE)
             rows = db.execute("SELECT file, batch, prompts FROM batches ORDER BY rowid").fetchall()
@@ -427,11 +443,13 @@ class _Submission:
         ]
 
     def _store(self, submitted: _Submitted) -> None:
+        """Write a batch to the journal, before and after it is started."""
         self._open[submitted.file] = submitted
         with self._journal.writing() as db:
             db.execute(_STORE, (submitted.file, submitted.batch, json.dumps(submitted.prompts)))
 
     def _forget(self, submitted: _Submitted) -> None:
+        """Remove a batch from the journal: nothing more is expected of it."""
         self._open.pop(submitted.file, None)
         with self._journal.writing() as db:
             db.execute("DELETE FROM batches WHERE file = ?", (submitted.file,))

@@ -47,10 +47,13 @@ _MARK = re.compile(
 )
 """Start and end of reasoning; within backticks a text only mentions them."""
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+"""Start of the final channel of gpt-oss."""
 _ANY_CHANNEL = re.compile(r"<\|channel\|>")
+"""Start of any channel of gpt-oss."""
 _BARE_CHANNEL = re.compile(r"\s*(?:assistant)?(?:analysis|commentary)(?=[A-Z\"'(\[\d])")
+"""Name of a channel whose special tokens were dropped, in one word with what follows."""
 _BARE_FINAL = "assistantfinal"
-"""Names of channels whose special tokens were dropped: they are one word with what follows."""
+"""Name of the final channel without its special tokens, in one word with what follows."""
 _TURN_START = re.compile(
     rf"(?:[\s{INVISIBLE}]"
     r"|<\|(?:im_start|start|start_header_id)\|>\s*assistant(?:\s*<\|end_header_id\|>)?"
@@ -58,12 +61,15 @@ _TURN_START = re.compile(
     r"|<\|(?:begin_of_text|message|START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN"
     r"|CHATBOT_TOKEN)\|>|\Aassistant[ \t]*\n)+"
 )
+"""Marks of a chat template before an answer, and roles."""
 _TURN_END = re.compile(
     r"<\|(?:im_end|im_start|eot_id|eom_id|eot|end|return|call|end_of_text|endoftext|end_of_turn"
     r"|END_OF_TURN_TOKEN|END_RESPONSE|end_of_solution|eos|user|observation|start_header_id)\|>"
     r"|</s>|<end_of_turn>|<eos>|\[EOS\]|<\uff5cend\u2581of\u2581sentence\uff5c>"
 )
+"""Marks of a chat template that end a turn; nothing after them is part of an answer."""
 _NOTHING_BUT_MARKS = re.compile(r"\s*(?:<\||\Z)")
+"""Text that goes on with a mark, or not at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +77,9 @@ class AnswerSpan:
     """The part of a model's text that is its answer."""
 
     start: int
+    """Position of the answer's first character."""
     end: int
+    """Position after its last character."""
     is_cut_off: bool = False
     """Whether the text ends before its answer begins: there is reasoning alone."""
 
@@ -81,6 +89,7 @@ class CleanAnswer:
     """A short answer without everything around it."""
 
     text: str
+    """The answer, without wrappers."""
     plain: str
     """The answer with its wrappers, but without reasoning and marks of the chat template."""
     is_cut_off: bool = False
@@ -88,6 +97,7 @@ class CleanAnswer:
 
     @property
     def is_wrapped(self) -> bool:
+        """Whether anything stood around the answer, reasoning and marks aside."""
         return self.text != self.plain
 
 
@@ -178,10 +188,12 @@ def _meaning(mark: re.Match[str]) -> tuple[str, bool]:
 
 
 def _visible(text: str) -> bool:
+    """Tell whether a text before a mark of reasoning is more than marks of a chat template."""
     return _TURN_START.fullmatch(text) is None and bool(text)
 
 
 def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
+    """Return the position after a match at `start`; `start` if there is none."""
     match = pattern.match(text, start)
     return start if match is None else match.end()
 
@@ -189,41 +201,55 @@ def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
 # Short answers
 
 _SIGNS = re.compile(f"[{INVISIBLE}]")
+"""Signs without width."""
 _ANSWER_NAMES = (
     "answer|final_answer|final_ranking|final|response|output|result|ranking|ranked_list|rank|order"
     "|solution|choice|selection|score|grade|verdict"
 )
+"""Names of tags and JSON keys that hold an answer."""
 _ANSWER_TAG = re.compile(
     rf"<(?P<name>{_ANSWER_NAMES})(?:\s[^<>]*)?>(?P<content>.*?)(?:</(?P=name)>|\Z)", re.I | re.S
 )
+"""An answer in a tag, which may never close."""
 _STRAY_TAG = re.compile(rf"</(?:{_ANSWER_NAMES})>", re.I)
+"""End of a tag that never began."""
 _BOXED = re.compile(r"\\boxed\s*\{(?P<content>(?:[^{}]|\{[^{}]*\})*)\}")
+"""An answer in a LaTeX box; braces may be nested once."""
 _LATEX = re.compile(r"\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}")
+"""Text within a LaTeX formula."""
 _FENCE = re.compile(
     r"(?P<mark>```|~~~)(?:[A-Za-z][\w+-]*(?=\s))?(?P<content>(?:(?!(?P=mark)).)*)(?P=mark)?", re.S
 )
+"""A code fence with its content, which may never close."""
 _NOUN = (
     r"(?:answer|ranking|ranked list|rank|order|list|result|output|response|choice|selection"
     r"|verdict|decision)s?"
 )
+"""Words for an answer."""
 _FINAL_LABEL = re.compile(
     rf"\bfinal {_NOUN}[*_]{{0,3}}(?:(?:\s+(?:is|are))?\s*[:=]|\s+(?:is|are)\b|[ \t]*\n)[*_]{{0,3}}",
     re.I,
 )
+""""Final answer:" and the like, anywhere in a text."""
 _LEADING_LABEL = re.compile(
     r"[\s#*_]*(?:(?:the|my|so|therefore|best|correct|final|ranked|sorted),? )*"
     rf"(?:{_NOUN}|assistant)[*_]{{0,3}}(?:\s+(?:is|are))?\s*[:=][*_]{{0,3}}\s*",
     re.I,
 )
+""""The answer is:" and the like, at the start of a text."""
 _PAIR = re.compile(
     r"(?P<mark>\*{1,3}|_{1,3}|`{1,2}|~~|\"|'|\$\$?)(?P<content>(?:(?!(?P=mark)).)+)(?P=mark)"
     r"|\u201c(?P<curly>[^\u201c\u201d]+)\u201d|\u00ab(?P<angle>[^\u00ab\u00bb]+)\u00bb"
     r"|\\\((?P<math>.+)\\\)",
     re.S,
 )
+"""A text between two equal marks: Markdown, quotation marks, or a formula."""
 _EMPHASIS = re.compile(r"(\*{1,3}|_{2,3}|`{1,2}|~~)(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\1")
+"""A part of a line between two equal marks of Markdown."""
 _ESCAPED = re.compile(r"\\([\[\]>*_#.])")
+"""A sign that Markdown escapes."""
 _IDENTIFIER = re.compile(r"\s*(?:passage\s*)?\[?\s*(\d{1,6})\s*\]?\s*", re.I)
+"""Number of a passage, as in ``[3]`` or ``passage 3``."""
 _REASONING_KEYS = frozenset(
     [
         "reasoning",
@@ -241,10 +267,13 @@ _REASONING_KEYS = frozenset(
         "notes",
     ]
 )
+"""JSON keys of reasoning and remarks, in lower case."""
 _ANSWER_KEYS = frozenset(
     (*_ANSWER_NAMES.split("|"), "text", "content", "answers", "rankings", "identifier")
 )
+"""JSON keys of an answer, in lower case."""
 _MOST_WRAPPERS = 8
+"""Most wrappers that are removed, one within another."""
 
 
 def clean_answer(text: str) -> CleanAnswer:
@@ -326,6 +355,7 @@ def _parsed(answer: str) -> Any:
 
 
 def _without_reasoning_keys(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a JSON object that are not reasoning."""
     return {key: field for key, field in value.items() if key.lower() not in _REASONING_KEYS}
 
 

@@ -22,8 +22,11 @@ LATENCY = 0.5
 TEMPLATE_TOKENS = 12
 """Tokens that a chat template adds to a prompt, about."""
 _LOGPROB = -0.5
+"""Log-probability of each pretended answer."""
 _PRICE_HINT = "give one with --price IN,OUT per million tokens"
+"""What stands in place of an unknown price."""
 _UNKNOWN_TIME = "unknown for a model on this machine"
+"""What stands in place of an unknown time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +34,9 @@ class TokenCounter:
     """A way to count the tokens of texts."""
 
     count: Callable[[Sequence[str]], list[int]]
+    """Function from texts to the number of tokens of each."""
     description: str
+    """How the tokens are counted, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +44,11 @@ class Workload:
     """Requests to a model, and about how many tokens it reads and writes for them."""
 
     requests: int
+    """Number of requests that are sent."""
     tokens_in: int
+    """Number of tokens that the model reads."""
     tokens_out: int
+    """Number of tokens that the model writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +58,7 @@ class Pace:
     seconds: float | None
     """None where nothing is known."""
     basis: str
+    """The assumption, as the end of a sentence."""
 
 
 def counting(llm: LLM) -> TokenCounter:
@@ -62,6 +71,7 @@ def counting(llm: LLM) -> TokenCounter:
 
 
 def _count_by_bytes(texts: Sequence[str]) -> list[int]:
+    """Estimate the tokens of each text by its bytes, rounded up."""
     return [-(-len(text.encode()) // BYTES_A_TOKEN) for text in texts]
 
 
@@ -162,6 +172,7 @@ class Rehearsal:
             yield Reply(number=number, answer=answer, fresh=record is None)
 
     def _pretended_answer(self, number: int) -> Answer:
+        """Return the answer to the prompt at a position, as if the model had given it."""
         return Answer(
             text=self.answers[number],
             finish="stop",
@@ -179,6 +190,7 @@ class Rehearsal:
         self._count_free(len(prompts) - len(distinct), has_new=bool(distinct))
 
     def _count_free(self, free_prompts: int, *, has_new: bool) -> None:
+        """Note prompts that cost nothing, and whether later prompts are still certain."""
         self._free_prompts += free_prompts if self.certain else 0
         self.certain = self.certain and not has_new
 
@@ -240,6 +252,7 @@ class Rehearsal:
 
 
 def _up_to(amount: str, most: str) -> str:
+    """Write an amount, and the most that it can become where that differs."""
     return amount if amount == most else f"{amount}; at most {most}"
 
 

@@ -27,13 +27,19 @@ from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.progress import report
 
 JOURNAL = "journal.sqlite"
+"""Name of the file in a model's folder."""
 KEY_BYTES = 16
+"""Bytes of the hash of a request or a model."""
 _VERSION = 3
+"""Version of the table of answers; another one is refused."""
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, time TEXT, prompt TEXT, answer TEXT)"
 )
+"""Statement that creates the table of answers."""
 _WITH_KEYS = "FROM answers WHERE key IN (SELECT value FROM json_each(?))"
+"""End of a query for the rows of some keys, which are passed as a JSON list."""
 _ANSWER_FIELDS = tuple(field.name for field in fields(Answer))
+"""Names of an answer's fields."""
 _REQUESTS_A_LOOKUP = 256
 """Requests that are looked up together: single look-ups would take longer than the answers."""
 
@@ -149,6 +155,7 @@ class Journal:
                 yield from self._connection().execute(query, values)
 
     def _connection(self) -> sqlite3.Connection:
+        """Return the connection to the file, which is opened and set up if need be."""
         if self._db is None:
             db = sqlite3.connect(self.path, check_same_thread=False)
             (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -168,6 +175,7 @@ class Journal:
     @contextmanager
     def _errors(self) -> Iterator[None]:
         # A full disk, a folder without the right to write, a damaged file.
+        """Turn errors of the disk or of SQLite into a `UserError`."""
         try:
             yield
         except (OSError, sqlite3.Error) as error:
@@ -178,6 +186,7 @@ class Journal:
 
 
 def _decoded(data: bytes) -> str:
+    """Decode a text of the file; damaged bytes become a replacement character."""
     return data.decode(errors="replace")
 
 
@@ -209,14 +218,18 @@ class Request(NamedTuple):
     """
 
     prompt: Prompt
+    """The prompt."""
     attempt: int = 1
+    """Number of the attempt, from 1."""
 
 
 class KeyedRequest(NamedTuple):
     """A request with its key in the journal."""
 
     key: str
+    """Key in the journal."""
     request: Request
+    """The request."""
 
 
 def seed_of(prompt: Prompt, sampling: Sampling, attempt: int) -> int | None:
@@ -283,6 +296,7 @@ class _OpenRequests:
         self._ready: deque[Reply] = deque()
 
     def replies(self) -> Iterator[Reply]:
+        """Yield all replies: first from the journal alone, then as the model answers."""
         while not self._waiting and self._look_up():
             yield from self._ready_replies()
         if self._waiting:
@@ -322,6 +336,7 @@ class _OpenRequests:
         return bool(batch)
 
     def _prompts(self) -> Iterator[tuple[str, Prompt]]:
+        """Yield prompts that have no answer yet, and note which request each one is."""
         number = 0
         while self._waiting or self._look_up():
             if self._waiting:
@@ -352,5 +367,6 @@ class _OpenRequests:
                 yield replace(reply, number=number, fresh=False, time=time)
 
     def _ready_replies(self) -> Iterator[Reply]:
+        """Yield the replies that are ready, and forget them."""
         while self._ready:
             yield self._ready.popleft()

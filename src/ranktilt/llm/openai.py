@@ -41,6 +41,7 @@ Texts = list[tuple[int, str]]
 CONNECT = 10.0
 """Seconds until a connection is given up, if the time limit of a request is not shorter."""
 MINUTE = 60.0
+"""Seconds over which requests are counted, for a rate limit."""
 _NO_COOKIES = DefaultCookiePolicy(allowed_domains=[])
 """Accepts no cookies: one that cannot be sent back, such as ``a=ÿ``, would break later requests."""
 
@@ -52,6 +53,7 @@ class TextVectors:
     positions: list[int]
     """Positions of the texts."""
     vectors: Vectors
+    """A row of numbers for each of the texts."""
     model: str
     """Name of the model that made them."""
 
@@ -60,6 +62,7 @@ class ServerClient(ABC):
     """Sends requests of one kind through the openai client, which is open within ``async with``."""
 
     path: ClassVar[str]
+    """Address of the requests, below the base URL."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -152,6 +155,7 @@ class ServerClient(ABC):
         return classify_error(status, body, self.server, wait)
 
     def _cause(self, error: BaseException) -> str:
+        """Return the words of the first error in a chain, without the key."""
         while error.__cause__ is not None:
             error = error.__cause__
         # Cleaned before it is cut, or the beginning of a key could stay.
@@ -201,6 +205,8 @@ class ChatClient(ServerClient):
             return Reply(number=number, failure=Failure(kind=error.kind, message=error.message))
         self.server.has_answered = True
         return Reply(number=number, answer=answer)
+
+    """Return the reply to a prompt."""
 
 
 def chat_body(server: Server, sampling: Sampling, prompt: Prompt) -> dict[str, Any]:
@@ -273,6 +279,7 @@ class EmbeddingClient(ServerClient):
 
 
 TEXTS_A_REQUEST = 64
+"""Texts that are sent together for their vectors."""
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
 _PATIENCE = 8
@@ -288,12 +295,18 @@ class OpenAI(Portable, LLM):
     """
 
     model: str
+    """Name of the model, as the server knows it."""
     _: KW_ONLY
     base_url: str | None = None
+    """Address of the server; None for the environment's, or else OpenAI's."""
     concurrency: int = 8
+    """Number of requests that are under way together."""
     timeout: float = 120.0
+    """Time limit of a request, in seconds."""
     retries: int = 5
+    """Number of times that a failed request is sent again."""
     requests_per_minute: int | None = None
+    """Most requests in a minute; None for no limit."""
 
     def __post_init__(self) -> None:
         for option, least in (("concurrency", 1), ("retries", 0), ("requests_per_minute", 1)):
@@ -441,6 +454,7 @@ class ServerMonitor:
 
 
 def key_of_environment() -> str | None:
+    """Return the key of the environment; None where there is none."""
     key = os.environ.get(VARIABLE, "").strip()
     if not key.isascii() or any(sign.isspace() or not sign.isprintable() for sign in key):
         raise UserError(

@@ -16,6 +16,7 @@ from ranktilt.errors import DataError, UserError, join_words, unknown
 BYTES_A_TOKEN = 4
 """Bytes of UTF-8 that are taken for a token, as in English with today's tokenizers."""
 _MOST_BYTES_A_CHARACTER = 4
+"""Most bytes of a character in UTF-8."""
 
 Slots = tuple[tuple[str, str | None], ...]
 """Parts of a prompt: literal text and the slot after it, None after the last text."""
@@ -28,6 +29,7 @@ class PromptFile:
     name: str
     """Name for output files."""
     text: str
+    """The prompt, with its slots."""
     location: str
     """Path of the file, or name of the prompt, for messages."""
 

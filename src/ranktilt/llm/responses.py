@@ -27,14 +27,19 @@ from ranktilt.llm.untrusted import (
 )
 
 _WIDTH = 200
+"""Most characters of an error's words."""
 _DATED = re.compile(r"[-@:]?(\d{4}-\d\d-\d\d|\d{4,8}|latest|main)")
+"""What a dated version adds to a model's name."""
 _PASSING = {408, 409, 429}
+"""Codes below 500 of errors that may pass: time limit, conflict, too many requests."""
 LONGEST_WAIT = 120.0
 """Most seconds that the client waits if a server asks it to."""
 _MOST_DAYS = 3_650
+"""Most days of a waiting time that are written as a number."""
 _QUOTA = re.compile(
     r"insufficient_quota|billing_\w*limit|billing_not_active|insufficient.balance", re.I
 )
+"""Words of an error that says that the quota is used up."""
 _CONTEXT = re.compile(
     r"context_length_exceeded|exceed_context_size|max_tokens must be at least 1, got -"
     r"|context[ _-]?(length|size|window)\b.*\b(exceed|maximum|too|reduce|requested)"
@@ -42,11 +47,13 @@ _CONTEXT = re.compile(
     r"|\b(prompt|input|message|request)s?\b.{0,40}\btoo (long|large)|string_above_max_length",
     re.I | re.S,
 )
+"""Words of an error that says that a prompt is longer than the model's context."""
 _FILTER = re.compile(
     r"content_filter|content_policy|ResponsibleAIPolicy|data_inspection_failed"
     r"|content (management )?(policy|filter)",
     re.I,
 )
+"""Words of an error that says that a content filter withheld the answer."""
 
 
 class FailedRequest(Exception):
@@ -90,6 +97,7 @@ def classify_error(
 
 
 def _may_pass(status: int) -> bool:
+    """Tell whether an error may pass, so that the same request can succeed later."""
     return status in _PASSING or status >= 500
 
 
@@ -138,6 +146,7 @@ def retry_delay(headers: Mapping[str, str]) -> float | None:
 
 
 def _duration(seconds: float) -> str:
+    """Write seconds in minutes, hours or days."""
     days = seconds / 86_400
     if days > _MOST_DAYS:
         return f"more than {_MOST_DAYS:,} days"

@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 from ranktilt.errors import UserError
 
 BASE = "OPENAI_BASE_URL"
+"""Environment variable of the server's address."""
 OPENAI_URL = "https://api.openai.com/v1"
 """OpenAI's server, the default."""
 VARIABLE = "OPENAI_API_KEY"
+"""Environment variable of the key."""
 SHORT_KEY = 6
 """Fewest characters of a key that is hidden in texts of answers.
 
@@ -66,6 +68,7 @@ def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
 
 
 def _unchanged(text: str) -> str:
+    """Return the text as it is: there is no key to hide."""
     return text
 
 
@@ -74,13 +77,17 @@ class Server:
     """A model behind a server, how to send requests there, and how it has behaved so far."""
 
     model: str
+    """Name of the model, as the server knows it."""
     url: str | None
     """Base URL; None for OpenAI's server."""
     key: str | None = field(default=None, repr=False)
+    """Key that is sent to the server; None where there is none."""
     timeout: float = 120.0
     """Time limit of a request, in seconds."""
     retries: int = 5
+    """Number of times that a failed request is sent again."""
     requests_per_minute: int | None = None
+    """Most requests in a minute; None for no limit."""
     reached: bool = False
     """Whether the server has ever responded, if only with an error."""
     has_answered: bool = False

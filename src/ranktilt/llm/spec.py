@@ -14,7 +14,9 @@ from ranktilt.llm.batches import in_batches
 from ranktilt.spec import parse_stages, read_value
 
 _SAMPLING = ("temperature", "top_p", "max_tokens", "seed")
+"""Options of sampling that a text may hold."""
 _BATCHES = {"poll_interval": float, "give_up_batch": str}
+"""Options of batches that a text may hold, with their types."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,4 +125,5 @@ def option_names(kind: str) -> list[str]:
 
 
 def _option_types(kind: str) -> dict[str, Any]:
+    """Return the type of each option of a kind's client."""
     return get_type_hints(pkgutil.resolve_name(KINDS[kind]))

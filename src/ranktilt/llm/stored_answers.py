@@ -1,4 +1,9 @@
-"""Read a model's answer as public tools store it: a text, parts of a message, or a response."""
+"""Read a model's answer as public tools store it: a text, parts of a message, or a response.
+
+Tools wrap an answer in layers: a server's response has a list of choices, a choice a message, a
+message its content, and the content may be a list of parts. The functions here go down through the
+layers, whatever their names, until they reach a text.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +26,7 @@ _REASONING_TYPES = frozenset(
         "image_url",
     ]
 )
+"""Types of parts of a message that are no answer: reasoning, calls of tools, and images."""
 _ENVELOPES = (
     "choices",
     "candidates",
@@ -49,6 +55,7 @@ transformers have them.
 _OUTPUTS = frozenset(("choices", "candidates", "generations", "outputs", "results", "responses"))
 """Fields whose lists hold complete answers, and not parts of an answer."""
 _SPEAKERS = frozenset(("assistant", "model", "ai", "gpt", "chatbot"))
+"""Names of the model in a conversation, as the role of a message."""
 
 
 def stored_answer(value: Any) -> str | None:
@@ -68,6 +75,7 @@ def stored_answer(value: Any) -> str | None:
 
 
 def _text_of(value: Any) -> str | None:
+    """Return the text within a value of any layer; None where it has none."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -78,10 +86,13 @@ def _text_of(value: Any) -> str | None:
 
 
 def _is_one_of(value: Any, names: frozenset[str]) -> bool:
-    return isinstance(value, str) and value in names  # a list could not even be looked up
+    # Any JSON value may stand here, and a list cannot be looked up in a set.
+    """Tell whether a value is one of some names."""
+    return isinstance(value, str) and value in names
 
 
 def _from_fields(fields: Mapping[str, Any]) -> str | None:
+    """Return the text within an object: a response, a choice, a message, or a part of one."""
     if _is_one_of(fields.get("type"), _REASONING_TYPES) or fields.get("thought") is True:
         return None
     present = [name for name in _ENVELOPES if name in fields]
@@ -91,6 +102,7 @@ def _from_fields(fields: Mapping[str, Any]) -> str | None:
     if isinstance(fields.get("refusal"), str):
         return str(fields["refusal"])
     if present:
+        # An empty text is an answer, although an empty one; null is none.
         return "" if any(fields[name] == "" for name in present) else None
     # This is either a message without a text, or an answer that a tool has parsed.
     is_message = {"role", "type", "reasoning_content"} & fields.keys()
@@ -98,12 +110,14 @@ def _from_fields(fields: Mapping[str, Any]) -> str | None:
 
 
 def _from_field(name: str, content: Any) -> str | None:
+    """Return the text within a field of an object; None for content such as a number."""
     if name in _OUTPUTS and isinstance(content, list):
         return _alternatives(content)
     return _text_of(content) if isinstance(content, str | Mapping | list) else None
 
 
 def _from_list(values: list[Any]) -> str | None:
+    """Return the text of a list: a conversation, the parts of a message, or several outputs."""
     objects = [value for value in values if isinstance(value, Mapping)]
     if _have_any_field(objects, "role", "from"):
         return _last_of_model(objects)
@@ -118,6 +132,7 @@ def _from_list(values: list[Any]) -> str | None:
 
 
 def _have_any_field(objects: list[Mapping[str, Any]], *names: str) -> bool:
+    """Tell whether any of some objects has any of these fields."""
     return any(not fields.keys().isdisjoint(names) for fields in objects)
 
 
@@ -130,7 +145,7 @@ def _last_of_model(messages: list[Mapping[str, Any]]) -> str | None:
 
 
 def _alternatives(values: list[Any]) -> str | None:
-    """Return the text of several outputs, each that differs on a line."""
+    """Return the texts of several outputs, one a line; equal texts once."""
     if values and all(type(value) is int for value in values):
         return json.dumps(values)  # a ranking that a tool has parsed
     texts = _texts_of(values)
@@ -138,6 +153,6 @@ def _alternatives(values: list[Any]) -> str | None:
 
 
 def _texts_of(values: Sequence[Any]) -> list[str]:
-    """Return the texts of those values that have one."""
+    """Return the texts of the values that have one."""
     texts = map(_text_of, values)
     return [text for text in texts if text is not None]

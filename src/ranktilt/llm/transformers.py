@@ -33,8 +33,11 @@ class _Job:
     """A prompt as tokens."""
 
     number: int
+    """Position of the prompt."""
     prompt: Prompt
+    """The prompt."""
     tokens: list[int]
+    """Its tokens, up to the start of the answer."""
     limit: int
     """Most tokens of the answer."""
 
@@ -44,6 +47,7 @@ class _Written:
     """What the model wrote for some prompts."""
 
     tokens: list[list[int]]
+    """Tokens of each answer, also those after its end."""
     logprobs: list[list[float]] | None
     """Log-probability of each token; None where they are not asked for."""
 
@@ -61,11 +65,16 @@ class Transformers(Portable, LLM):
     neural = True
 
     folder: Path
+    """Folder of the model."""
     _: KW_ONLY
     device: str | None = None
+    """Device that the model runs on; None takes a GPU where there is one."""
     batch: int = BATCH
+    """Number of prompts that the model reads together."""
     precision: str = "float32"
+    """Precision of the weights, of `PRECISIONS`."""
     adapter: Path | None = None
+    """Folder of a low-rank adapter that is added to the weights; None for no adapter."""
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -85,6 +94,7 @@ class Transformers(Portable, LLM):
 
     @property
     def fingerprint(self) -> str:
+        """Hash of the files of the folder and the adapter."""
         return self.revision
 
     @cached_property
@@ -117,6 +127,7 @@ class Transformers(Portable, LLM):
         _ = self._tokenizer
 
     def _require_folder(self) -> None:
+        """Raise a `UserError` if there is no folder."""
         if not self.folder.is_dir():
             raise UserError(
                 f"transformers: {self.folder} is not a folder; expected one with a model as "
@@ -171,6 +182,7 @@ class Transformers(Portable, LLM):
         return self._encode(text)
 
     def _encode(self, text: str) -> list[int]:
+        """Return the tokens of a text as it is, without any that a tokenizer adds."""
         token_ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         return token_ids
 
@@ -182,6 +194,7 @@ class Transformers(Portable, LLM):
 
     def _job(self, number: int, prompt: Prompt, sampling: Sampling) -> _Job | Failure:
         # A chat template is a program of the model's author, and raises errors of any kind.
+        """Turn a prompt into tokens; a failure if they leave no room, or there is no way to."""
         try:
             tokens = self.tokens_of(prompt)
         except Exception as error:
@@ -205,6 +218,7 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def _control_tokens(self) -> re.Pattern[str]:
+        """Pattern of the tokens that steer the model; it never matches if there are none."""
         added_tokens = self._tokenizer.added_tokens_decoder.values()
         tokens = {str(token) for token in added_tokens if token.special}
         tokens.update(self._tokenizer.all_special_tokens)
@@ -214,6 +228,7 @@ class Transformers(Portable, LLM):
         return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
+        """Return the replies to a batch of prompts."""
         torch = need("torch", extra="neural", for_="transformers")
         device = self._model.device
         random_state = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
@@ -233,6 +248,7 @@ class Transformers(Portable, LLM):
         return replies
 
     def _generate(self, torch: Any, jobs: list[_Job], sampling: Sampling) -> _Written:
+        """Let the model write, with each row of the batch padded to the left."""
         device = self._model.device
         width = max(len(job.tokens) for job in jobs)
         padding = self._model.generation_config.pad_token_id
@@ -277,6 +293,7 @@ class Transformers(Portable, LLM):
         )
 
     def _reply(self, job: _Job, tokens: list[int], logprobs: list[float] | None) -> Reply:
+        """Return the reply to a prompt, with the written tokens up to their end."""
         tokens = tokens[: job.limit]
         ends = (position for position, token in enumerate(tokens) if token in self._ends)
         end = next(ends, None)
@@ -309,6 +326,7 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def _tokenizer(self) -> Any:
+        """The tokenizer, which is loaded on first use."""
         failure = f"{self.folder}: its tokenizer cannot be read"
         with checkpoint.loading(failure, for_="transformers"):
             tokenizer = checkpoint.load_tokenizer(self.folder, for_="transformers")
@@ -324,6 +342,7 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def _model(self) -> Any:
+        """The model on its device, which is loaded on first use."""
         set_threads()
         device = torch_device(self.device)
         failure = f"{self.folder}: cannot be loaded on device {device!r}"
@@ -345,10 +364,12 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def _ends(self) -> frozenset[int]:
+        """Tokens that end an answer."""
         return frozenset(self._model.generation_config.eos_token_id or ())
 
     @cached_property
     def context(self) -> int | None:  # type: ignore[override]
+        """Most tokens of a prompt and its answer; None where the model does not say."""
         config = checkpoint.require(self.folder, tokenizer=False)
         # Models of texts and images have a part for texts.
         for part in (config, config.get("text_config")):
@@ -361,6 +382,7 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def training_queries(self) -> frozenset[str]:  # type: ignore[override]
+        """Ids of queries that the adapter was trained on."""
         if self.adapter is None or not (self.adapter / TRAINING_QUERIES).is_file():
             return frozenset()
         return frozenset((self.adapter / TRAINING_QUERIES).read_text("utf-8").splitlines())
@@ -381,6 +403,7 @@ def with_adapter(model: Any, adapter: Path) -> Any:
 
 
 def _adapter_hash(folder: Path) -> str:
+    """Hash the files of an adapter's folder."""
     if not (folder / "adapter_config.json").is_file():
         raise UserError(
             f"{folder}: no adapter: expected adapter_config.json and weights, as ranktilt train "

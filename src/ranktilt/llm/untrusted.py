@@ -12,6 +12,7 @@ from ranktilt.errors import shorten
 LARGEST_COUNT = 2**53
 """Largest number that is the same in every server's JSON, and fits into a column of a table."""
 _NAME_WIDTH = 200
+"""Most characters of a name."""
 # Controls, marks of the direction of writing, and halves of characters. They become a sign instead
 # of nothing: what stands on both sides of one could together be a key that was not recognised.
 _UNSEEN = re.compile(
@@ -74,6 +75,7 @@ def message_text(value: object) -> str:
 
 
 def _number(value: object) -> float:
+    """Return a number as a float; NaN for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return math.nan
     try:

@@ -41,6 +41,7 @@ class AveragePrecision(Measure):
     pattern = r"AP(?:@\d+)?"
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
+        """Return the sum of precisions at relevant documents, in expectation over ties."""
         block_hits = per_block(ranking, gains)
         block_hits_above = running_sums(ranking, block_hits) - block_hits
         block, position = block_positions(ranking)
@@ -57,10 +58,16 @@ class AveragePrecision(Measure):
         return per_query(ranking, per_block(ranking, term))
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
+        """Return the expected precision at a relevant document, as far as its label decides it.
+
+        Half of what two documents of one group add to each other's precision counts for each of
+        them, so that the sum over documents is ``M_a − M_b``; see `relevance.label_weights`.
+        """
         hits = per_block(ranking, gains)
         block, position = block_positions(ranking)
         n = ranking.sizes[block]
         rank = ranking.before[block] + position
+        # 1/rank of each position, and its mean over the block: each document stands anywhere in it.
         inverse = 1.0 / rank
         if self.cutoff is not None:
             inverse = np.where(rank <= self.cutoff, inverse, 0.0)
@@ -75,9 +82,10 @@ class AveragePrecision(Measure):
         return weights
 
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
-        """Return the factors of r · (hits down to the block) and of r (r − 1), r hits in a block.
+        """Return two factors of each block, for r hits in it.
 
-        The second one is left out where no block has more than one hit.
+        The first one is multiplied with r · (hits down to the block), the second one with r (r −
+        1). The second one is left out if no block has more than one hit.
         """
         width = rank_spans(before, size, self.cutoff)
         block = np.repeat(np.arange(len(width)), width)
@@ -91,6 +99,7 @@ class AveragePrecision(Measure):
         return (mean_inverse, among - mean_inverse), None
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
+        """Return the sums of each query from the two factors of `block_weights`."""
         totals: Floats = weights[0] @ hits.crossed
         if len(weights) > 1:
             totals = totals + weights[1] @ (hits.gains * (hits.gains - 1))

@@ -1,4 +1,9 @@
-"""Estimands: questions with a number for an answer, written in one notation, such as ``nDCG@3``."""
+"""Estimands: questions with a number for an answer, written in one notation, such as ``nDCG@3``.
+
+`Estimand` is what all have in common. `Measure` asks how well a ranking serves one group's relevant
+documents, `GroupEstimand` where two groups stand in it; `twins.base` has questions about pairs of
+versions.
+"""
 
 from __future__ import annotations
 
@@ -66,13 +71,14 @@ class Estimand:
     One class in one file is all that a new one takes, and one line in `ESTIMANDS` or an entry point
     of the group ``ranktilt.measures``; tables, cards, pages and the command line read the object.
 
-    Values are computed from two columns with one row for each query, whose meaning is the
-    estimand's: usually a total and a weight, so that the value is ``Σ total / Σ weight``.
+    A value is computed from two columns with one row for each query, `total` and `weight`: it is
+    ``Σ total / Σ weight``, unless the estimand says otherwise. For a share of wins, for example,
+    the total counts a query's wins and the weight its pairs. Intervals and tests resample the rows.
 
     Parameters
     ----------
     cutoff : int, optional
-        Ranks that count (k, written ``@k``); all where None. Some need one.
+        Number of ranks that count, written ``@k``; None for all. Some estimands need one.
 
     Raises
     ------
@@ -85,8 +91,11 @@ class Estimand:
     name: ClassVar[str]
     """Name that users type: ``nDCG``."""
     kind: ClassVar[Literal["relevance", "group", "twins", "choices", "grades", "property"]]
-    """Input: judgments; the ranks of groups; twins; choices between two documents; a judge's
-    grades; a number for each document."""
+    """Input that it reads, apart from rankings.
+
+    ``relevance``: judgments; ``group``: the groups of documents; ``twins``: pairs of versions;
+    ``choices``: answers to "which of two documents?"; ``grades``: a judge's grades; ``property``: a
+    number for each document."""
     unit: ClassVar[Literal["query", "pair", "list"]] = "query"
     """Unit over which its values are averaged."""
     question: ClassVar[str] = ""
@@ -96,12 +105,13 @@ class Estimand:
     neutral: ClassVar[float] = 0.0
     """Value that favours nobody, where groups are twins."""
     per_ratio: ClassVar[float] = 1.0
-    """Value of a ratio of 1."""
+    """Value of the estimand where its ratio is 1; 100 for an estimand in percent."""
     descriptive: ClassVar[bool] = False
     """Whether it only describes: no verdict, no correction, no conflict."""
     directed: ClassVar[bool] = False
-    """Whether swapping the groups gives another question: a ratio's mean is not 1 over the mean of
-    the inverse ratio."""
+    """Whether swapping the groups makes it another question, instead of turning the sign.
+
+    A mean of ratios is directed: it is not 1 over the mean of the inverse ratios."""
     sided: ClassVar[bool] = True
     """Whether it favours one of two groups; an estimand over all groups together favours none."""
     outside: ClassVar[tuple[str, str]] = (
@@ -112,7 +122,9 @@ class Estimand:
     scale: ClassVar[float] = 1.0
     """Factor from values to printed numbers."""
     digits: ClassVar[int] = 1
+    """Decimals of printed numbers."""
     signed: ClassVar[bool] = True
+    """Whether numbers are printed with their sign, also a plus."""
     suffix: ClassVar[str] = ""
     """Unit behind a printed answer."""
     term: ClassVar[str] = ""
@@ -122,10 +134,11 @@ class Estimand:
     pattern: ClassVar[str] = ""
     """Regular expression that finds it in a text; its term where this is empty."""
     needs_cutoff: ClassVar[bool] = False
+    """Whether it is undefined without a cutoff, as precision is."""
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Valid values of the options that are words."""
     free: ClassVar[tuple[str, ...]] = ()
-    """Options that may be any text without commas and parentheses; the estimand reads them."""
+    """Options that may be any text without commas and parentheses, such as a name of a column."""
 
     def __post_init__(self) -> None:
         self._check_numbers()
@@ -133,6 +146,7 @@ class Estimand:
         self._check_choices()
 
     def _check_numbers(self) -> None:
+        """Refuse an option that is no whole number, unless the estimand lets it be a word."""
         for option in fields(self):
             if option.name in self.choices or option.name in self.free:
                 continue
@@ -144,6 +158,7 @@ class Estimand:
                 )
 
     def _check_cutoff(self) -> None:
+        """Refuse a cutoff that is no rank."""
         if self.cutoff is not None and not 1 <= self.cutoff <= _LARGEST_CUTOFF:
             bound = "at least 1" if self.cutoff < 1 else f"at most {_LARGEST_CUTOFF:,}"
             raise UserError(
@@ -151,12 +166,14 @@ class Estimand:
             )
 
     def _check_choices(self) -> None:
+        """Refuse a word that an option does not have."""
         for option, valid in self.choices.items():
             word = getattr(self, option)
             if word not in valid:
                 raise unknown(f"{option} of measure {self.name}", str(word), valid)
 
     def __matmul__(self, cutoff: int) -> Self:
+        """Return the same estimand with a cutoff: ``nDCG @ 3``."""
         return replace(self, cutoff=cutoff)
 
     def __repr__(self) -> str:
@@ -167,7 +184,7 @@ class Estimand:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options that differ from the usual ones, by name."""
+        """Options that differ from their defaults, by name; the cutoff is none of them."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             field.name: values[field.name]
@@ -200,6 +217,7 @@ class Estimand:
         has_sign = self.signed if sign is None else sign
         print_number = signed if has_sign else rounded
         text = print_number(self.scale * value, self.digits if digits is None else digits)
+        # Numbers with three decimals are printed as in papers, .345 for 0.345.
         return re.sub(r"^([+−]?)0\.", r"\1.", text) if self.digits > 2 else text
 
     def answer(self, value: float) -> str:
@@ -208,42 +226,55 @@ class Estimand:
 
     @property
     def point(self) -> float:
-        """One point, the unit of margins, in the estimand's values; NaN where it has no percent."""
+        """Size of one point, the unit of margins, in the estimand's values.
+
+        NaN for an estimand whose values are no percentages or ratios, such as ranks.
+        """
         if self.suffix in (" %", " points"):
             return 1 / self.scale
         return 0.01 if self.neutral == 1 else float("nan")
 
     def counts(self, total: Floats, weight: Floats) -> Bools:
-        """Tell which queries say something, from both columns."""
+        """Tell from both columns which queries say something about the question."""
         return weight > 0
 
     def value(self, total: Floats, weight: Floats, *, rounding: str = "none") -> float:
-        """Make both columns one number; NaN where no query counts."""
+        """Compute the estimand's value from the columns of all queries; NaN if no query counts.
+
+        `rounding` is ``paper`` to round means to 0.1 % first, as published tables do.
+        """
         weight_sum = float(weight.sum())
         return float(total.sum()) / weight_sum if weight_sum else float("nan")
 
     def combine(self, total: Floats, weight: Floats) -> Floats:
-        """Make means of both columns one number each."""
+        """Compute values from means of both columns, one for each resample of the bootstrap.
+
+        The same formula as `value`, for arrays.
+        """
         with np.errstate(invalid="ignore", divide="ignore"):
             return total / weight
 
     def differences(self, total: Floats, weight: Floats) -> Floats:
-        """Return for each query the number that changes its sign when its two sides are swapped."""
+        """Return the number of each query that a sign-flip test flips.
+
+        It changes its sign when the two groups are swapped, and is 0 for a neutral query.
+        """
         return total
 
     def residuals(self, total: Floats, weight: Floats, ratio: float) -> Floats:
-        """Return what the ratio leaves of each query: ``total − ratio · weight``.
+        """Return each query's residual, ``total − ratio · weight``, for the standard error.
 
-        The ratio is the estimand's value divided by `per_ratio`.
+        `ratio` is the estimand's value divided by `per_ratio`. The residuals of all queries sum to
+        0.
         """
         return total - ratio * weight
 
     def denominator(self, total: Floats, weight: Floats) -> Floats:
-        """Return what each query carries in the denominator of the ratio."""
+        """Return each query's part of the denominator, ``Σ weight``."""
         return weight
 
     def depends_on_order(self, lengths: Ints) -> Bools:
-        """Tell for lists of some lengths whether another order could change the answer."""
+        """Tell for each list, by its length, whether another order could change its answer."""
         return np.ones(len(lengths), dtype=bool)
 
     def means(self, total: Floats, weight: Floats) -> dict[str, float]:
@@ -286,9 +317,12 @@ class Measure(Estimand):
     kind = "relevance"
     bounds = (0.0, 1.0)
     binary: ClassVar[bool] = True
-    """Whether it only asks if a document is relevant."""
+    """Whether it only asks if a document is relevant, and not how relevant."""
     linear: ClassVar[bool] = True
-    """Whether the difference between two groups of twins is linear in their labels."""
+    """Whether ``M_a − M_b`` of twins is a sum over documents, in which each label has its own term.
+
+    If so, the effect of exchanging the labels of one pair of twins does not depend on the others.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -305,7 +339,7 @@ class Measure(Estimand):
 
     @property
     def grade(self) -> int:
-        """Smallest grade that counts, as 1; 0 where the grades themselves are the gains."""
+        """Smallest grade that counts as a gain of 1; 0 where each grade is its own gain."""
         return self.rel if self.binary else 0
 
     def per_document(self, before: Ints, size: Ints) -> Floats:
@@ -316,10 +350,11 @@ class Measure(Estimand):
         raise NotImplementedError
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
-        """Sum what each query's relevant documents gain down to the cutoff, (n_queries,).
+        """Return the sum of each query's gains down to the cutoff, of shape (n_queries,).
 
-        In expectation over ties. `gains` holds the grade of each entry, or 1 for a relevant one
-        where the measure is binary; 0 for all others. To be divided by `ideal`.
+        It is the expected value over all orders of tied documents; divided by `ideal`, it is the
+        measure. `gains` has a number for each document of the lists: 0 if it is not relevant, else
+        its grade, or 1 if the measure is binary.
         """
         return per_query(
             ranking, per_block(ranking, gains) * self.per_document(ranking.before, ranking.sizes)
@@ -330,9 +365,9 @@ class Measure(Estimand):
         return self.best(judged.count(self.rel).astype(np.float64))
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
-        """Return what a relevant document of each tie block adds to ``M_a − M_b`` of twins.
+        """Return the term of a relevant document of each tie block in ``M_a − M_b`` of twins.
 
-        Before the division by `ideal`. Parameters as for `totals`; the result has the shape
+        Not yet divided by `ideal`. Parameters as for `totals`; the result has the shape
         (n_blocks,).
         """
         return self.per_document(ranking.before, ranking.sizes)
@@ -340,17 +375,18 @@ class Measure(Estimand):
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
         """Return the weights of tie blocks with relevant documents, for sums under many labelings.
 
-        `before` documents stand above each block of `size` documents, of which `hits` are relevant
-        under some labeling. Returns the factors of the blocks, and a table for `block_totals` or
-        None; see `permuted_labels`.
+        A labeling says which documents belong to the group; `permuted_labels` draws many at random.
+        `before` documents are above each block of `size` documents, of which `hits` are relevant
+        under some labeling. Returns factors of each block, and a table that `block_totals` looks up
+        (None if it needs none).
         """
         return (self.per_document(before, size),), None
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
-        """Sum up each query under many labelings, as `totals` does: (n_queries, labelings).
+        """Return `totals` under many labelings at once, of shape (n_queries, n_labelings).
 
-        Weights come as matrices of shape (n_queries, n_blocks), with the table of `block_weights`;
-        `hits` are the gains of each block.
+        `weights` are the factors of `block_weights` as matrices of shape (n_queries, n_blocks),
+        `table` is its table, and `hits` has the gains of each block under each labeling.
         """
         totals: Floats = weights[0] @ hits.gains
         return totals
@@ -375,7 +411,7 @@ class GroupEstimand(Estimand):
     kind = "group"
 
     def weights(self, ranking: Ranking) -> Floats | None:
-        """Return what each entry adds to its group, where the answer is a difference of two sums.
+        """Return the weight of each document, if the answer is a difference of two sums of weights.
 
         Parameters
         ----------
@@ -385,13 +421,13 @@ class GroupEstimand(Estimand):
         Returns
         -------
         ndarray of float64, shape (n_entries,), or None
-            Without weights each list is shuffled by itself to see what random labels give; see
-            `label_effects`.
+            With weights, the spread of random labels follows by a formula. Without, the labels of
+            each list are shuffled.
         """
         return None
 
     def columns(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
-        """Return total and weight of each query, for `value`; parameters as for `contrast`."""
+        """Return the columns `total` and `weight`; parameters as for `contrast`."""
         contrasts = self.contrast(ranking, first, second)
         is_known = ~np.isnan(contrasts)
         return np.where(is_known, contrasts, 0.0), is_known.astype(np.float64)
@@ -399,9 +435,10 @@ class GroupEstimand(Estimand):
     def label_effects(
         self, ranking: Ranking, first: Bools, second: Bools
     ) -> tuple[Floats, Floats] | None:
-        """Return what each entry's label adds to its query's total, and its weight.
+        """Return the effect of each document's label on its query's total, and on its weight.
 
-        A label adds what it gives beyond a mean label. None where this is not known.
+        The effect is the difference from a document with the mean label of the list. The standard
+        error over documents is computed from these effects. None if they are not known.
         """
         return None
 
@@ -503,15 +540,18 @@ def every_estimand() -> tuple[Estimand, ...]:
 
 
 def _table() -> ExtensionTable:
+    """Return the table that loads estimands: ours, and those of other packages."""
     paths = {name: f"{__package__}.{path}" for name, path in ESTIMANDS.items()}
     return ExtensionTable("measure", "ranktilt.measures", paths, _fault)
 
 
 def _fault(loaded: object, name: str) -> str:
+    """Say why an object that a package offers is no estimand; empty if it is one."""
     return "" if isinstance(loaded, Estimand) else f"is not an estimand: {type(loaded).__name__}"
 
 
 def _load(name: str) -> Estimand:
+    """Import an estimand; an unknown name is refused with the names that may have been meant."""
     if name not in estimands():
         typed = [_hint(loaded) for loaded in every_estimand() if loaded.name not in _UNTYPED]
         raise unknown("measure", name, typed)
@@ -526,7 +566,7 @@ def _hint(loaded: Estimand) -> str:
 
 
 def _read_options(notation: Notation, loaded: Estimand) -> dict[str, Any]:
-    """Read the options of a text as those of an estimand, by name."""
+    """Read the options in parentheses, and refuse those that the estimand does not have."""
     valid = [field.name for field in fields(loaded) if field.name != "cutoff"]
     if notation.has_options and not valid:
         raise UserError(f"measure {loaded.name} takes no option, got {notation.text!r}")

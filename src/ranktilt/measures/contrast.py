@@ -12,7 +12,7 @@ from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Bools, Floats
 
 ROUNDINGS = ("none", "paper")
-"""How means are rounded before Relative Δ: not at all, or to 0.1 % as in the papers."""
+"""Ways to round means before Relative Δ: not at all, or to 0.1 % as in the papers."""
 
 
 def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none") -> Floats:
@@ -54,12 +54,15 @@ def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none"
 
 @dataclass(frozen=True, repr=False)
 class RelativeDelta(Estimand):
-    """Relative Δ of a measure (`of`) between two groups, in percent: see `relative_delta`.
+    """Relative Δ of a measure between two groups, in percent: see `relative_delta`.
 
-    Its columns are the measure's values for the first group and for the second.
+    The columns are not a total and a weight here, but `a` and `b`: the measure's values for the
+    first and for the second group, a row for each query. The ratio is ``(mean a − mean b) / ((mean
+    a + mean b)/2)``.
     """
 
     of: Measure | None = None
+    """Measure whose means are compared. None only in the template that `estimand` fills."""
 
     name = "RelativeDelta"
     kind = "relevance"

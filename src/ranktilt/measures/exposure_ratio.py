@@ -17,21 +17,21 @@ class ExposureRatioOfGroups(GroupEstimand):
     """Mean over queries of the ratio of two groups' exposure, the first over the second.
 
     The first group is the protected one. ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over
-    the documents of G in the query's list; a document below k has none, and stays in the
-    denominator. Singh & Joachims, KDD 2018; Wang et al., NAACL 2024.
+    the documents of G in the query's list. A document below k has no exposure, but is counted in
+    the mean (Singh & Joachims, KDD 2018; Wang et al., NAACL 2024).
 
-    Where labels mean nothing, the mean is 1 for equal halves of long lists without a cutoff, and
-    above 1 with one: a ratio rises further above 1 than it falls below. It is 1.14 for lists of
-    200 cut at 20, and 1.50 for lists of 20 cut at 5. So values are compared with the median of
+    Where labels mean nothing, the mean is 1 for equal halves of long lists without a cutoff. With a
+    cutoff it is above 1, because a ratio rises further above 1 than it falls below: 1.14 for lists
+    of 200 cut at 20, and 1.50 for lists of 20 cut at 5. So values are compared with the median of
     random labels, never with 1.
     """
 
     exposure: str = "rank"
-    """``softmax``: a document's probability of the first rank, ``softmax(score)`` (Zehlike &
-    Castillo, WWW 2020)."""
+    """How a document is exposed: ``rank`` by its rank, ``softmax`` by its probability of the first
+    rank, ``softmax(score)`` (Zehlike & Castillo, WWW 2020)."""
     aggregate: str = "queries"
-    """``means``: the ratio of both groups' mean exposures over the queries, in place of the mean of
-    ratios."""
+    """What is averaged: ``queries`` the ratios of all queries; ``means`` each group's exposure, of
+    which one ratio is made."""
 
     name = "ExposureRatio"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -57,11 +57,13 @@ class ExposureRatioOfGroups(GroupEstimand):
         return self.exposure == "softmax"
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
+        """Return the ratio of each query; NaN where a list lacks a group."""
         above, below = self._exposures(ranking, first, second)
         ratio: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
         return ratio
 
     def columns(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
+        """Return ratios and ones, or the exposures of both groups, for each query."""
         if self.aggregate == "queries":
             return super().columns(ranking, first, second)
         above, below = self._exposures(ranking, first, second)
@@ -69,6 +71,12 @@ class ExposureRatioOfGroups(GroupEstimand):
         return np.where(is_undefined, np.nan, above), np.where(is_undefined, np.nan, below)
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
+        """Return each label's effect on the ratio, linearised.
+
+        At the point where both groups have the mean exposure. A document of the first group raises
+        the ratio by its exposure beyond the mean, divided by the size of its group and by the mean;
+        one of the second group lowers it.
+        """
         exposure = self._document_exposure(ranking)
         query, query_count = ranking.query, len(ranking.offsets) - 1
         first_size = np.bincount(query, weights=first, minlength=query_count)[query]
@@ -93,12 +101,15 @@ class ExposureRatioOfGroups(GroupEstimand):
         return super().value(total[is_counted], weight[is_counted])
 
     def _exposures(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
-        """Return the mean exposure of both groups in each query; NaN where a list lacks one."""
+        """Return the mean exposure of each group in each query.
+
+        NaN where a list lacks the group.
+        """
         exposure = self._document_exposure(ranking)
         return _group_means(ranking, exposure, first), _group_means(ranking, exposure, second)
 
     def _document_exposure(self, ranking: Ranking) -> Floats:
-        """Return the exposure of each document, in expectation over ties."""
+        """Return the expected exposure of each document over all orders of ties."""
         if self.exposure == "rank":
             return document_discounts(ranking, self.cutoff)
         top = ranking.scores[ranking.offsets[:-1][ranking.query]]

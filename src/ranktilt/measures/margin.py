@@ -1,4 +1,4 @@
-"""Margins: how far from level still counts as level, in the unit of the estimand."""
+"""Margins: how far from neutral still counts as level, in the unit of the estimand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand
 
 Margin = float | str
-"""Points (of percent), or a number with the unit of an estimand that has none: ``"0.5 ranks"``."""
+"""Points (of percent), or for an estimand without percent a number with its unit: ``"0.5 ranks"``.
+"""
 DEFAULT_MARGIN = 5.0
 """Margin of verdicts whose caller sets none, in points."""
 _NUMBER = re.compile(r"\s*(?P<number>\d*\.?\d+(?:e-?\d+)?)\s*(?P<unit>.*?)\s*", re.IGNORECASE)
@@ -42,9 +43,9 @@ def unit_of(estimand: Estimand) -> str:
 
 
 def half_width(estimand: Estimand, margin: Margin) -> float:
-    """Turn a margin into the estimand's values.
+    """Return the half-width of a margin in the estimand's values.
 
-    NaN where the margin is in another unit, so that nothing lies within it.
+    NaN if the margin is in another unit, so that nothing lies within it.
     """
     number, _, margin_unit = str(margin).partition(" ")
     unit = unit_of(estimand)

@@ -12,10 +12,10 @@ from ranktilt.measures.ranking import Floats, Ints, Judged, discount_spans
 
 @dataclass(frozen=True, repr=False)
 class NDCG(Measure):
-    """Normalised discounted cumulative gain with linear gains: trec_eval's ndcg_cut.
+    """Normalised discounted cumulative gain with linear gains, as trec_eval's ndcg_cut.
 
-    ``DCG@k / ideal DCG@k`` with ``DCG = Σ grade / log2(1 + rank)``, in [0, 1]. Tied documents gain
-    their block's mean (McSherry & Najork, ECIR 2008).
+    ``DCG@k / ideal DCG@k`` with ``DCG = Σ grade / log2(1 + rank)``, in [0, 1]. Each of several tied
+    documents gains the mean of their ranks' discounts (McSherry & Najork, ECIR 2008).
     """
 
     name = "nDCG"

@@ -47,9 +47,10 @@ class PageShare(GroupEstimand):
 def page_shares(ranking: Ranking, depth: int) -> Floats:
     """Return the share of the first `depth` ranks that each document holds.
 
-    ``1/log2(1 + rank)`` over its sum down to rank ``min(k, length of the list)``, in expectation
-    over ties: tied documents share their block's mean, ranks below k hold nothing. The shares of a
-    query add up to 1, those of a group's documents to NDSR@k.
+    The share of a rank is ``1/log2(1 + rank)``, divided by the sum of this down to rank
+    ``min(depth, length of the list)``. Tied documents share the mean of their block's ranks; ranks
+    below `depth` hold nothing. The shares of a query add up to 1, and those of a group's documents
+    to NDSR@k.
     """
     means = discount_spans(ranking.before, ranking.sizes, depth) / ranking.sizes
     length = np.minimum(np.diff(ranking.offsets), depth)

@@ -41,17 +41,19 @@ class Notation:
     text: str
     """The text as it was typed."""
     name: str
+    """Name of an estimand, an alias, or a name with a cutoff as other tools write it."""
     option_text: str
     """Text between the parentheses; empty where there is none."""
     cutoff: str | None
+    """Text behind the @; None where there is none."""
 
     @property
     def has_options(self) -> bool:
-        """Whether anything stands between the parentheses."""
+        """Whether there is anything between the parentheses."""
         return bool(self.option_text.strip())
 
     def options(self) -> Iterator[tuple[str, str]]:
-        """Yield name and value of each option; refuse a piece that has no value."""
+        """Yield the name and value of each option; refuse an option without a value."""
         if not self.has_options:
             return
         for piece in self.option_text.split(","):
@@ -75,15 +77,16 @@ def read_notation(text: str) -> Notation:
 
 
 def read_contrast(text: str) -> tuple[str, str] | None:
-    """Return name and measure of a text such as ``RelativeDelta(nDCG@3)``; None for any other."""
+    """Return the two parts of a text such as ``RelativeDelta(nDCG@3)``; None for any other text."""
     match = _CONTRAST.fullmatch(text)
     return None if match is None else (match["name"], match["measure"])
 
 
 def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[str, str | None]:
-    """Return a measure's name here, of `names`, and its cutoff.
+    """Return the name and cutoff that a measure has here.
 
-    An exact name is taken as it is, and so is an unknown one.
+    For ``ndcg_cut_10`` they are ``nDCG`` and 10. `names` are the known names; one of them is
+    returned as it is, and so is an unknown name.
     """
     if name in names:
         return name, cutoff
@@ -97,7 +100,7 @@ def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[st
 
 
 def whole_number(value: str, label: str) -> int:
-    """Read a whole number; the `UserError` names it by its label."""
+    """Read a whole number; `label` names it in the refusal of anything else."""
     if not re.fullmatch("-?[0-9]+", value):
         raise UserError(f"{label}: expected a whole number, got {value!r}")
     return int(value)

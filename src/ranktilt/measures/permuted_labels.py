@@ -1,8 +1,9 @@
-"""Measures of one ranking under many labelings at once.
+"""Compute measures of one ranking under many labelings.
 
-A document that is relevant under no label adds nothing but its rank, so only relevant documents and
-their tie blocks are read. Values are those of `ranktilt.measures.relevance`, summed in another
-order.
+A labeling says which relevant documents belong to the group. To see what random labels give,
+thousands of labelings are drawn, so that everything here is a product of sparse matrices. Only
+relevant documents and their tie blocks are read: other documents only take up ranks. The values are
+those of `ranktilt.measures.relevance`, but added up in another order.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, running_rows
 
 @dataclass(frozen=True, kw_only=True)
 class RelevantDocuments:
-    """Relevant documents whose labels are shuffled, query by query, the best grade first.
+    """The relevant documents of all queries, query by query and the best grade first.
 
-    Their queries are numbered 0, 1, ….
+    Their labels are shuffled within each query. Queries are numbered 0, 1, ….
     """
 
     query: Ints
+    """Query of each document."""
     grade: Floats
+    """Grade of each document."""
     _matrices: dict[int, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Results of `_sums`, by grade."""
 
     @property
     def queries(self) -> int:
@@ -36,10 +40,10 @@ class RelevantDocuments:
         return int(self.query.max(initial=-1)) + 1
 
     def best(self, measures: Sequence[Measure], mine: Floats) -> list[Floats]:
-        """Return the total of each query's best ranking per measure, shape (n_queries, labelings).
+        """Return each query's ideal total for each measure, of shape (n_queries, n_labelings).
 
-        `RelevantBlocks.totals` is divided by it. `mine` is 1 for documents that are the group's
-        under a labeling, else 0, of the shape (n_documents, labelings).
+        `RelevantBlocks.totals` divided by it is the measure. `mine` says which documents are the
+        group's: 1 or 0 for each document and labeling, of shape (n_documents, n_labelings).
         """
         rank = None
         if not all(measure.binary for measure in measures):
@@ -58,9 +62,9 @@ class RelevantDocuments:
         return totals
 
     def _sums(self, grade: int) -> Any:
-        """Return the matrix that adds up documents by query: those with at least this grade.
+        """Return the matrix that counts the documents of each query that have at least this grade.
 
-        At 0 it adds up their grades.
+        At grade 0 it adds up their grades instead.
         """
         if grade not in self._matrices:
             column = np.arange(len(self.query))
@@ -75,15 +79,18 @@ class RelevantBlocks:
     """The relevant documents of a ranking, tie block by tie block, from the first rank."""
 
     measures: Sequence[Measure]
+    """Measures to compute, in this order."""
     query: Ints
     """Query of each block."""
     gains: dict[int, Any]
-    """What each document adds to its block, by the smallest grade that counts (`Measure.grade`): 1,
-    or its grade where that is 0."""
+    """Matrices (n_blocks, n_documents) of what each document adds to its block, by `Measure.grade`.
+
+    A document adds 1 if it has at least this grade; at 0, each adds its grade.
+    """
     weights: list[tuple[Any, ...]]
-    """Matrices of the weights that `Measure.block_weights` returns, by measure."""
+    """For each measure, its `Measure.block_weights` as matrices."""
     tables: list[Any]
-    """Tables that `Measure.block_weights` returns, by measure."""
+    """For each measure, the table of its `Measure.block_weights`."""
 
     @classmethod
     def from_ranking(
@@ -93,9 +100,10 @@ class RelevantBlocks:
         ranking: Ranking,
         pool_position: Ints,
     ) -> RelevantBlocks:
-        """Return the tie blocks of a ranking that hold documents of the pool.
+        """Return the tie blocks of a ranking that hold relevant documents.
 
-        `pool_position` is the position of each entry's document in the pool, or −1.
+        `pool_position` is the position of each entry's document in the pool, or −1 if it is not
+        relevant.
         """
         listed = np.flatnonzero(pool_position >= 0)
         row = pool_position[listed]
@@ -119,7 +127,7 @@ class RelevantBlocks:
         return cls(measures=measures, query=query, gains=gains, weights=weights, tables=tables)
 
     def totals(self, mine: Floats) -> list[Floats]:
-        """Sum up every query under every labeling, per measure: (n_queries, labelings).
+        """Return each measure's total of every query, of shape (n_queries, n_labelings).
 
         `mine` as for `RelevantDocuments.best`.
         """
@@ -133,12 +141,15 @@ class RelevantBlocks:
 
 
 def _gains(grade: Floats, least: int) -> Floats:
-    """Return 1 for grades of at least `least`, else 0; the grades themselves where that is 0."""
+    """Return 1 for grades of at least `least`, else 0; if `least` is 0, return the grades."""
     return np.where(grade >= least, 1.0, 0.0) if least else grade
 
 
 def _matrix(data: npt.NDArray[Any], row: Ints, column: Ints, shape: tuple[int, int]) -> Any:
-    """Make a sparse matrix, whose products add up in the order of the columns."""
+    """Return a sparse matrix without explicit zeros.
+
+    Its products add up in the order of the columns.
+    """
     cells = np.flatnonzero(data)
     values = data[cells].astype(np.float64)
     return sparse.csr_array((values, (row[cells], column[cells])), shape=shape)

@@ -29,6 +29,7 @@ class Precision(Measure):
         return rank_spans(before, size, self.cutoff) / size
 
     def best(self, count: Floats) -> Floats:
+        """Return k for each query with a relevant document: precision is divided by k."""
         if self.cutoff is None:
             raise UserError("measure P needs a cutoff")
         return np.where(count > 0, float(self.cutoff), 0.0)

@@ -9,15 +9,16 @@ from ranktilt.measures.base import Estimand
 
 @dataclass(frozen=True, repr=False)
 class PreferenceOfPairs(Estimand):
-    """Share of the choices between two groups that the first one got, minus a half.
+    """Share of the choices between two groups that went to the first, minus a half.
 
-    −.5 to .5, where 0 is level. Its columns are ``(chosen of the first − chosen of the second)/2``
-    and the sum of both. Wang et al., NAACL 2024, whose ratio of both groups' shares is ``(.5 +
-    value)/(.5 − value)``.
+    From −.5 to .5; 0 is level. A query's total is ``(choices of the first − choices of the
+    second)/2``, its weight the sum of both. The ratio of both shares in Wang et al. (NAACL 2024) is
+    ``(.5 + value)/(.5 − value)``.
     """
 
     pairs: str = field(default="relevant", kw_only=True)
-    """Whether both documents are relevant to the query, or both are not."""
+    """Which pairs count: ``relevant``, both documents are relevant to the query; ``irrelevant``,
+    neither."""
 
     name = "Preference"
     kind = "choices"

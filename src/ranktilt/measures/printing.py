@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from itertools import product
 
 _MOST_DIGITS = 6
-"""Digits within which two numbers are the same when printed exactly."""
+"""Decimals up to which two numbers must differ to be printed as different ones."""
 
 
 def rounded(value: float, digits: int = 1, form: str = "") -> str:
     """Print a number with so many decimals.
 
-    Its last bits, in which machines differ, decide nothing.
+    The number is cut to 12 significant digits first, because machines differ in the last bits, and
+    these may not decide how it is rounded.
     """
     return f"{float(f'{value:.12g}'):{form}.{digits}f}"
 
 
 def digits_apart(values: Sequence[float], limits: Sequence[float], digits: int = 1) -> int:
-    """Return the decimals, at least `digits`, at which no value is printed as a limit it is not."""
+    """Return how many decimals keep each value apart from the limits that it does not equal.
+
+    At least `digits`. With one decimal, 5.04 would be printed as the limit 5.0 that it exceeds.
+    """
     pairs = [(value, limit) for value, limit in product(values, limits) if _differ(value, limit)]
     while any(rounded(value, digits) == rounded(limit, digits) for value, limit in pairs):
         digits += 1
@@ -26,6 +30,7 @@ def digits_apart(values: Sequence[float], limits: Sequence[float], digits: int =
 
 
 def _differ(value: float, limit: float) -> bool:
+    """Return whether two numbers differ in any decimal that could be printed."""
     return rounded(value, _MOST_DIGITS) != rounded(limit, _MOST_DIGITS)
 
 

@@ -1,7 +1,9 @@
 """Rankings as tie blocks, and the judgments of one group: the input of every measure.
 
-Everything is array code over all queries together. The entries of a ranking lie query by query,
-sorted by falling score; a tie block is a run of entries of one query with the same score.
+Everything is array code over all queries together. A ranking is a flat list of entries, one for
+each retrieved document: first those of query 0 with falling scores, then those of query 1, and so
+on. A tie block is a stretch of entries of one query with the same score; measures are computed
+block by block, so that tied documents share their ranks.
 """
 
 from __future__ import annotations
@@ -27,15 +29,19 @@ class Ranking:
     """
 
     offsets: Ints
+    """Entry at which each query begins, and behind the last one the number of entries."""
     scores: Floats
+    """Score of each entry."""
     _heads: dict[int | None, tuple[Ranking, Bools]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    """Results of `head` by depth."""
 
     _weights: dict[tuple[str, int | None], Floats] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """What each entry counts down to a cutoff, which many draws of labels ask for."""
+    """Results of `_of_entries` by function and cutoff, because many draws of labels ask for the
+    same ones."""
 
     @cached_property
     def query(self) -> Ints:
@@ -50,7 +56,7 @@ class Ranking:
 
     @cached_property
     def starts(self) -> Ints:
-        """First entry of each tie block."""
+        """Index of the first entry of each tie block."""
         is_start = np.ones(len(self.scores), dtype=bool)
         has_new_score = self.scores[1:] != self.scores[:-1]
         has_new_query = self.query[1:] != self.query[:-1]
@@ -59,7 +65,7 @@ class Ranking:
 
     @cached_property
     def sizes(self) -> Ints:
-        """Documents in each tie block (n)."""
+        """Number of documents in each tie block (n in the papers' formulas)."""
         return np.diff(np.append(self.starts, len(self.scores)))
 
     @cached_property
@@ -69,19 +75,21 @@ class Ranking:
 
     @cached_property
     def before(self) -> Ints:
-        """Documents ranked above each tie block (s)."""
+        """Number of documents above each tie block (s in the papers' formulas)."""
         return self.starts - self.offsets[:-1][self.block_query]
 
     def head(self, depth: int | None) -> tuple[Ranking, Bools]:
-        """Keep the blocks that begin above `depth`, or all where None; return them and their mask.
+        """Return the ranking of the blocks that begin above `depth`, and which entries it has.
 
-        The mask tells for each entry whether it was kept.
+        A depth of None keeps all of them. The mask tells for each entry of this ranking whether it
+        is in the other.
         """
         if depth not in self._heads:
             self._heads[depth] = self._head(depth)
         return self._heads[depth]
 
     def _head(self, depth: int | None) -> tuple[Ranking, Bools]:
+        """Return the first ranks of each list, and which entries these are."""
         if depth is None:
             return self, np.ones(len(self.scores), dtype=bool)
         keep = np.repeat(self.before < depth, self.sizes)
@@ -91,14 +99,17 @@ class Ranking:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """All judgments of one group, of grades above 0: the content of an ideal ranking."""
+    """Judgments of one group with grades above 0, from which an ideal ranking is made."""
 
     query: Ints
+    """Query of each judgment."""
     grade: Floats
+    """Grade of each judgment."""
     n_queries: int
+    """Number of queries, also those without a judgment."""
 
     def count(self, rel: int = 1) -> Ints:
-        """Count the relevant documents of each query (R_g), retrieved or not."""
+        """Count the relevant documents of each query (R_g), whether retrieved or not."""
         return np.bincount(self.query[self.grade >= rel], minlength=self.n_queries)
 
     @cached_property
@@ -120,10 +131,15 @@ class Judged:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Hits:
-    """Gain of each tie block under each labeling, shape (n_blocks, labelings)."""
+    """Gains of tie blocks under many labelings.
+
+    A labeling is one way to say which documents are the group's.
+    """
 
     gains: Floats
+    """Sum of the gains of each block's documents in the group, of shape (n_blocks, n_labelings)."""
     query: Ints
+    """Query of each block."""
 
     @cached_property
     def running(self) -> Floats:
@@ -132,12 +148,12 @@ class Hits:
 
     @cached_property
     def crossed(self) -> Floats:
-        """Gain of a block times the sum of all gains down to it."""
+        """Each block's gain times the sum of gains down to and including it."""
         return self.gains * self.running
 
 
 def running_sums(ranking: Ranking, block_values: Floats) -> Floats:
-    """Return the running sums of each query over its blocks; a block counts in its own sum."""
+    """Return the running sums of each query over its blocks; each includes its own block."""
     total = np.cumsum(block_values)
     first = np.searchsorted(ranking.block_query, ranking.block_query)
     return total - (total - block_values)[first] if len(total) else total
@@ -152,19 +168,19 @@ def running_rows(rows: Floats, query: Ints) -> Floats:
 
 
 def per_block(ranking: Ranking, entry_values: Floats) -> Floats:
-    """Sum the entries of each tie block."""
+    """Return the sum of the entries of each tie block."""
     return np.add.reduceat(entry_values, ranking.starts) if len(entry_values) else np.empty(0)
 
 
 def per_query(ranking: Ranking, block_values: Floats) -> Floats:
-    """Sum the tie blocks of each query."""
+    """Return the sum of the tie blocks of each query."""
     query_count = len(ranking.offsets) - 1
     sums = np.bincount(ranking.block_query, weights=block_values, minlength=query_count)
     return sums.astype(np.float64)
 
 
 def share_of_query(ranking: Ranking, weights: Floats) -> Floats:
-    """Return each entry's part of its query's sum; NaN where that is 0."""
+    """Return each entry's share of its query's sum; NaN where the sum is 0."""
     query_count = len(ranking.offsets) - 1
     sums = np.bincount(ranking.query, weights=weights, minlength=query_count)[ranking.query]
     share: Floats = np.divide(weights, sums, out=np.full(len(weights), np.nan), where=sums > 0)
@@ -177,15 +193,16 @@ def discounts(depth: int) -> Floats:
 
 
 def _ends(before: Ints, size: Ints, cutoff: int | None) -> tuple[Ints, Ints]:
-    """Return the ranks above each block, and of its last document, no deeper than the cutoff."""
+    """Return the ranks just above each block and of its last document, at most the cutoff."""
     low, high = before, before + size
     return (low, high) if cutoff is None else (np.minimum(low, cutoff), np.minimum(high, cutoff))
 
 
 def discount_spans(before: Ints, size: Ints, cutoff: int | None) -> Floats:
-    """Sum the discounts of each tie block's ranks, down to the cutoff.
+    """Return the discounts of each tie block's ranks, added up down to the cutoff.
 
-    A block has `size` ranks, with `before` ranks above them.
+    The discount of a rank is ``1/log2(1 + rank)``. A block has `size` ranks, with `before` ranks
+    above them.
     """
     low, high = _ends(before, size, cutoff)
     sums = discounts(int(high.max(initial=0)))
@@ -195,9 +212,9 @@ def discount_spans(before: Ints, size: Ints, cutoff: int | None) -> Floats:
 
 
 def rank_weights(before: Ints, size: Ints, cutoff: int | None) -> Floats:
-    """Sum ``1/log2(max(rank, 2))`` over each tie block's ranks down to the cutoff.
+    """Return the weights of each tie block's ranks, added up down to the cutoff.
 
-    These are the weights of TREC's fair-ranking track.
+    A rank weighs ``1/log2(max(rank, 2))``, as in TREC's fair-ranking track.
     """
     low, high = _ends(before, size, cutoff)
     ranks = np.maximum(np.arange(1, int(high.max(initial=0)) + 1), 2)
@@ -207,21 +224,24 @@ def rank_weights(before: Ints, size: Ints, cutoff: int | None) -> Floats:
 
 
 def rank_spans(before: Ints, size: Ints, cutoff: int | None) -> Ints:
-    """Count each tie block's ranks down to the cutoff."""
+    """Return the number of each tie block's ranks that lie within the cutoff."""
     low, high = _ends(before, size, cutoff)
     return high - low
 
 
 def first_ranks(ranking: Ranking, cutoff: int | None) -> Floats:
-    """Return how much of each entry lies within the cutoff, 0 to 1.
+    """Return the probability that each entry is within the cutoff.
 
-    Tied documents share the ranks of their block.
+    Over all orders of tied documents, which share the ranks of their block.
     """
     return _of_entries(ranking, rank_spans, cutoff)
 
 
 def document_discounts(ranking: Ranking, cutoff: int | None) -> Floats:
-    """Return the discount of each entry's rank down to the cutoff, in expectation over ties."""
+    """Return the expected discount of each entry, over all orders of tied documents.
+
+    The discount is ``1/log2(1 + rank)`` down to the cutoff, and 0 below it.
+    """
     return _of_entries(ranking, discount_spans, cutoff)
 
 
@@ -230,7 +250,7 @@ def _of_entries(
     spans: Callable[[Ints, Ints, int | None], npt.NDArray[Any]],
     cutoff: int | None,
 ) -> Floats:
-    """Share what the ranks of each tie block count among its entries; computed once."""
+    """Divide a number of each tie block, as `spans` computes it, evenly among its entries."""
     key = (spans.__name__, cutoff)
     if key not in ranking._weights:
         shares = spans(ranking.before, ranking.sizes, cutoff) / ranking.sizes

@@ -22,6 +22,7 @@ class Recall(Precision):
     pattern = r"R@(?:\d+|k)"
 
     def best(self, count: Floats) -> Floats:
+        """Return the number of relevant documents of each query."""
         return count
 
 

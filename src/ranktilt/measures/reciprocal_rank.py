@@ -29,10 +29,10 @@ _EXPANDED = 1 << 20
 class ReciprocalRank(Measure):
     """Reciprocal rank: 1 divided by the rank of the first relevant document; in [0, 1].
 
-    0 where that document lies below k. In the first tie block with r relevant documents among n,
-    position i is the first hit with the chance ``C(n − i, r − 1) / C(n, r)`` (McSherry & Najork,
-    ECIR 2008). Its difference between twins is not linear in their labels: it goes to the first
-    relevant documents of the group.
+    It is 0 if that document is below k. In the first tie block with r relevant documents among n,
+    position i is the first relevant one with the probability ``C(n − i, r − 1) / C(n, r)``
+    (McSherry & Najork, ECIR 2008). The difference between twins is not linear in their labels,
+    because only the first relevant document of each group counts.
     """
 
     name = "RR"
@@ -43,6 +43,7 @@ class ReciprocalRank(Measure):
     pattern = r"RR(?:@\d+)?"
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
+        """Return the expected 1/rank of each query's first relevant document."""
         hits = per_block(ranking, gains)
         first = np.flatnonzero(_first_blocks(ranking, hits))
         values = np.zeros(len(hits))
@@ -55,6 +56,7 @@ class ReciprocalRank(Measure):
         return np.where(count > 0, 1.0, 0.0)
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
+        """Return the query's value, divided among the hits of its first block with any."""
         hits = per_block(ranking, gains)
         value = self.totals(ranking, gains)[ranking.block_query]
         return np.where(_first_blocks(ranking, hits), value / np.maximum(hits, 1), 0.0)
@@ -67,6 +69,7 @@ class ReciprocalRank(Measure):
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
         # The gains of a query's first block with hits: its running sum is its own gain.
+        """Look up the value of each query's first block with hits, under each labeling."""
         first = np.where(hits.running == hits.gains, hits.gains, 0.0)
         if table is not None:
             values, starts = table
@@ -75,9 +78,10 @@ class ReciprocalRank(Measure):
         return totals
 
     def _by_hits(self, before: Ints, size: Ints, count: Ints) -> tuple[Floats, Ints]:
-        """Tabulate the value of each block by its hits, from 0 to `count`.
+        """Tabulate the value of each block for each number of hits, from 0 to `count`.
 
-        Returns the values of all blocks, and a column of where each block's values begin.
+        Returns the values of all blocks, one after the other, and a column with the index at which
+        each block's values begin.
         """
         start = np.cumsum(count + 1) - (count + 1)
         block = np.repeat(np.arange(len(count)), count + 1)
@@ -116,6 +120,7 @@ def expected_reciprocal(before: Ints, size: Ints, hits: Ints, cutoff: int | None
 
 
 def _log_choose(n: npt.NDArray[np.number], k: npt.NDArray[np.number]) -> Floats:
+    """Return the logarithm of the binomial coefficient C(n, k)."""
     log: Floats = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
     return log
 

@@ -12,11 +12,12 @@ from ranktilt.measures.ranking import Floats, Judged, Ranking
 
 
 def values(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) -> Floats:
-    """Compute one measure for one group, per query in [0, 1], in expectation over ties.
+    """Compute a measure for one group, one value in [0, 1] for each query.
 
-    `gains` holds the grade of each entry in this group; 0 for documents that are not relevant or of
-    another group, which keep their ranks (Dai et al., KDD 2024, sec. 3.1). NaN for a query without
-    a relevant document in the group; 0 for one that has some and retrieved none.
+    Values are expected values over all orders of tied documents. `gains` holds the grade of each
+    entry in this group, and 0 for documents that are not relevant or belong to another group: these
+    keep their ranks (Dai et al., KDD 2024, sec. 3.1). NaN for a query without a relevant document
+    in the group; 0 for a query that has some and retrieved none.
     """
     inside, keep = ranking.head(measure.cutoff)
     total = measure.totals(inside, _gains(measure, gains[keep]))
@@ -26,6 +27,7 @@ def values(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) ->
 
 
 def _gains(measure: Measure, grades: Floats) -> Floats:
+    """Return 1 for each relevant document if the measure is binary, else its grade."""
     return (grades >= measure.rel).astype(np.float64) if measure.binary else grades
 
 
@@ -34,11 +36,10 @@ def label_weights(measure: Measure, ranking: Ranking, gains: Floats, judged: Jud
 
     A document of `b` adds the negative. `gains` holds the grade of each entry of either group (for
     RR: of one of them), `judged` the relevant documents of one group; its twins have the same
-    grades. With x = 1 for documents of `a` and −1 for those of `b`, ``Σ x · weight`` over a query
-    is ``M_a − M_b`` in expectation over ties. For linear measures it is so whatever the labels are:
-    nDCG, P and R are linear in x, and so is the difference of AP, since ``[(1 + x)(1 + y) − (1 −
-    x)(1 − y)] / 4 = (x + y) / 2``. RR is not: its value goes to the first relevant documents of the
-    group, and holds for these labels alone.
+    grades. With x = 1 for documents of `a` and −1 for documents of `b`, ``Σ x · weight`` over a
+    query is the expected ``M_a − M_b``. For linear measures this holds for any labels: nDCG, P and
+    R are linear in x, and so is the difference of AP, since ``[(1 + x)(1 + y) − (1 − x)(1 − y)] / 4
+    = (x + y) / 2``. RR is not linear, so that its weights hold for these labels only.
     """
     inside, keep = ranking.head(measure.cutoff)
     kept_gains = _gains(measure, gains[keep])

@@ -1,4 +1,4 @@
-"""Share@k: how much of the first k ranks a group holds, against its share of the candidates."""
+"""Share@k: a group's share of the first k ranks, compared with its share of the whole list."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, first_ranks,
 
 @dataclass(frozen=True, repr=False)
 class ShareOfFirstRanks(GroupEstimand):
-    """Share of a group among the first k documents minus its share among the candidates, in points.
+    """A group's share of the first k documents, minus its share of the whole list, in points.
 
-    Of the documents of both groups: ``a_k/(a_k + b_k) − a/(a + b)``, where a and b are those in the
-    query's whole list (the candidates). A query whose candidates are of one group alone says
-    nothing.
+    Of the documents of both groups: ``a_k/(a_k + b_k) − a/(a + b)``, where a and b count the
+    documents in the query's whole list, and a_k and b_k those in the first k ranks. A query whose
+    list has documents of one group only says nothing.
     """
 
     name = "Share"
@@ -35,6 +35,10 @@ class ShareOfFirstRanks(GroupEstimand):
     needs_cutoff = True
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
+        """Return the difference of the two shares for each query.
+
+        NaN if a list has one group only.
+        """
         count_a, count_b = ranking.count(first), ranking.count(second)
         of_candidates = _quotient(count_a - count_b, count_a + count_b)
         # Entries below the cutoff would add zeros.
@@ -56,7 +60,8 @@ class ShareOfFirstRanks(GroupEstimand):
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
         """Return (label − mean label of the query) · (share of the first k − share of the list).
 
-        A label is 1 for a document of the first group and 0 for one of the second.
+        A label is 1 for a document of the first group and 0 for one of the second; a document's
+        shares are its parts of the first k ranks and of the whole list.
         """
         either = (first | second).astype(np.float64)
         share = share_of_query(ranking, first_ranks(ranking, self.cutoff) * either)
@@ -71,6 +76,7 @@ class ShareOfFirstRanks(GroupEstimand):
         return np.where(is_known, label * (share - even), 0.0), np.where(is_known, share, 0.0)
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
+        """Return the mean share of each group in the whole lists."""
         is_known = ~np.isnan(self.contrast(ranking, first, second))
         if not is_known.any():
             return {"even_a": np.nan, "even_b": np.nan}
@@ -84,10 +90,10 @@ class ShareOfFirstRanks(GroupEstimand):
 
 
 def _lead(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
-    """Return each query's share of the first group less that of the second; NaN without either.
+    """Return each query's share of the first group minus that share of the second.
 
-    `signed` is what each entry adds to the first group, negative for those of the second;
-    `unsigned` is the same without the sign.
+    NaN without either. `unsigned` is what each entry adds to its group; `signed` is the same,
+    negative for the second group.
     """
     query_count = len(ranking.offsets) - 1
     total = np.bincount(ranking.query, weights=unsigned, minlength=query_count)
@@ -96,7 +102,7 @@ def _lead(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
 
 
 def _quotient(ahead: npt.NDArray[Any], total: npt.NDArray[Any]) -> Floats:
-    """Divide where there is a total; NaN elsewhere."""
+    """Divide two columns; NaN where the total is 0."""
     undefined = np.full(len(total), np.nan)
     lead: Floats = np.divide(ahead, total, out=undefined, where=total > 0)
     return lead

@@ -1,4 +1,4 @@
-"""Apply what a bench chose: correct a saved run, or save the corrected ranker."""
+"""Apply the choice of a bench: correct a saved run, or save the corrected ranker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.spec import Stage, parse_stages, read_value
 
 RANKER_FILE, QUERIES_FILE = "ranker.txt", "queries.json"
-"""Files of a saved ranker's folder: its text, and the queries that it has seen."""
+"""Files in the folder of a saved ranker: its text, and the queries that it has seen."""
 
 
 def apply(
@@ -156,6 +156,7 @@ def _fit(bench: Bench, stage: Stage) -> Fit | Direction | None:
 
 
 def _seen_queries(bench: Bench, collection: Collection) -> SeenQueries:
+    """Return the queries that a correction was fitted on or chosen by."""
     spec = {
         "ranker": bench.baseline.ranker,
         "ranktilt": __version__,

@@ -1,4 +1,4 @@
-"""Candidates as they are audited for a bench: their runs, options, and samples."""
+"""Audit the candidates of a bench."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from ranktilt.mitigation.bench_result import (
 )
 
 CandidateRuns = Mapping[Candidate, Run]
-"""The run of each candidate."""
+"""Run of each candidate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchOptions:
-    """How candidates are compared; `bench` has the meaning of each field."""
+    """Options of how candidates are compared; `bench` explains each field."""
 
     effectiveness: Measure
     budget: float
@@ -61,15 +61,16 @@ class BenchOptions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditedRuns:
-    """An audit of candidates, with its samples, which the differences are computed from."""
+    """An audit of candidates, and the samples from which differences are computed."""
 
     audit: Audit
+    """The audit."""
     samples: tuple[Sample, ...]
     """Samples of every tilt, and of every answer about groups."""
 
     @classmethod
     def from_inputs(cls, inputs: AuditInputs) -> Self:
-        """Audit runs that are lined up."""
+        """Audit runs that are aligned."""
         measurements = measure_runs(inputs)
         inferences = infer(inputs, measurements)
         return cls(
@@ -86,7 +87,7 @@ def prepare_candidates(
     *,
     is_grouped: bool = True,
 ) -> AuditInputs:
-    """Line the runs of candidates up with groups and judgments, as an audit does."""
+    """Align the runs of candidates with groups and judgments, as an audit does."""
     named_runs = [
         replace(run, spec={**run.spec, "ranker": candidate.name, "name": candidate.name})
         for candidate, run in runs.items()
@@ -111,7 +112,7 @@ def prepare_candidates(
 def check_reference_runs(
     alone: Collection, runs: CandidateRuns, reference_runs: CandidateRuns, reference: str
 ) -> None:
-    """Refuse runs of the reference's documents that some candidate lacks, or that hold others."""
+    """Refuse runs of the reference alone that do not fit the candidates or the documents."""
     lacking = next((candidate for candidate in runs if candidate not in reference_runs), None)
     if lacking is not None:
         raise UserError(

@@ -1,4 +1,7 @@
-"""Corrections: re-rankers that know the group of each candidate."""
+"""Corrections: re-rankers that know the group of each candidate.
+
+`Correction.rescored` is all that a correction must do: it gives each entry of a list a new score.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +35,17 @@ Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 KEYS = "query_keys"
-"""Key of a fit's spec with the `text_key` of each query; ids alone may name other queries too."""
+"""Key of a fit's spec with the `text_key` of each query; ids alone may mean other queries."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit(Result):
-    """What a correction learned from queries that do not test it; one file each."""
+    """What a correction learned from queries that do not test it; each fit is one file."""
 
     spec: Mapping[str, Any]
     """How it was made: ranker, column and groups, seed, versions."""
     queries: tuple[str, ...]
-    """Ids of the queries that it learned from."""
+    """Ids of these queries."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,10 +64,13 @@ class Lists:
     """A run's lists, and the group of each of their documents."""
 
     collection: Collection
+    """Collection of the documents."""
     run: Run
+    """The run."""
     by: str
+    """Column of the groups."""
     rows: Ints
-    """Row in the collection of each entry, −1 of a document that it does not hold."""
+    """Row of each entry's document in the collection; −1 if it is not there."""
 
     @classmethod
     def from_run(cls, collection: Collection, run: Run, by: str) -> Self:
@@ -74,12 +80,12 @@ class Lists:
 
     @property
     def groups(self) -> Groups:
-        """The groups of the collection's documents."""
+        """Groups of the collection's documents."""
         return grouping(self.collection, self.by)
 
     @cached_property
     def group(self) -> Ints:
-        """Number of each entry's group, −1 for none."""
+        """Index of each entry's group; −1 for none."""
         return np.where(self.rows < 0, -1, self.groups.code[self.rows])
 
     def two_sided(self, group: str) -> Ints:
@@ -96,7 +102,7 @@ class Lists:
         return np.append(self.collection.tie_keys(), np.uint64(0))[self.rows]
 
     def parts(self) -> Iterator[tuple[str, slice]]:
-        """Yield each query and where its entries are."""
+        """Yield each query and the slice of its entries."""
         for query, (start, stop) in zip(
             self.run.queries, pairwise(self.run.offsets.tolist()), strict=True
         ):
@@ -116,7 +122,7 @@ class Correction(Ranker):
     by: str = field(default="source", kw_only=True)
     k: int | None = field(default=None, kw_only=True)
     chosen_by: str = field(default="", kw_only=True)
-    """A file of the queries that it was chosen by, which an audit leaves out."""
+    """File of the queries that it was chosen by; an audit leaves them out."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -132,7 +138,7 @@ class Correction(Ranker):
 
     @abstractmethod
     def rule(self) -> Rule:
-        """Return its effect on a list, as data."""
+        """Return what the correction does to a list, as data."""
 
     def check(self) -> None:
         if self.chosen_by:
@@ -166,16 +172,20 @@ class Correction(Ranker):
 
 @dataclass(frozen=True)
 class FittedCorrection(Correction):
-    """A correction that was fitted on other queries: `strength` 0 leaves a run as it is."""
+    """A correction that was fitted on other queries.
+
+    At `strength` 0 it leaves a run as it is.
+    """
 
     fit_kind: ClassVar[type[Fit]]
     largest_strength: ClassVar[float] = 1.0
 
     fit: str = field(default="", kw_only=True)
-    """The file of the fit."""
+    """File of the fit."""
     strength: float = field(default=1.0, kw_only=True)
+    """How much of the correction is applied."""
     learned: Fit | None = field(default=None, kw_only=True, repr=False, compare=False)
-    """The fit itself, where it is at hand: its file is not read then, and need not be there."""
+    """The fit itself, if it is in memory; then its file is not read."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -211,7 +221,7 @@ class FittedCorrection(Correction):
         return _provenance(self.fitted, self.fit, collection)
 
     def require_scale(self, run: Run) -> None:
-        """Refuse scores of another ranker than the fit's, whose numbers are in their unit."""
+        """Refuse scores of another ranker than the fit's: the fit's numbers are in their unit."""
         fitted = self.fitted.spec["ranker"]
         names = [run.name, str(run.spec.get("made_by") or "")]
         if fitted not in [scale_of(name) for name in names]:
@@ -237,11 +247,11 @@ def run_of_depth(run: Run, collection: Collection, depth: int) -> Run:
 
 
 def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
-    """Return a score for each entry, so that `order` gives them from the best to the worst.
+    """Return scores under which the entries are in `order`, from the best to the worst.
 
-    The list's falling scores are handed out again. Entries tied before stay tied where they are
-    neighbours, and of one `side` where that is given; of others the later one gets the next smaller
-    number where it would tie.
+    The falling scores of the list are handed out again. Entries that were tied stay tied if they
+    are neighbours, and on one `side` if sides are given. If entries of different sides would tie,
+    the later one gets the next smaller number.
     """
     if side is None and (order == np.arange(len(order))).all():
         return scores
@@ -261,7 +271,7 @@ def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
 def expected_counts(first: Bools, scores: Scores) -> Scores:
     """Return how many documents of the first side each prefix of a list holds.
 
-    Tied documents share the ranks of their block.
+    A tied document is at each rank of its block with the same probability.
     """
     n = len(first)
     ends = np.append(np.flatnonzero(np.diff(scores)) + 1, n)
@@ -271,7 +281,7 @@ def expected_counts(first: Bools, scores: Scores) -> Scores:
 
 
 def uniform(seed: int, *names: object) -> float:
-    """Return a number drawn evenly from (0, 1), always the same for one seed and one query's id."""
+    """Return a number drawn evenly from (0, 1), always the same for a seed and names."""
     text = "\0".join(map(str, (seed, *names)))
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
     return (int.from_bytes(digest, "little") // 2**12 + 0.5) / 2**52
@@ -279,10 +289,9 @@ def uniform(seed: int, *names: object) -> float:
 
 @cache
 def scale_of(text: str) -> str:
-    """Return the last stage of a ranker's text without its depth.
+    """Return the last stage of a ranker's text without its depth, which its scores depend on.
 
-    The scale of its scores depends on nothing else. A text that names no ranker is the name of a
-    file, and stays.
+    A text that names no ranker is the name of a file, and is returned as it is.
     """
     try:
         return str(replace(parse_stages(text)[-1], k=None))

@@ -1,4 +1,4 @@
-"""The baseline: the ranker, or the run, that is to be levelled."""
+"""The baseline: the ranker or run that is to be levelled."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ class Baseline:
     """A ranker, or a run that exists, before any correction."""
 
     text: str
-    """As it is typed; what corrections are written behind."""
+    """Text of the ranker or run; corrections are written behind it."""
     ranker: Ranker | None = None
+    """The ranker; None for a run that exists."""
     run: Run | None = None
-    """The run, where there is no ranker."""
+    """The run; None for a ranker."""
     whole_lists: Replay | None = None
-    """The ranker that reads a saved run without cutting it; None for rankers that search."""
+    """Ranker that reads a saved run without cutting it; None for rankers that search."""
     depth: int
+    """Number of results of each list that are corrected."""
 
     @classmethod
     def from_ranker(cls, ranker: Ranker, depth: int) -> Self:
@@ -48,12 +50,12 @@ class Baseline:
 
     @property
     def is_saved(self) -> bool:
-        """Whether it is a run that exists, which cannot search other documents."""
+        """Whether it is a run that exists, which cannot search for other documents."""
         return self.ranker is None or stages_of(self.ranker)[0].name == "replay"
 
     @property
     def cut_depth(self) -> int:
-        """Results of each list that are corrected, at most."""
+        """Most results of each list that are corrected."""
         if self.ranker is None:
             return self.depth
         return getattr(stages_of(self.ranker)[-1], "k", None) or self.depth

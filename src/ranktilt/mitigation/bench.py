@@ -1,7 +1,7 @@
-"""The bench: candidates and the baseline, compared by their runs. It ranks and trains nothing.
+"""The bench: compare candidates with the baseline by their runs. It ranks and trains nothing.
 
 `bench` is for any runs; `mitigate` makes its own and calls `compare_candidates`. A bench takes two
-audits: of the runs of all documents, and of those of the reference's documents alone.
+audits: of the runs of all documents, and of the runs of the reference's documents alone.
 """
 
 from __future__ import annotations
@@ -189,7 +189,10 @@ def compare_candidates(
     selected: tuple[str, ...] = (),
     options: BenchOptions,
 ) -> Bench:
-    """Return the bench of runs, the baseline's first; the baseline alone is a bench too."""
+    """Return the bench of runs; the baseline's run comes first.
+
+    The baseline alone is a bench too.
+    """
     candidates = tuple(runs)
     if mixed.has_judgments:
         questions = list(dict.fromkeys([*questions, options.effectiveness]))
@@ -261,7 +264,7 @@ def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, A
 
 
 def _notes(audited: Mapping[str, AuditedRuns]) -> tuple[Note, ...]:
-    """Return the notes of the audits, each once."""
+    """Return the notes of the audits, without repetitions."""
     notes = list(audited[ALL].audit.notes)
     for documents, runs in audited.items():
         if documents != ALL:

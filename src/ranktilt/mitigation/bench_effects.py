@@ -1,4 +1,4 @@
-"""Effects of a bench: tilts, effectiveness, and how both differ from the baseline's."""
+"""Effects of a bench: tilts, effectiveness, and their differences from the baseline."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from ranktilt.statistics.bootstrap import shared_numbering
 
 
 def tilts_of(audited: Audit, questions: Sequence[Estimand], correction: str) -> tuple[Effect, ...]:
-    """Return the answers of two groups, by run and pair in the order of the questions.
+    """Return the answers about two groups, by run and pair in the order of the questions.
 
     On the primary question, which must be in percent, p is corrected for each run separately, as in
-    an audit of that run alone.
+    an audit of this run alone.
     """
     primary = repr(questions[0])
     question_order = {repr(question): number for number, question in enumerate(questions)}

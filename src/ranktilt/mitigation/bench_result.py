@@ -1,4 +1,4 @@
-"""A bench as one versioned file: candidates, their tilts, and what each costs."""
+"""The result of a bench: candidates, their tilts and their costs, and the choice among them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ from ranktilt.mitigation.remedy import Remedy
 from ranktilt.rankers.dense.direction import Direction
 
 BUDGET = 0.01
-"""Default budget where documents are judged: the effectiveness that may be lost, 0 to 1."""
+"""Default budget with judgments: effectiveness that may be lost, from 0 to 1."""
 MOVEMENT_BUDGET = 0.2
-"""Default budget without judgments: the share of the first ten documents that may be replaced."""
+"""Default budget without judgments: share of the first ten documents that may be replaced."""
 MitigationOutcome = Literal[
     "mitigated", "level", "inconclusive", "cannot be mitigated within the budget"
 ]
-"""What becomes of a ranker: a candidate is shown to level it; it is level as it is; its tilt, or
-what each candidate does about it, is not shown; each candidate is shown to leave a tilt or to cost
-too much."""
+"""What a bench says about a ranker.
+
+``mitigated``: a candidate is shown to level it; ``level``: it is level without any;
+``inconclusive``: its tilt, or the effect of each candidate, is not shown; ``cannot be mitigated
+within the budget``: each candidate is shown to leave a tilt or to cost too much.
+"""
 _BEST: tuple[Outcome, ...] = ("level", "within", "inconclusive", "tilted")
 """Outcomes, the best first."""
 
@@ -47,15 +50,15 @@ class Candidate:
     """One way to level a ranker, at one strength."""
 
     name: str
-    """As printed, such as ``α = 0.001``; no two of a bench share it."""
+    """Name as printed, such as ``α = 0.001``; unique in a bench."""
     method: str
-    """The method that it is a strength of, such as ``debias``; empty for the baseline."""
+    """Method; empty for the baseline."""
     strength: float
-    """Its place on the method's dial: the smaller, the less is done."""
+    """Position on the method's dial: the smaller, the weaker."""
     ranker: str
-    """The text of the ranker that has it, such as ``dense:models/alpha-0.001``."""
+    """Text of the corrected ranker, such as ``dense:models/alpha-0.001``."""
     dial: str = "strength"
-    """The name of the dial, such as ``α``."""
+    """Name of the dial, such as ``α``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,9 @@ class RefusedMethod:
     """A method that could not be tried."""
 
     method: str
+    """Name of the method."""
     reason: str
+    """Reason why it could not be tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +76,11 @@ class MethodFits:
     """The fits of a bench's methods; None for a method that was not tried."""
 
     offset: OffsetFit | None = None
+    """Constants for each group."""
     causal: CausalFit | None = None
+    """Effect of perplexity on scores."""
     direction: Direction | None = None
-    """What a projection removes."""
+    """Direction that a projection removes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +88,13 @@ class CandidateCheck:
     """A tilt compared with the margin, or a cost compared with the budget."""
 
     effect: Effect | Movement
+    """The tilt or the cost."""
     outcome: Outcome
+    """Outcome of the comparison."""
 
     @property
     def is_cost(self) -> bool:
-        """Whether it is about effectiveness, or about how far lists move."""
+        """Whether it checks effectiveness, or how far lists move."""
         return isinstance(self.effect, Change | Movement)
 
 
@@ -190,7 +199,7 @@ class Bench(
 
     @property
     def primary(self) -> str:
-        """The question that level is judged on: a measure, by its Relative Δ, or an estimand."""
+        """The question that decides whether a candidate is level: a measure or another estimand."""
         return self.questions[0]
 
     @cached_property
@@ -213,9 +222,9 @@ class Bench(
 
     @property
     def document_sets(self) -> tuple[str, ...]:
-        """The documents on which effectiveness is measured.
+        """Documents on which effectiveness is measured.
 
-        ``all``, and the reference where its documents were ranked alone.
+        ``all``, and the reference if its documents were ranked alone.
         """
         return tuple(dict.fromkeys(effect.a for effect in self.effectiveness))
 
@@ -260,15 +269,16 @@ class Bench(
         return max((-change.value for change in self.costs(name)), default=0.0)
 
     def distance(self, name: str) -> float:
-        """Return how far a candidate's tilts are from level at most, in percent.
+        """Return the largest distance of a candidate's tilts from level, in percent.
 
-        Infinite where one is undefined.
+        Infinite if one is undefined.
         """
         tilts = [self.tilt(name, pair) for pair in self.pairs]
         distances = [percent_factor(tilt) * abs(tilt.value - tilt.neutral) for tilt in tilts]
         return math.inf if any(map(math.isnan, distances)) else max(distances)
 
     def _effect(self, *key: str) -> Effect:
+        """Return the effect with this run, groups and measure."""
         if key not in self._effects:
             known = map(", ".join, self._effects)
             raise unknown("candidate, groups and measure", ", ".join(key), known)
@@ -276,11 +286,13 @@ class Bench(
 
     @cached_property
     def _effects(self) -> dict[tuple[str, ...], Effect]:
+        """Tilts and effectiveness by run, groups and measure."""
         effects = (*self.tilts, *self.effectiveness)
         return {(effect.run, effect.a, effect.b, effect.measure): effect for effect in effects}
 
     @cached_property
     def _changes(self) -> dict[tuple[str, ...], Change]:
+        """Changes by run, groups and measure."""
         return {(change.run, change.a, change.b, change.measure): change for change in self.changes}
 
     def choose(self, *, margin: float | None = None, budget: float | None = None) -> Choice:
@@ -332,27 +344,31 @@ def check_limits(margin: Margin, budget: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The candidates of a bench that are level within a budget, and the one to take.
+    """The candidates of a bench that are level within a budget, and the one to apply.
 
-    None is chosen where the baseline is not shown to be tilted. A candidate is *level* (*within*
-    where it favours a side all the same) where the intervals of its tilts on the primary question
-    and of its costs keep to their limits, *tilted* where one lies wholly beyond, else
+    No candidate is chosen if the baseline is not shown to be tilted. A candidate is *level*
+    (*within* if it still favours a side) if the intervals of its tilts on the primary question and
+    of its costs keep to their limits, *tilted* if one of them lies beyond its limit, else
     *inconclusive*.
     """
 
     bench: Bench
+    """The bench."""
     margin: float
+    """Largest tilt that counts as level, in percent."""
     budget: float
+    """Largest cost, from 0 to 1."""
 
     @cached_property
     def checks(self) -> dict[str, tuple[CandidateCheck, ...]]:
-        """The checks of each candidate, by its name: of its tilts, then of its costs."""
+        """Checks of each candidate by its name: of its tilts, then of its costs."""
         return {
             candidate.name: (*self._tilt_checks(candidate), *self._cost_checks(candidate))
             for candidate in self.bench.candidates
         }
 
     def _tilt_checks(self, candidate: Candidate) -> list[CandidateCheck]:
+        """Check the tilts of a candidate."""
         tilts = list(self.bench.baseline_effects)
         if candidate != self.bench.baseline:
             tilts = [self.bench.tilt(candidate.name, pair) for pair in self.bench.pairs]
@@ -362,6 +378,7 @@ class Choice:
         ]
 
     def _cost_checks(self, candidate: Candidate) -> list[CandidateCheck]:
+        """Check the costs of a candidate."""
         moved = self.bench.movement(candidate.name)
         if moved is not None and not self.bench.is_judged:
             return [CandidateCheck(effect=moved, outcome=moved.outcome(self.budget))]
@@ -390,9 +407,9 @@ class Choice:
 
     @property
     def chosen(self) -> Candidate | None:
-        """The smallest candidate within the margin and the budget; None where there is none.
+        """The weakest candidate within the margin and the budget; None without one.
 
-        Of several methods it is the least costly.
+        If several methods have one, the least costly.
         """
         if not self.is_tilted:
             return None
@@ -406,7 +423,7 @@ class Choice:
 
     @cached_property
     def outcome(self) -> MitigationOutcome:
-        """The outcome for the ranker, in a word."""
+        """What the bench says about the ranker."""
         if not self.is_tilted:
             is_shown = self.outcome_of(self.bench.baseline.name) in ("level", "within")
             return "level" if is_shown else "inconclusive"
@@ -419,9 +436,9 @@ class Choice:
 
     @property
     def nearest(self) -> Candidate | None:
-        """The candidate nearest to level of those that keep best to the limits, if none is chosen.
+        """The candidate nearest to level among those that keep best to the limits.
 
-        None where there is nothing to level.
+        None if a candidate is chosen, or if there is nothing to level.
         """
         if self.chosen is not None or not self.is_tilted:
             return None
@@ -429,6 +446,7 @@ class Choice:
 
     @property
     def _nearest_to_level(self) -> Candidate | None:
+        """The eligible candidate with the best outcome, and then the smallest distance."""
         ranks = {
             candidate: (
                 _BEST.index(self.outcome_of(candidate.name)),
@@ -440,14 +458,14 @@ class Choice:
 
     @property
     def is_forced(self) -> bool:
-        """Whether a candidate is applied though none is chosen: `MitigationOptions.always`."""
+        """Whether a candidate is applied although none is chosen: `MitigationOptions.always`."""
         return bool(self.bench.spec.get("mitigation", {}).get("always", False))
 
     @property
     def applied(self) -> Candidate | None:
-        """The candidate that a saved run or ranker holds.
+        """The candidate that a saved run or ranker has.
 
-        The chosen one; where none is chosen, the nearest to level if that is forced.
+        It is the chosen one; if none is chosen, the nearest to level if that is forced.
         """
         if self.chosen is not None or not self.is_forced:
             return self.chosen

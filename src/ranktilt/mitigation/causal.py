@@ -1,6 +1,6 @@
 """Causal diagnosis and correction (Wang et al., ICLR 2025).
 
-What perplexity adds to scores is estimated on twins, and taken away.
+The effect of perplexity on scores is estimated on twins, and subtracted.
 """
 
 from __future__ import annotations
@@ -41,36 +41,45 @@ Floats = npt.NDArray[np.float64]
 PAIRS = 128
 """Default number of pairs of twins to estimate on."""
 LEAST_F = 10.0
-"""First-stage F of a weak instrument, at most (Staiger & Stock, Econometrica 65(3), 1997)."""
+"""First-stage F below which an instrument is weak (Staiger & Stock, Econometrica 65(3), 1997)."""
 _FEWEST = 3
 """Fewest pairs of twins to estimate on."""
 
 
 class EstimationPair(NamedTuple):
-    """A query, a document relevant to it, and that document's twin."""
+    """A query, a relevant document, and the twin of this document."""
 
     query: str
+    """Id of the query."""
     reference: str
+    """Id of the reference's document."""
     twin: str
+    """Id of its twin."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRatio:
-    """The coefficient with the source as instrument, to compare with that of a factor."""
+    """Coefficient with the source as instrument, to compare with a factor's."""
 
     coefficient: float
+    """The coefficient; see `CausalFit.coefficient`."""
     low: float
+    """Lower end of its 95 % interval."""
     high: float
+    """Upper end of its 95 % interval."""
     f: float
+    """First-stage F."""
     pairs: int
+    """Number of pairs."""
     difference: float
     """Difference from the factor's coefficient; NaN if the source is a weak instrument.
 
-    0 where the source moves scores through perplexity alone.
+    0 if the source moves scores only through perplexity.
     """
     difference_low: float
-    """95 % interval by the delta method, clustered by query and origin over the pairs of both."""
+    """Lower end of its 95 % interval: delta method, clustered by query and origin."""
     difference_high: float
+    """Upper end of the same interval."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,14 +98,15 @@ class CausalFit(
     coefficient: float
     """β̂₂: change of a score with one more nat of log perplexity, in the unit of the scores."""
     low: float
-    """Lower end of its 95 % interval; NaN, as is `high`, where the interval has no end."""
+    """Lower end of its 95 % interval; NaN, like `high`, if the interval has no end."""
     high: float
+    """Upper end of its 95 % interval."""
     f: float
     """First-stage F: how surely the instrument moves perplexity."""
     score_gap: float
-    """Mean score of the twins less the reference's documents, or of high versions less low ones."""
+    """Mean score of the twins minus the reference's, or of high versions minus low ones."""
     perplexity_gap: float
-    """Mean log perplexity of the same documents, one side less the other, in nats."""
+    """Mean log perplexity of the same documents, one side minus the other, in nats."""
     pairs: tuple[EstimationPair, ...]
     """Pairs that it was estimated on."""
     by_source: SourceRatio | None = None
@@ -169,7 +179,7 @@ def perplexities(collection: Collection, rows: Ints, spec: Mapping[str, Any]) ->
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CausalOptions:
-    """How the coefficient is estimated."""
+    """Options of how the coefficient is estimated."""
 
     probe: PerplexityProbe = field(default_factory=PerplexityProbe)
     """Measure of perplexity, of texts alone."""
@@ -180,7 +190,7 @@ class CausalOptions:
     force: bool = False
     """Continue where the first-stage F is below 10."""
     instrument: Instrument | None = None
-    """Factor of which versions differ (`factor_instrument`), in place of the source."""
+    """Factor that versions differ in, in place of the source (`factor_instrument`)."""
 
 
 def fit_causal(
@@ -274,24 +284,30 @@ def _check_strength(ratio: Ratio, perplexity_gap: float, groups: str, *, force: 
 
 
 def _estimation_pairs(collection: Collection, used: pl.DataFrame) -> tuple[EstimationPair, ...]:
+    """Return the pairs that were used, with the ids of their documents."""
     references, twins = (collection.ids.gather(used[side]) for side in "ab")
     rows = zip(used["query_id"], references, twins, strict=True)
     return tuple(EstimationPair(*row) for row in rows)
 
 
 class _Gaps(NamedTuple):
-    """Pairs with scores of both sides, and the gaps: second side less first side."""
+    """Pairs with scores of both sides, and their gaps: second side minus first side."""
 
     used: pl.DataFrame
+    """Pairs, one a row."""
     score: Floats
+    """Gap of scores."""
     perplexity: Floats
+    """Gap of log perplexities."""
 
     @property
     def ratio(self) -> Ratio:
+        """Return the ratio of both mean gaps."""
         return ratio_of_means(self.score, self.perplexity, *_clusters(self.used))
 
 
 def _clusters(used: pl.DataFrame) -> tuple[Ints, Ints]:
+    """Return the numbers of each pair's query and origin."""
     query, origin = (
         used[name].rank("dense").to_numpy().astype(np.int64) for name in ("query_id", "origin")
     )
@@ -342,6 +358,7 @@ def _by_source(by_factor: _Gaps, by_source: _Gaps) -> SourceRatio:
 
 
 def _twins(collection: Collection, reference: str, source: str) -> pl.DataFrame:
+    """Return the twins of two sources; refuse sources without any."""
     twins = collection.pairs(reference, source)
     if not twins.height:
         raise UserError(
@@ -442,8 +459,10 @@ class CausalMethod(Method):
     lm: str = NGRAM
     """Language model of the perplexity."""
     instrument: str | None = None
-    """A factor of the collection to fit on, in place of the source: pairs of versions that differ
-    in it alone say what perplexity does to scores."""
+    """Factor of the collection to fit on, in place of the source.
+
+    Pairs of versions that differ only in it show what perplexity does to scores.
+    """
     force: bool = False
     """Continue with a weak instrument (first-stage F below 10), or a factor that failed its
     check."""

@@ -16,15 +16,17 @@ from ranktilt.generation.versions.design import HIGH, LOW, PREFIX
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Instrument:
-    """A factor in the source's place: pairs of versions that differ in it alone.
+    """A factor in place of the source: pairs of versions that differ only in this factor.
 
-    Frames have ``origin`` and the document ids ``a`` (low) and ``b`` (high).
+    Tables have ``origin`` and the document ids ``a`` (low) and ``b`` (high).
     """
 
     name: str
+    """Name of the factor."""
     pairs: pl.DataFrame
+    """Pairs that differ in the factor."""
     by_source: pl.DataFrame | None = None
-    """Pairs that differ in the source alone; None where there are none."""
+    """Pairs that differ only in the source; None without any."""
 
 
 def factor_instrument(
@@ -35,10 +37,10 @@ def factor_instrument(
     reference: str = "human",
     force: bool = False,
 ) -> Instrument:
-    """Pair the versions of each document that differ in one factor, or in the source, alone.
+    """Pair the versions of each document that differ only in one factor, or only in the source.
 
-    The source is the factor ``source`` where there is one, and else the documents' own: `source`
-    against `reference` with all factors alike. `force` takes a factor that failed its manipulation
+    The source is the factor ``source`` if there is one, else the documents' own: `source` compared
+    with `reference`, with all factors alike. `force` accepts a factor that failed its manipulation
     check.
     """
     names = FactorDesign.from_collection(collection).names

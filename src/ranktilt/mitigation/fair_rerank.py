@@ -37,14 +37,14 @@ Bools = npt.NDArray[np.bool_]
 METHODS = ("det-const-sort", "fa-ir", "exposure")
 """Names of the methods; the first is the default."""
 _PART = (3 - 5**0.5) / 2
-"""Where an interval of significances is cut.
+"""Position at which an interval of significances is divided.
 
-Not in halves, at which several counts change together if p is a half.
+Not in halves, because several counts change together there if p is a half.
 """
 _NARROW = 1e-12
-"""Width of an interval of significances that is not divided any more."""
+"""Width of an interval of significances that is not divided further."""
 _MARGIN = 1e-9
-"""Difference below which two numbers are the same, so that roundoff decides nothing."""
+"""Difference below which two numbers count as equal, so that roundoff decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class FairReRank(Correction):
     `target` times the other's. One of two orders of each list is drawn. It needs real scores.
     """
     group: str = field(default="", kw_only=True)
-    """The group that shall not get too little; all others together are the other side."""
+    """Group that must not get too little; all others together are the other side."""
     target: float | None = field(default=None, kw_only=True)
     """Tilt to aim at, in points from −100 to 100; 0 by default.
 
@@ -150,9 +150,9 @@ class FairReRank(Correction):
         return scores
 
     def _shared(self, candidates: _Candidates) -> Ints | None:
-        """Return the order in which each prefix holds its least number of documents.
+        """Return an order in which each prefix holds its least number of documents.
 
-        None where each does so already.
+        None if each prefix does so already.
         """
         first, n, available = candidates.first, len(candidates.first), int(candidates.first.sum())
         base, moved = available / n, self.aim / 100
@@ -174,9 +174,9 @@ class FairReRank(Correction):
         return order[placed(first[order], with_minimums(first[order], needed, others))]
 
     def _exposed(self, candidates: _Candidates) -> Ints | None:
-        """Draw one of two orders that bring the side with too little to its target on average.
+        """Draw one of two orders that on average bring the side with too little to its target.
 
-        None where neither side gets too little.
+        None if neither side gets too little.
         """
         weights = discount_spans(candidates.ranks, np.ones_like(candidates.ranks), None)
         # Lifting one side alone would tilt a ranker that is level, whose lists scatter to both
@@ -198,14 +198,18 @@ class FairReRank(Correction):
 
 
 class _Candidates(NamedTuple):
-    """A list's documents of both sides, in the run's order."""
+    """Documents of a list that are on a side, in the run's order."""
 
     query: str
+    """Id of the query."""
     ranks: Ints
-    """Their ranks in the whole list, from 0."""
+    """Their ranks in the complete list, from 0."""
     first: Bools
+    """Whether they are on the first side."""
     scores: Floats
+    """Their scores."""
     keys: npt.NDArray[np.uint64]
+    """Their tie keys."""
 
 
 def minimum_counts(share: float, n: int, available: int) -> Ints:
@@ -219,12 +223,12 @@ def minimum_counts(share: float, n: int, available: int) -> Ints:
 
 
 def reached(counts: Floats, needed: Ints) -> bool:
-    """Return whether every prefix holds as many as it needs."""
+    """Return whether every prefix holds as many documents as it needs."""
     return bool((counts >= needed - _MARGIN).all())
 
 
 def placed(first: Bools, ranks: Ints) -> Ints:
-    """Return the order of a list in which the first side has other ranks (rising, from 0).
+    """Return the order of a list after the first side gets other ranks (rising, from 0).
 
     Each side keeps its own order.
     """
@@ -314,10 +318,9 @@ def fail_probability(table: npt.ArrayLike, p: float) -> float:
 def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
     """Return FA*IR's table, adjusted for k tests.
 
-    It holds the fewest documents of a group on the first 1, 2, … k ranks of a fair list.
-
-    `p` is the least share of the group. Of the tables that some significance gives, this is the one
-    whose `fail_probability` is nearest to `alpha`, the smaller one if two are equally near.
+    It holds the fewest documents of a group on the first 1, 2, … k ranks of a fair list. `p` is the
+    least share of the group. Each significance gives a table; this is the one whose
+    `fail_probability` is nearest to `alpha`, the smaller one if two are equally near.
     """
     if p in (0, 1):
         return tuple(range(1, k + 1)) if p else (0,) * k
@@ -378,15 +381,13 @@ def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[fl
 def exposure_mixture(
     first: Bools, scores: Floats, weights: Floats, target: float
 ) -> Mixture | None:
-    """Return orders that maximise a list's expected DCG at a ratio of exposure.
+    """Return two orders that maximise a list's expected DCG at a ratio of exposure.
 
-    The first side's exposure becomes `target` times the others'. None for a list that has reached
-    its target.
-
-    `scores` fall, and so do `weights`, the exposure of each rank. The constraint on exposure is the
-    only one added to those of an assignment, so the optimum is a mixture of two orders. Both sort
-    by score, with the first side raised by one amount, and differ in who wins ties. Where no order
-    reaches the target, both put the first side before the others.
+    The first side's exposure becomes `target` times the others'. None if a list has reached its
+    target. `scores` fall, and so do `weights`, the exposure of each rank. The constraint on
+    exposure is the only one added to those of an assignment, so the optimum is a mixture of two
+    orders. Both sort by score, with the first side raised by one amount, and differ only in who
+    wins ties. If no order reaches the target, both put the first side before the others.
     """
     n, n_first = len(first), int(first.sum())
     exposure, their_exposure = expected_exposure(first, scores, weights)
@@ -424,11 +425,12 @@ def exposure_mixture(
 
 @dataclass(frozen=True, kw_only=True)
 class FittedShare(FittedMethod):
-    """A fair re-ranking whose target moves, by strength, from where the ranker is today."""
+    """A fair re-ranking whose target starts at the tilt of today and moves with the strength."""
 
     today: float
+    """Value of the ranker without correction."""
     lowest: float
-    """The smallest target that there is."""
+    """Smallest possible target."""
 
     def at_strength(self, strength: float) -> Ranker:
         ranker: FairReRank = self.full
@@ -440,15 +442,18 @@ class FittedShare(FittedMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class FairReRankMethod(Method):
-    """Raise the group that is put lower, up to a target."""
+    """Raise the group that is ranked lower, up to a target."""
 
     name: ClassVar[str] = "fair-rerank"
 
     variant: str = ""
-    """Written behind a colon: a `FairReRank.method`, by default the first."""
+    """A `FairReRank.method`, typed behind a colon; by default the first one."""
     target: float | None = None
-    """Tilt to aim at with strength 1, in points of the share of the first ranks above that of the
-    candidates (0 by default), or the ratio of exposures (1)."""
+    """Target at strength 1.
+
+    For shares, points of the first ranks' share above that of the candidates (0 by default); for
+    exposure, the ratio (1).
+    """
 
     def __post_init__(self) -> None:
         if self.variant and self.variant not in METHODS:

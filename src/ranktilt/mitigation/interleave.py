@@ -21,16 +21,16 @@ Floats = npt.NDArray[np.float64]
 class Interleave(Correction):
     """Round robin by score: every prefix holds each group's share of the candidates.
 
-    Shares are rounded up or down by chance.
-
-    A prefix of k ranks aims at ``(1 − strength)·today + strength·share·k`` documents of a group,
-    and over seeds holds exactly so many on average; so no group begins more often than its share.
-    Several groups are placed one after the other, each against all that follow it. Documents of no
-    group keep their places.
+    Shares are rounded up or down at random. A prefix of k ranks aims at ``(1 − strength)·today +
+    strength·share·k`` documents of a group, and holds exactly so many on average over seeds; so no
+    group comes first more often than its share. Several groups are placed one after the other, each
+    compared with all that follow. Documents of no group keep their places.
     """
 
     strength: float = field(default=1.0, kw_only=True)
+    """How far each prefix goes from the list of today to equal shares."""
     seed: int = field(default=0, kw_only=True)
+    """Random seed."""
 
     name: ClassVar[str] = "interleave"
 

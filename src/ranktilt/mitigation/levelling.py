@@ -1,4 +1,4 @@
-"""One ranker that is being levelled: its baseline is tested, methods are fitted and compared."""
+"""The steps of levelling one ranker: test the baseline, fit methods, select and compare."""
 
 from __future__ import annotations
 
@@ -33,13 +33,19 @@ from ranktilt.rankers.candidates import FITTED
 
 @dataclass(frozen=True, kw_only=True)
 class _RankedSide:
-    """The baseline's runs of one side's queries."""
+    """The baseline's runs for the queries of one side.
+
+    A side is a set of queries: to fit on, to select by, or to test on.
+    """
 
     collection: Collection
+    """Collection with the queries of the side."""
     run: Run
+    """Run of all documents."""
     reference: Collection | None
-    """The reference's documents alone; None where they were not ranked alone."""
+    """The reference's documents alone; None if they were not ranked alone."""
     reference_run: Run | None
+    """Run of these documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +53,19 @@ class Levelling:
     """Data that the steps of a mitigation share."""
 
     split: QuerySplit
+    """The three sets of queries."""
     baseline: Baseline
+    """The ranker to level."""
     questions: Sequence[Estimand]
+    """Questions, the primary one first."""
     options: MitigationOptions
+    """What is tried."""
     bench_options: BenchOptions
+    """How candidates are compared."""
     folder: Path | None
+    """Folder for fits; None if they are not saved."""
     whole_run: Run
-    """Of all queries that are drawn from, or else of those to test on."""
+    """Run of all queries that the sides were drawn from, or else of the queries to test on."""
 
     @property
     def pair(self) -> Pair:
@@ -61,7 +73,7 @@ class Levelling:
         return self.bench_options.pairs[0]
 
     def test_baseline(self) -> Bench:
-        """Return the bench of the baseline alone, over all queries where the sides are drawn."""
+        """Return the bench of the baseline alone, over all queries of all sides."""
         tested = compare_candidates(
             self.split.drawn_from or self.split.test,
             {self._baseline_candidate(self.whole_run): self.whole_run},
@@ -72,9 +84,11 @@ class Levelling:
         return self._with_spec(tested)
 
     def _baseline_candidate(self, run: Run) -> Candidate:
+        """Return the baseline as a candidate."""
         return Candidate(name=run.name, method="", strength=0.0, ranker=self.baseline.text)
 
     def _with_spec(self, bench: Bench) -> Bench:
+        """Add the sides and options to a bench's spec."""
         sides = {"fit": self.split.fit, "select": self.split.select, "test": self.split.test}
         spec = {
             **bench.spec,
@@ -157,6 +171,7 @@ class Levelling:
         )
 
     def _fit(self) -> FittedMethods:
+        """Fit all methods."""
         groups = grouping(self.split.test, self.options.by, self.pair).names
         run = self._rank(self.split.fit)
         # Methods learn from what they will correct.

@@ -1,4 +1,4 @@
-"""Methods: what each learns from the queries to fit on, and its ranker at a strength.
+"""Methods: what each one learns from the queries to fit on, and its ranker at a strength.
 
 A method is a frozen record of its options, in the file of its correction.
 """
@@ -30,27 +30,31 @@ from ranktilt.spec import Stage
 
 @dataclass(frozen=True, kw_only=True)
 class FittingQueries:
-    """Queries for methods to learn from, which test nothing, and the baseline's run of them."""
+    """Queries for methods to learn from, and the baseline's run of them.
+
+    Nothing is tested on these queries.
+    """
 
     collection: Collection
     """Collection with the queries to fit on."""
     run: Run
     """The baseline's run of these queries."""
     ranker: Ranker | None
-    """The ranker behind the run; None where only the run is at hand."""
+    """The ranker behind the run; None for a saved run."""
     pair: Pair
     """The reference, and the group that is compared with it."""
     groups: tuple[str, ...]
     """All groups of the collection that is levelled."""
     by: str = "source"
+    """Column of the groups."""
     page: int = 10
-    """First ranks on which shares and exposure are fitted."""
+    """Number of first ranks on which shares and exposure are fitted."""
     held_out: AbstractSet[str] = frozenset()
     """Origins that nothing may be learned from, because they are relevant to other queries."""
     foreign_name: str = ""
-    """Name of the collection, where another one is levelled; its groups may be others."""
+    """Name of the collection, if it is another one than the levelled one; groups may differ."""
     folder: Path | None = None
-    """Where fits are to be saved; None where they are not."""
+    """Folder for fits; None if they are not saved."""
     seed: int = 0
 
     def need_ranker(self, method: str) -> Ranker:
@@ -84,7 +88,10 @@ class FittingQueries:
         return str(path if self.folder is None else self.folder / path)
 
     def group_value(self, question: GroupEstimand, group: str, opposite: str = "") -> float:
-        """Return the run's answer about two groups; `opposite` is all the rest by default."""
+        """Return the run's answer about two groups.
+
+        Without `opposite` all others are the second group.
+        """
         groups = grouping(self.collection, self.by, (group, opposite or REST))
         judgments = Judgments.from_collection(self.collection, groups)
         judged_run = JudgedRun.from_run(self.run, self.collection, judgments)
@@ -98,7 +105,7 @@ class FittingQueries:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedMethod:
-    """A fitted method: its ranker at each strength, from 0, nothing, to 1."""
+    """A fitted method: its ranker at each strength, from 0 (no effect) to 1."""
 
     full: Any
     """The correction, or the changed ranker, at strength 1."""
@@ -118,13 +125,14 @@ class Method(ABC):
     """A way to level a ranker, with its options."""
 
     name: ClassVar[str]
+    """Name that users type."""
     largest_strength: ClassVar[float] = 1.0
     learns_from_twins: ClassVar[bool] = False
-    """Whether it compares versions that differ in source, and so levels no other groups."""
+    """Whether it learns from twins; then it levels sources and no other groups."""
 
     @property
     def label(self) -> str:
-        """How a bench names it."""
+        """Name in a bench."""
         return self.name
 
     def __str__(self) -> str:
@@ -137,4 +145,4 @@ class Method(ABC):
 
     @abstractmethod
     def fit(self, queries: FittingQueries) -> FittedMethod:
-        """Learn from the queries to fit on; `UserError` says why it cannot."""
+        """Learn from the queries to fit on; `UserError` says why that is impossible."""

@@ -1,4 +1,4 @@
-"""How far lists move from the baseline's: what a correction costs where nothing is judged."""
+"""How far lists move from the baseline's: the cost of a correction if nothing is judged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ranktilt.statistics.two_way import Influence
 PAGE = 10
 """Number of first ranks among which replaced documents are counted."""
 DEEPEST = 100
-"""Ranks that the overlap compares; with a persistence of .9 those below weigh less than .0001."""
+"""Ranks that the overlap compares; at a persistence of .9, lower ranks weigh less than .0001."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,19 +32,22 @@ class MovementMean:
     """A mean over queries with its 95 % bootstrap interval; NaN where it is undefined."""
 
     value: float
+    """The mean."""
     low: float
+    """Lower end of its interval."""
     high: float
+    """Upper end of its interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Movement:
-    """How far a candidate's lists lie from the baseline's, over the same queries.
+    """Distance of a candidate's lists from the baseline's, over the same queries.
 
     Lists are compared as they are written: documents with equal scores in the order of the run.
     """
 
     candidate: str
-    """The candidate's name."""
+    """Name of the candidate."""
     rbo: MovementMean
     """Rank-biased overlap (p = .9), 0 to 1; 1 where no list moves."""
     replaced: MovementMean
@@ -56,7 +59,7 @@ class Movement:
 
     @property
     def testable(self) -> bool:
-        """Whether enough queries speak for a verdict: an effective number of 10."""
+        """Whether there are enough queries for a verdict: an effective number of 10."""
         return self.effective_n >= FEWEST
 
     @property
@@ -75,12 +78,12 @@ class Movement:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ListDistances:
-    """Per-query distances of a run's lists from the baseline's, of the shape (n_queries,)."""
+    """Distances of a run's lists from the baseline's, each of shape (n_queries,)."""
 
     rbo: Floats
-    """0 to 1; NaN where the baseline found nothing."""
+    """Rank-biased overlap, from 0 to 1; NaN if the baseline found nothing."""
     replaced: Floats
-    """0 to 1; NaN where the baseline found nothing."""
+    """Share of the first ten that is replaced, from 0 to 1; NaN if the baseline found nothing."""
 
     @property
     def mean_replaced(self) -> float:
@@ -123,7 +126,7 @@ def shares_replaced(runs: Sequence[Run]) -> list[float]:
 
 
 def _ranked(run: Run, name: str) -> pl.DataFrame:
-    """Return the uppermost ranks of a run's lists."""
+    """Return the first ranks of a run's lists."""
     frame = run.frame().filter(pl.col("rank") <= DEEPEST)
     return frame.select("query_id", "doc_id", pl.col("rank").alias(name))
 

@@ -1,4 +1,4 @@
-"""Offsets: a constant for each group, fitted on training queries, that is added to its scores."""
+"""Offsets: a constant for each group that is added to its scores, fitted on other queries."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ class GroupOffset:
     """Constant to add to the scores of one group."""
 
     group: str
+    """Name of the group."""
     value: float
     """Constant, in the unit of the run's scores."""
     low: float
+    """Lower end of its 95 % interval: bootstrap over queries; NaN for one query or two."""
     high: float
-    """95 % interval, by bootstrap over queries; NaN for one query or two."""
+    """Upper end of the same interval."""
     queries: int
     """Queries that had documents of both groups to compare."""
 
@@ -39,12 +41,14 @@ class GroupOffset:
 class OffsetFit(
     Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt mitigate"
 ):
-    """Constants to add to the scores of each group, as `fit_offset` returns them."""
+    """Constants to add to the scores of each group; made by `fit_offset`."""
 
     by: str
+    """Column of the groups."""
     reference: str
-    """The group whose scores stay."""
+    """Group whose scores stay as they are."""
     offsets: tuple[GroupOffset, ...]
+    """Constants of all other groups."""
 
 
 def fit_offset(
@@ -124,10 +128,10 @@ def _offset(lists: Lists, number: int, reference_number: int, seed: int) -> Grou
 
 
 def quantile_gap(first: Floats, second: Floats, n_first: int, n_second: int) -> float:
-    """Return the median of the first scores minus the second at equal quantiles, from the top.
+    """Return the median difference of two groups' scores at equal quantiles, from the top.
 
-    Both must fall. `n_first` and `n_second` count the scores before any were cut off. NaN where no
-    two scores can be compared.
+    Both must fall. `n_first` and `n_second` count the scores before any were cut off. NaN if no two
+    scores can be compared.
     """
     if n_second > n_first:
         return -quantile_gap(second, first, n_second, n_first)

@@ -1,4 +1,4 @@
-"""What is tried to level a ranker."""
+"""Options of a mitigation: methods and strengths to try."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ class MitigationOptions:
     """Methods and strengths to try; the default methods only need a run with scores."""
 
     methods: tuple[Method, ...] = (OffsetMethod(), InterleaveMethod(), FairReRankMethod())
-    """Methods to try, distinct ones."""
+    """Methods to try, each once."""
     strengths: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8, 1.0)
     """Strengths to try; 1 applies the full correction."""
     by: str = "source"
     """Column that groups documents."""
     pair: Pair | None = None
-    """The reference and the other group; needed where there are more than two."""
+    """The reference and the other group; needed if there are more than two groups."""
     depth: int = 100
-    """Top results to correct of a run, or of a ranker whose text leaves its depth open."""
+    """Number of top results to correct, of a run or of a ranker whose text leaves its depth open.
+    """
     always: bool = False
-    """Go on where the baseline is not shown to be tilted, and apply the candidate nearest to level
-    where none is chosen (`Choice.applied`)."""
+    """Continue if the baseline is not shown to be tilted, and apply the candidate nearest to level
+    if none is chosen (`Choice.applied`)."""
     seed: int = 0
-    """Of everything that is drawn."""
+    """Random seed of all draws."""
 
     def __post_init__(self) -> None:
         labels = [method.label for method in self.methods]

@@ -1,4 +1,4 @@
-"""Projection: the direction in which vectors of twins differ, learned where nothing is tested."""
+"""Projection: the direction in which the vectors of twins differ, learned from other texts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ranktilt.rankers.fit_provenance import text_key
 from ranktilt.statistics.permutation import sign_flip_length_p
 
 MOST_TWINS = 10_000
-"""Most pairs of twins to fit on; of more, a sample is drawn."""
+"""Most pairs of twins to fit on; a sample is drawn if there are more."""
 _RESAMPLES = 1_000
-"""Random signs of the differences from which the p of a direction is computed."""
+"""Draws of random signs for the p of a direction."""
 _ZERO = 1e-6
-"""Length of a direction, as a share of the vectors' mean length, that counts as none."""
+"""Length of a direction that counts as none, as a share of the vectors' mean length."""
 
 
 def fit_direction(
@@ -39,12 +39,12 @@ def fit_direction(
     leave_out: Iterable[str] = (),
     seed: int = 0,
 ) -> Direction:
-    """Learn the direction from a source's twins.
+    """Learn the direction from the reference to a source, from their twins.
 
-    It is the mean of their vectors less those of the reference, scaled to length 1. Vectors are of
-    unit length where `dense` compares them by cosine. `leave_out` names origins not to learn from
-    (`relevant_origins` of the test). The spec holds a test of the length: it is compared with the
-    lengths that result when twins are exchanged at random.
+    It is the mean vector of the source minus the mean vector of the reference, scaled to length 1.
+    If `dense` compares by cosine, vectors have unit length. `leave_out` names origins not to learn
+    from (`relevant_origins` of the test). The spec holds a test of the length: it is compared with
+    the lengths that result if twins are exchanged at random.
     """
     plain = replace(dense, project=None, project_strength=1.0)
     twins, left_out = _twins(collection, (reference, source), set(leave_out), seed)
@@ -119,7 +119,7 @@ def _twins(
 
 @dataclass(frozen=True, kw_only=True)
 class FittedProjection(FittedMethod):
-    """A dense ranker without a direction of its vectors."""
+    """A dense ranker with a direction removed from its vectors."""
 
     def at_strength(self, strength: float) -> Ranker:
         ranker: Ranker = replace(self.full, project_strength=strength)

@@ -1,4 +1,4 @@
-"""Queries to fit a correction on, to choose its strength by, and to test it on."""
+"""Split queries into those to fit a correction on, to choose its strength by, and to test it on."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ SHARES = (0.4, 0.2, 0.4)
 SIDES = ("fit", "select", "test")
 """Names of the sides: to fit methods, to select a strength, and to test the result."""
 _LARGEST_LINKED_SHARE = 0.5
-"""Linked queries above this share of all are parted, so that no side gets nearly all."""
+"""Share of all queries above which linked queries are separated, so that no side gets nearly all.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """What is left out of the queries to fit on, because it belongs to other sides too."""
+    """What is left out of the queries to fit on, because it also belongs to other sides."""
 
     judgments: int = 0
     """Judgments of documents that are relevant to queries of other sides."""
     judgments_before: int = 0
-    """Judgments that there were to fit on."""
+    """Judgments before any were left out."""
     documents: int = 0
     """Documents of another collection that are relevant to queries of other sides."""
     queries: int = 0
@@ -42,16 +43,20 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class QuerySplit:
-    """One collection three times, each with the queries and judgments of its side."""
+    """Three collections of the same documents, each with the queries and judgments of one side."""
 
     fit: Collection
+    """Queries to fit on."""
     select: Collection
+    """Queries to choose a strength by."""
     test: Collection
+    """Queries to test on."""
     left_out: LeftOut = LeftOut()
+    """What was left out of the queries to fit on."""
     drawn_from: Collection | None = None
-    """All queries, where the sides were drawn from them."""
+    """All queries, if the sides were drawn from them."""
     fitted_on: str = ""
-    """Name of the collection to fit on, where that is another one."""
+    """Name of the collection to fit on, if it is another one."""
 
     @cached_property
     def held_out(self) -> set[str]:
@@ -227,11 +232,12 @@ def _apart(select: Collection, test: Collection) -> Collection:
 
 
 def _judged_only(collection: Collection) -> Collection:
+    """Return the collection with its judged queries only."""
     return collection.only_queries(collection.queries_with_judgments["id"])
 
 
 def _linked(collection: Collection, names: pl.Series) -> Ints:
-    """Return for each query the number of the set that common relevant origins link it with."""
+    """Return for each query the number of its set; common relevant origins link a set."""
     number = pl.DataFrame({"query_id": names, "query": np.arange(len(names))})
     relevant = _relevant(collection).join(number, on="query_id", how="inner")
     origins = np.empty(0, np.int64)
@@ -247,7 +253,7 @@ def _linked(collection: Collection, names: pl.Series) -> Ints:
 
 
 def _drawn(sizes: Ints, shares: npt.NDArray[np.float64], seed: int) -> Ints:
-    """Return the side of each set: in a drawn order, each goes where most queries are missing."""
+    """Return the side of each set; in random order, each goes where most queries are missing."""
     side = np.empty(len(sizes), dtype=np.int64)
     lacking = shares / shares.sum() * sizes.sum()
     order = np.random.default_rng(seed).permutation(len(sizes))
@@ -291,7 +297,7 @@ def _without_origins(collection: Collection, origins: set[str]) -> Collection:
 
 
 def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
-    """Return the collection with so many of its queries, drawn by a seed; with all for None."""
+    """Return the collection with so many of its queries, drawn at random; None keeps all."""
     names = collection.queries_with_judgments["id"]
     if most is None or len(names) <= most:
         return collection

@@ -1,4 +1,4 @@
-"""The remedies of a bench: each selected candidate as data."""
+"""Remedies of a bench: what each selected candidate does, as data."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def remedies_of(
 
 
 def _rule(candidate: Candidate, methods: FittedMethods) -> Rule | None:
+    """Return what a candidate does to a list; None if it is no rule."""
     fitted = methods.by_label[candidate.method]
     if isinstance(fitted, FittedProjection):
         return _projection_rule(fitted, candidate.strength)
@@ -39,6 +40,7 @@ def _rule(candidate: Candidate, methods: FittedMethods) -> Rule | None:
 
 
 def _projection_rule(fitted: FittedProjection, strength: float) -> Rule:
+    """Return what a projection does to vectors."""
     parameters: dict[str, float | int | str] = {"strength": strength, "file": fitted.file}
     if isinstance(fitted.fit, Direction):
         parameters |= {"model": str(fitted.fit.spec["model"]), "dimensions": len(fitted.fit.vector)}

@@ -1,4 +1,4 @@
-"""A remedy: what a correction does to a list, as data that an engineer can build into an engine.
+"""A remedy: what a correction does to a list, as data for the engineers of an engine.
 
 The words and the pseudo-code are made in `reporting/sentences/remedy.py`.
 """
@@ -12,11 +12,12 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class GroupConstant:
-    """What is added to the score of each document of a group."""
+    """Constant that is added to the score of each document of a group."""
 
     group: str
+    """Name of the group."""
     value: float
-    """In the unit of the run's scores."""
+    """The constant, in the unit of the run's scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,17 +28,17 @@ class Rule:
     """``offset``, ``interleave``, ``det-const-sort``, ``fa-ir``, ``exposure``, ``causal`` or
     ``projection``."""
     reads: Literal["scores", "order", "vectors"]
-    """What it needs to know of a list."""
+    """What it needs to know about a list."""
     scale: str = ""
-    """The ranker in whose scores the numbers are; empty where scores are not read."""
+    """Ranker whose scores the numbers refer to; empty if scores are not read."""
     normalisation: Literal["none"] = "none"
-    """What is done to scores before: nothing, they count as the ranker gives them."""
+    """What is done to scores first: nothing, they are used as the ranker gives them."""
     offsets: tuple[GroupConstant, ...] = ()
-    """What is added to each group's scores; 0 for documents without a group."""
+    """Constants that are added to each group's scores; 0 for documents without a group."""
     protected: str = ""
-    """The group that shall not get too little; empty where no group is named."""
+    """Group that must not get too little; empty without one."""
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
-    """Every other number, such as ``strength``, ``target`` and ``seed``."""
+    """All other numbers, such as ``strength``, ``target`` and ``seed``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +46,12 @@ class Remedy:
     """A candidate as a rule for an engine."""
 
     candidate: str
-    """The candidate's name."""
+    """Name of the candidate."""
     by: str
-    """The column of the groups."""
+    """Column of the groups."""
     groups: tuple[str, ...]
     """All groups, in the order in which a rule takes them."""
     depth: int
     """Top results of each list that are corrected; results below them keep their order."""
     rule: Rule
+    """What the candidate does."""

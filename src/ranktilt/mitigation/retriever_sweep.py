@@ -1,4 +1,4 @@
-"""Retrievers of several strengths of the debiased constraint, or kinds of negatives, on a bench."""
+"""Train retrievers with several strengths of the debiased constraint, and compare them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ranktilt.training.options import Negatives, RetrieverTraining, Trained
 from ranktilt.training.retriever import train_retriever
 
 PAPER = "paper"
-"""Word for the strengths of the paper."""
+"""Word that stands for the strengths of the paper."""
 PAPER_ALPHAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 """Strengths of Dai et al., for scores of the size of `PAPER_SCORE`."""
 PAPER_SCORE = 700.0
-"""Score of a relevant document by ANCE.
+"""Score that ANCE gives a relevant document.
 
 Its last layer norm gives vectors of a squared length near 700.
 """

@@ -24,22 +24,23 @@ from ranktilt.mitigation.movement import shares_replaced
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateValues:
-    """What a candidate does on the queries to select by, without intervals."""
+    """Tilt and cost of a candidate on the queries to select by, without intervals."""
 
     candidate: Candidate
+    """The candidate."""
     distance: float
-    """How far its tilt is from level, in percent."""
+    """Distance of its tilt from level, in percent."""
     loss: float
-    """The largest loss of effectiveness, in points; where nothing is judged, the share of the
+    """Its cost: the largest loss of effectiveness in points; without judgments, the share of the
     baseline's first ten documents that it replaces, in percent."""
 
 
 def choose_strengths(
     values: Sequence[CandidateValues], margin: float, budget: float
 ) -> tuple[str, ...]:
-    """Return each method's smallest candidate within half of the margin and the budget.
+    """Return each method's weakest candidate within half of the margin and within the budget.
 
-    Where there is none, the nearest to level among those within the budget, or of all.
+    Without one, the candidate nearest to level, among those within the budget if there are any.
     """
     selected = []
     for method in dict.fromkeys(value.candidate.method for value in values):
@@ -98,7 +99,7 @@ def _distances(inputs: AuditInputs, values: Floats, question: Estimand) -> list[
 
 
 def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> list[float]:
-    """Return each run's Relative Δ less the one that favours nobody."""
+    """Return each run's Relative Δ minus its neutral value."""
     contrast, pair = RelativeDelta(of=measured), inputs.pairs[0]
     a, b = pair.numbers
     leads = []
@@ -117,16 +118,18 @@ def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> l
 
 
 def _shuffles(inputs: AuditInputs) -> Shuffles:
+    """Return the shuffles that random labels are drawn with."""
     return Shuffles(judgments=inputs.judgments, seed=inputs.options.inference.seed)
 
 
 def _median(draws: Floats) -> float:
+    """Return the median of the defined draws; NaN without any."""
     defined = draws[~np.isnan(draws)]
     return float(np.median(defined)) if len(defined) else math.nan
 
 
 def _card_leads(inputs: AuditInputs) -> list[float]:
-    """Return each run's answer to a question of the card less the one that favours nobody."""
+    """Return each run's answer to a question of the card minus its neutral value."""
     pair = inputs.pairs[0]
     card = Card(
         groups=inputs.groups,
@@ -147,9 +150,9 @@ def _card_leads(inputs: AuditInputs) -> list[float]:
 
 
 def _losses(inputs: AuditInputs, values: Floats, measured: Measure) -> list[float]:
-    """Return what each run loses of the first one's effectiveness, in points.
+    """Return the effectiveness that each run loses compared with the first one, in points.
 
-    Only queries count that have a value under both; infinite where there are none.
+    Only queries with a value under both count; infinite if there are none.
     """
     of_runs = values[:, inputs.measures.index(measured), 0]
     losses = []

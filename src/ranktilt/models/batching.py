@@ -133,5 +133,6 @@ def _vectors_of_batches(
     context: Callable[[], AbstractContextManager[None]],
     batches: Iterator[Any],
 ) -> Iterator[Vectors]:
+    """Yield the vectors of each batch, in one context."""
     with context():
         yield from map(compute, batches)

@@ -17,9 +17,11 @@ class Model:
     name: str
     """Short name, unique within a kind: ``dense:minilm`` is not ``cross-encoder:minilm``."""
     kind: str
+    """Ranker that takes it, of `KINDS`."""
     hub: str
     """Name on the model hub; empty where no checkpoint is published."""
     about: str
+    """What distinguishes it, in a few words."""
     licence: str
     """Licence of the weights, as their page states it."""
     source: str
@@ -27,9 +29,13 @@ class Model:
     limit: int | None = None
     """Most tokens of a text (dense) or of query and document (re-rankers), with special ones."""
     pooling: str | None = None
+    """How a dense model pools its tokens; None for the folder's own way."""
     similarity: str | None = None
+    """How a dense model compares vectors; None for the folder's own way."""
     query_prefix: str = ""
+    """Text before each query."""
     document_prefix: str = ""
+    """Text before each document."""
     tuned: bool = True
     """False marks a base model, which must be trained before it ranks."""
     aliases: tuple[str, ...] = ()
@@ -213,6 +219,7 @@ _TABLE = (
         limit=512,
     ),
 )
+"""The models, by paper."""
 
 MODELS: dict[str, Model] = {listed.spec: listed for listed in _TABLE}
 """Every model by its spec."""

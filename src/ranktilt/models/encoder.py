@@ -23,14 +23,18 @@ from ranktilt.models.token_counts import Tokens
 from ranktilt.parallel.executor import Portable
 
 Kind = Literal["query", "document"]
+"""What a text is, which decides its prompt."""
 POOLINGS = ("auto", "mean", "cls", "lasttoken")
+"""Ways to make one vector of those of the tokens."""
 _PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
+"""Names of a model's prompts by kind of text, the first that it has."""
 
 
 class TextEncoder(ABC):
     """A model that turns texts into vectors, on this machine or on a server."""
 
     store: str
+    """Precision of the vectors on disk."""
 
     @property
     @abstractmethod
@@ -78,20 +82,30 @@ class Encoder(Portable, TextEncoder):
     """
 
     library_class: ClassVar[str] = "SentenceTransformer"
+    """Class of sentence-transformers that loads the folder."""
     ranker: ClassVar[str] = "dense"
+    """Name of the ranker, in messages."""
 
     name: str
     """The model as the user named it."""
     folder: Path
+    """Folder of the model."""
     max_tokens: int | None
+    """Tokens after which a text is cut; None for the model's limit."""
     precision: str
+    """Precision of the forward pass."""
     device: str | None
+    """Device that the model runs on; None takes a GPU where there is one."""
     backend: str = "torch"
+    """What computes: ``torch``, or a runtime that sentence-transformers supports."""
     store: str = "float32"
     """Precision on disk; with float16 every vector is rounded, also when it is first computed."""
     pooling: str = "auto"
+    """How vectors of tokens become one; ``auto`` for the model's own way."""
     query_prefix: str | None = None
+    """Text before each query; None for the model's prompt."""
     document_prefix: str | None = None
+    """Text before each document; None for the model's prompt."""
     listed_similarity: str | None = None
     """Similarity of the model in the catalogue, which comes before the model's configuration."""
 
@@ -143,6 +157,7 @@ class Encoder(Portable, TextEncoder):
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
+        """Compute without gradients, in the chosen precision."""
         with inference(self.module.device, self.precision):
             yield
 
@@ -158,6 +173,7 @@ class Encoder(Portable, TextEncoder):
         return vectors
 
     def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
+        """Encode some texts with the prefix of their kind."""
         vectors = self.module.encode(
             texts,
             prompt=self.prefix(kind),
@@ -184,6 +200,7 @@ class Encoder(Portable, TextEncoder):
 
     @cached_property
     def _config(self) -> dict[str, Any]:
+        """Content of the model's configuration for sentence-transformers."""
         return read_json(self.folder / "config_sentence_transformers.json", dict)
 
     @cached_property
@@ -222,6 +239,7 @@ class Encoder(Portable, TextEncoder):
             )
 
     def _replace_pooling(self, model: Any) -> None:
+        """Put the user's pooling in the place of the model's."""
         for index, module in enumerate(model):
             if type(module).__name__ == "Pooling":
                 hidden_size = model[0].auto_model.config.hidden_size

@@ -42,7 +42,9 @@ A larger array is allocated anew each time, and each of its pages is slow when f
 single text may exceed the first number.
 """
 _RESULTS_VERSION = 2
+"""Part of every cache key: raised when the way in which values are computed changes."""
 _CHARACTERS_A_TOKEN = 4
+"""Characters that are taken for a token, to plan batches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,9 @@ class PrefixedText(NamedTuple):
     """A text to score, and another one that the model reads first."""
 
     text: str
+    """Text to score."""
     prefix: str = ""
+    """Text that is read before it; empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +91,7 @@ class Likelihood(Portable):
     """
 
     folder: Path
+    """Folder of the model."""
     kind: str = "auto"
     """``causal``, ``masked``, or ``auto``: by the class that the model's configuration names."""
     every: int = EVERY
@@ -94,6 +99,7 @@ class Likelihood(Portable):
     precision: str = "float32"
     """Precision of the forward pass; log-probabilities are always computed in float32."""
     device: str | None = None
+    """Device that the model runs on; None takes a GPU where there is one."""
     model_name: str = ""
     """The model as the user named it."""
 
@@ -236,11 +242,13 @@ class Likelihood(Portable):
         return rows_of_texts
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of each text, without special ones."""
         backend = self._tokenizer.backend_tokenizer
         encodings = backend.encode_batch_fast(list(texts), add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def _causal_rows(self, text_index: int, ids: Ints, prefix_ids: list[int]) -> Iterator[TokenRow]:
+        """Yield the windows of a text for a causal model, which overlap by half."""
         prefix = [*self._start, *prefix_ids[: self._prefix_room(len(ids))]]
         span = self._limit - len(prefix)
         begin = 0
@@ -259,6 +267,7 @@ class Likelihood(Portable):
             scored_count = stop
 
     def _masked_rows(self, text_index: int, ids: Ints) -> Iterator[TokenRow]:
+        """Yield the windows of a text for a masked model, once for each set of masked tokens."""
         before, after = self._special_tokens
         room = self._limit - len(before) - len(after)
         window_count = -(-len(ids) // room)
@@ -305,6 +314,7 @@ class Likelihood(Portable):
     # Computing
 
     def _job(self, keys: Keys, texts: Sequence[PrefixedText]) -> BatchJob:
+        """Return the work of scoring some texts, with a guess at its size."""
         characters = [len(text.text) + len(text.prefix) for text in texts]
         lengths = np.array(characters, dtype=np.int64) // _CHARACTERS_A_TOKEN + 1
         passes = self.every if self.resolved_kind == "masked" else 1
@@ -324,6 +334,7 @@ class Likelihood(Portable):
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
+        """Compute without gradients, in the chosen precision."""
         with inference(self._model.device, self.precision):
             yield
 
@@ -361,6 +372,7 @@ class Likelihood(Portable):
     @cached_property
     def _vocabulary_size(self) -> int:
         # Either may be larger: models pad their vocabulary, tokenizers have added tokens.
+        """Number of logits of a position, at most."""
         return max(
             int(getattr(self._model.config.get_text_config(), "vocab_size", 0)),
             len(self._tokenizer),
@@ -427,6 +439,7 @@ class Likelihood(Portable):
 
     @cached_property
     def _model(self) -> Any:
+        """The model on its device, which is loaded on first use."""
         failure = f"{self.folder}: cannot be loaded as a language model"
         with checkpoint.loading(failure, for_="perplexity"):
             model = checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity")
@@ -436,6 +449,7 @@ class Likelihood(Portable):
 
     @cached_property
     def _tokenizer(self) -> Any:
+        """The tokenizer, which is loaded on first use."""
         with checkpoint.loading(f"{self.folder}: its tokenizer cannot be read", for_="perplexity"):
             tokenizer = checkpoint.load_tokenizer(self.folder, for_="perplexity")
         if not getattr(tokenizer, "is_fast", False):
@@ -446,6 +460,7 @@ class Likelihood(Portable):
 
     @property
     def _about(self) -> dict[str, Any]:
+        """Description of the values for the cache."""
         options = {"kind": self.resolved_kind, "every": self.every, "precision": self.precision}
         return {
             "model": self.model_name or str(self.folder),

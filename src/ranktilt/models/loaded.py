@@ -63,23 +63,29 @@ class LoadedTokens(Tokens):
     """The tokenizer of a model in memory; its only limit is `max_tokens`."""
 
     tokenizer: Any = field(default=None, hash=False)
+    """The tokenizer of transformers."""
 
     @property
     def readable(self) -> bool:
+        """Whether the tokenizer is a fast one."""
         return bool(self._json)
 
     @cached_property
     def _json(self) -> str:
+        """The tokenizer as a file would hold it; empty where it is no fast one."""
         return tokenizer_json(self.tokenizer)
 
     @cached_property
     def _fingerprint(self) -> str:
+        """Hash of the tokenizer."""
         return hashlib.sha256(self._json.encode()).hexdigest()[:32]
 
     @cached_property
     def _tokenizer(self) -> Any:
+        """The tokenizer for the tokenizers library."""
         library = need("tokenizers", extra="neural", for_="counting tokens")
         return library.Tokenizer.from_str(self._json)
 
     def _setting(self, name: str) -> dict[str, Any]:
+        """Return an empty configuration: there is no folder to read one from."""
         return {}

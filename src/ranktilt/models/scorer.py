@@ -23,7 +23,9 @@ from ranktilt.optional import need
 from ranktilt.parallel.executor import Portable
 
 Logits = npt.NDArray[np.float32]
+"""Outputs of a model, one row per pair."""
 Scores = npt.NDArray[np.float64]
+"""One score per pair."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +155,7 @@ def _token_offsets(tokenizer: Any, texts: Sequence[str]) -> list[list[tuple[int,
 
 
 def _cut(text: str, offsets: list[tuple[int, int]], token_count: int) -> str:
+    """Cut a text after some tokens."""
     if token_count == len(offsets):
         return text
     if token_count == 0:
@@ -166,15 +169,18 @@ class PairScorer(Portable, ABC):
     """A model in a local folder that scores how relevant a document is to a query."""
 
     folder: Path
+    """Folder of the model."""
     ranker: str
     """Name of the ranker that uses the model."""
     limits: TokenLimits
+    """Most tokens that it reads."""
     precision: str
     """Precision of the forward pass.
 
     The last layer always computes in float32: scores that bfloat16 rounds would be tied.
     """
     device: str | None
+    """Device that it runs on; None takes a GPU where there is one."""
     outputs: int = 1
     """How many numbers the model gives for a pair."""
     prompt: str = ""
@@ -255,6 +261,7 @@ class PairScorer(Portable, ABC):
 
     @property
     def _about(self) -> dict[str, Any]:
+        """Description of the scores for the cache."""
         options = {
             "precision": self.precision,
             "ranker": self.ranker,
@@ -265,6 +272,7 @@ class PairScorer(Portable, ABC):
         return {"model": model, "folder": str(self.folder.absolute()), "options": options}
 
     def _job(self, pairs: TextPairs, label: str) -> BatchJob:
+        """Return the work of scoring some pairs, with the tokens of each."""
         query, document = self._token_counts(pairs, label)
         query_read, document_read = self.limits.fit(query, document, special_token_count=0)
 
@@ -287,10 +295,12 @@ class PairScorer(Portable, ABC):
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
+        """Compute without gradients, in the chosen precision."""
         with inference(self.module.device, self.precision):
             yield
 
     def _scored(self, texts: tuple[list[str], list[str]]) -> Logits:
+        """Return the model's outputs for some pairs; `UserError` where they are no scores."""
         queries, documents = texts
         try:
             outputs = self.read(queries, documents)

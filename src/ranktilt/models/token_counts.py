@@ -25,8 +25,11 @@ Ints = npt.NDArray[np.int64]
 NO_LIMIT = 1 << 30
 """Libraries write numbers from here on where a model has no limit of tokens."""
 _TEXTS_AT_ONCE = 2048
+"""Texts that are given to the tokenizer together."""
 _LIMITS = ("tokenizer_config.json", "model_max_length"), ("config.json", "max_position_embeddings")
+"""Files and fields that may hold a limit of tokens."""
 _CHARACTERS_A_TOKEN = 4
+"""Characters that are taken for a token, where there is no tokenizer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,7 @@ class Tokens:
     """The tokenizer of a model in a local folder."""
 
     folder: Path
+    """Folder of the model."""
     max_tokens: int | None = None
     """Tokens after which the user cuts a text; None for the model's limit."""
     prompt: str = ""
@@ -125,6 +129,7 @@ class Tokens:
         return max(token_ends[remaining - 1] - len(self.prompt), 0) if remaining > 0 else 0
 
     def _encode(self, texts: Sequence[str]) -> list[Any]:
+        """Encode texts, each after the prompt."""
         encodings: list[Any] = self._tokenizer.encode_batch([self.prompt + text for text in texts])
         return encodings
 
@@ -135,6 +140,7 @@ class Tokens:
 
     @cached_property
     def _file(self) -> Path:
+        """File of the tokenizer, the least deep one."""
         files = sorted(self.folder.rglob("tokenizer.json"), key=lambda file: len(file.parts))
         if not files:
             raise UserError(f"{self.folder}: no tokenizer.json, so its tokens cannot be counted")
@@ -142,10 +148,12 @@ class Tokens:
 
     @cached_property
     def _fingerprint(self) -> str:
+        """Hash of the tokenizer."""
         return sha256(self._file)[:32]
 
     @cached_property
     def _tokenizer(self) -> Any:
+        """The tokenizer, which is loaded on first use, and neither cuts nor pads."""
         library = need("tokenizers", extra="neural", for_="counting tokens")
         try:
             tokenizer = library.Tokenizer.from_file(str(self._file))

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from ranktilt.errors import UserError
 
 Item = TypeVar("Item")
+"""What is sent to a worker."""
 Result = TypeVar("Result")
 Stage = Callable[[Iterator[Item]], Iterator[Result]]
 """Turns a stream of items into a stream of results, in the items' order.
@@ -46,11 +47,11 @@ class Executor:
         yield from stage(iter(items))
 
 
-# An executor holds nothing, so that all threads may share the default.
 _executor: ContextVar[Executor] = ContextVar(
     "ranktilt_executor",
     default=Executor(),  # noqa: B039
 )
+"""The executor in use; an executor holds nothing, so that all threads may share the default."""
 
 
 def executor() -> Executor:
@@ -76,6 +77,7 @@ class Portable:
     """
 
     fingerprint: Any = None
+    """Hash by which another machine tells whether it has the same model."""
 
     def made_of(self) -> dict[str, Any]:
         """Return the keywords that make an equal object."""
@@ -90,6 +92,7 @@ class Portable:
 def _rebuilt(
     kind: type[Any], keywords: tuple[tuple[str, Any], ...], fingerprint: str | None
 ) -> Any:
+    """Make an object of its keywords again; `UserError` where its model is another one here."""
     rebuilt = kind(**dict(keywords))
     if rebuilt.fingerprint != fingerprint:
         raise UserError(

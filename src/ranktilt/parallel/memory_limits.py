@@ -23,12 +23,17 @@ _SHARE = 4
 _UNKNOWN = 4 << 30
 """Bytes of memory where the machine does not say."""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(i?)B?|B)?", re.IGNORECASE)
+"""A size in bytes, such as ``4 GB``."""
 _LONGEST = 30
 """Longest text of a size, so that no number is huge."""
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
+"""Power of 1,000 or 1,024 by the letter of a unit."""
 _CGROUPS = Path("/sys/fs/cgroup")
+"""Where Linux keeps the limits of containers."""
 _OWN_CGROUPS = Path("/proc/self/cgroup")
+"""File that names the container of this process."""
 _CPU_QUOTA = _CGROUPS / "cpu.max"
+"""File of the processor time of a container."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +48,9 @@ class MemoryLimits:
 
 
 _DEFAULT = MemoryLimits()
+"""Limits of a process without any."""
 _limits: ContextVar[MemoryLimits] = ContextVar("ranktilt_memory_limits", default=_DEFAULT)
+"""The limits in use."""
 
 
 @contextmanager
@@ -117,6 +124,7 @@ def processors() -> int:
 
 
 def _installed_memory() -> int:
+    """Return the bytes of memory of this machine."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -36,7 +36,9 @@ _ENVIRONMENT = {
     # Ray would report dead workers in the output of a command.
     "RAY_DEDUP_LOGS_SKIP_REGEX": "^",
 }
+"""Settings of Ray: it reports to nobody, and leaves GPUs to us."""
 _PASSED_ON = ("HF_HUB_OFFLINE", "OPENAI_BASE_URL")
+"""Environment variables that workers get."""
 
 
 _PartResult = tuple[list[Any], list[str], UserError | None]
@@ -50,7 +52,9 @@ class RayExecutor(Executor):
     name: str
     """Name in messages."""
     workers: int = field(kw_only=True)
+    """Number of processors of the cluster."""
     gpus: int = field(kw_only=True)
+    """Number of its GPUs."""
 
     def map(
         self,
@@ -121,6 +125,7 @@ class _PendingParts:
     """Parts that workers have and are not done with."""
 
     ray: Any
+    """The library."""
     task: Any
     """`_do` as Ray calls it."""
     job: Any
@@ -128,7 +133,9 @@ class _PendingParts:
     room: int
     """Most parts at a time."""
     ordered: bool
+    """Whether results are given in the order of the parts."""
     references: list[Any] = field(default_factory=list)
+    """Parts that are under way."""
 
     def send(self, parts: Iterator[list[Any]]) -> None:
         """Send parts until the workers have enough."""
@@ -245,4 +252,5 @@ def _require_listener(address: str) -> None:
 
 
 def _ray() -> Any:
+    """Import Ray."""
     return need("ray", extra="ray", for_="--executor ray")

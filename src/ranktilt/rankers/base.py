@@ -1,4 +1,4 @@
-"""The base of every ranker: one verb, and a text that makes an equal ranker."""
+"""The base of every ranker: one method, ``rank``, and a text that makes an equal ranker."""
 
 from __future__ import annotations
 
@@ -30,13 +30,19 @@ Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 ScoredRows = tuple[Rows, Scores]
 """Document rows of one query, and their scores."""
+CutLists = tuple[Rows, npt.NDArray[np.int32], Scores]
+"""Where each query's list starts and the last one ends, then documents and scores, best first."""
 
 DEPTH = 1000
+"""Default number of documents for each query."""
 QUERY = "{query}"
+"""Slot of the query in a template, which alone is the default template."""
 _SLOT = re.compile(r"\{(\w*)\}")
+"""A slot of a template."""
 _EXAMPLE = 'query_template="{attribute} {query}",attribute=female'
+"""Example of a template, for errors."""
 _STRIDE, _MARGIN = 16, 16
-"""`prefilter` samples one score of so many, and keeps so many more of the sample than needed."""
+"""`prefilter` samples one of so many scores, and keeps so many more of the sample than needed."""
 
 
 class Ranker(ABC):
@@ -47,6 +53,7 @@ class Ranker(ABC):
     """
 
     name: ClassVar[str]
+    """Name that users type."""
     argument: ClassVar[str | None] = None
     """Field that takes the text after the colon."""
     reranks: ClassVar[bool] = True
@@ -119,6 +126,7 @@ class Ranker(ABC):
         return str(self.stage())
 
     def __rshift__(self, other: Ranker) -> Pipeline:
+        """Return the pipeline of this ranker and another one: ``BM25() >> Dense("minilm")``."""
         return Pipeline((*stages_of(self), *stages_of(other)))
 
 
@@ -131,7 +139,9 @@ class TemplatedQueries(Ranker):
     """
 
     query_template: str = QUERY
+    """Text with a slot ``{query}``, and ``{attribute}`` if there is one."""
     attribute: str | None = None
+    """Name of a group that is put into the template."""
 
     def require_template(self) -> None:
         """Refuse a template without a slot for the query, and an attribute without a slot."""
@@ -177,6 +187,7 @@ class Pipeline(Ranker):
     """
 
     stages: tuple[Ranker, ...]
+    """Rankers in their order."""
     name: ClassVar[str] = "pipeline"
 
     def check(self) -> None:
@@ -236,8 +247,11 @@ class FirstStage(Ranker):
     reranks: ClassVar[bool] = False
 
     k: int = DEPTH
+    """Number of documents for each query."""
     text: str = "title+text"
+    """Part of a document to read, one of `TEXT_CHOICES`."""
     exclude_self: bool | None = None
+    """Whether a query's own document is left out; None decides by ids and words."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.depth)
@@ -266,6 +280,14 @@ class FirstStage(Ranker):
         At least the best ``k + slack`` of them, and all that are tied with the last.
         """
 
+    def lists(self, collection: Collection, excluded: Mapping[int, Rows]) -> CutLists:
+        """Return each judged query's list, cut at the depth, without its own documents."""
+        slack = max(map(len, excluded.values()), default=0)
+        scored_rows = exclude(self.candidates(collection, slack), excluded)
+        query_count = collection.queries_with_judgments.height
+        scored_rows = _reported(scored_rows, f"{self!r}: ranking", query_count)
+        return cut(scored_rows, collection.tie_keys(), self.depth)
+
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is not None:
             raise UserError(
@@ -273,10 +295,7 @@ class FirstStage(Ranker):
             )
         queries = collection.queries_with_judgments["id"].to_list()
         excluded = self_documents(collection, self.exclude_self)
-        slack = max(map(len, excluded.values()), default=0)
-        scored_rows = exclude(self.candidates(collection, slack), excluded)
-        scored_rows = _reported(scored_rows, f"{self!r}: ranking", len(queries))
-        offsets, docs, scores = cut(scored_rows, collection.tie_keys(), self.depth)
+        offsets, docs, scores = self.lists(collection, excluded)
         spec = {
             "ranker": repr(self),
             "ranktilt": __version__,
@@ -296,6 +315,7 @@ class FirstStage(Ranker):
 
 
 def _option_text(value: Any) -> str:
+    """Return the value of an option as users type it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -366,10 +386,10 @@ def exclude(
     excluded: Mapping[int, Rows],
     collection_row: Rows | None = None,
 ) -> Iterator[ScoredRows]:
-    """Leave out each query's own documents, which are rows of the collection by query number.
+    """Leave out each query's own documents.
 
-    `collection_row` has the row in the collection of each document, where documents are rows of
-    another table.
+    `excluded` has their rows in the collection by the number of the query. If documents are rows of
+    another table, `collection_row` has the row of each of them in the collection.
     """
     for query, (docs, scores) in enumerate(scored_rows):
         if query in excluded:
@@ -405,7 +425,7 @@ def reranked_run(
 
 
 def _reported(scored_rows: Iterable[ScoredRows], label: str, total: int) -> Iterator[ScoredRows]:
-    """Pass the queries' documents on, and report the progress, some hundred times in all."""
+    """Yield the queries' documents unchanged, and report the progress some hundred times."""
     step = max(total // 100, 1)
     for done, query_rows in enumerate(scored_rows, start=1):
         yield query_rows
@@ -413,9 +433,7 @@ def _reported(scored_rows: Iterable[ScoredRows], label: str, total: int) -> Iter
             report(label, done, total)
 
 
-def cut(
-    scored_rows: Iterable[ScoredRows], keys: npt.NDArray[np.uint64], k: int | None
-) -> tuple[Rows, npt.NDArray[np.int32], Scores]:
+def cut(scored_rows: Iterable[ScoredRows], keys: npt.NDArray[np.uint64], k: int | None) -> CutLists:
     """Cut each query's documents at depth `k` (nowhere if None).
 
     Returns a run's offsets, documents and scores. `keys` holds the tie key of each document row.
@@ -434,8 +452,8 @@ def cut(
 def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
     """Return the positions of the best `k` scores, best first.
 
-    Ties fall by key, and equal keys stay together: more than `k` are returned where documents of
-    one key share the last rank.
+    Ties are ordered by key, and equal keys stay together: more than `k` positions are returned if
+    documents of one key share the last rank.
     """
     chosen = np.arange(len(scores))
     if len(scores) > k:
@@ -450,11 +468,11 @@ def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
 
 
 def prefilter(scores: Scores, k: int) -> Rows:
-    """Return positions of positive scores that include the best `k` and all tied with the last.
+    """Return positions of positive scores: the best `k`, all tied with the last, and some more.
 
-    For speed: `top_k` is slower than this on an array with a score for each document of a
-    collection. Most other scores are left out by a threshold, a quantile of a sample. It falls back
-    to 0 where it would keep fewer than `k`.
+    `top_k` is slower than this on an array with a score for each document of a collection. A
+    threshold leaves out most other scores: a quantile of a sample, or 0 if that would keep fewer
+    than `k`.
     """
     sample = scores[::_STRIDE]
     position = len(sample) - 1 - (2 * k // _STRIDE + _MARGIN)

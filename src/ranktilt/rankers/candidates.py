@@ -1,4 +1,4 @@
-"""Candidates: the entries of a run that a re-ranker orders anew, and checks of what it returns."""
+"""Candidates: the entries of a run that a re-ranker reorders, and checks of its result."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ FITTED = "fitted_on"
 An audit leaves these queries out.
 """
 WITHOUT_SOURCE = "documents without a source"
+"""Key for documents without a source, in counts by source."""
 _CARRIED = ("collection", "own_documents_dropped", "failed")
-"""Keys of a spec that are true of a re-ranked run as well."""
+"""Keys of a spec that also apply to a re-ranked run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,7 @@ class Candidates:
     """Entries of a run whose query is ranked, joined with the collection."""
 
     run: Run
+    """Run of the stage before."""
     names: pl.Series
     """Ids of the queries, in the run's order."""
     texts: pl.Series
@@ -123,10 +125,9 @@ def reranked_spec(candidates: Run, ranker: object) -> dict[str, Any]:
 def truncated_spec(
     sources: pl.Series, is_truncated: npt.NDArray[np.bool_], limit: int
 ) -> dict[str, Any]:
-    """Return the share of documents of each source that a model does not read to the end.
+    """Return the share of each source's documents that a model does not read to the end.
 
-    Documents without a source have the key `WITHOUT_SOURCE`, so that a collection without sources
-    has its share as well.
+    Documents without a source have the key `WITHOUT_SOURCE`.
     """
     table = pl.DataFrame({"source": sources.fill_null(WITHOUT_SOURCE), "truncated": is_truncated})
     shares = table.group_by("source", maintain_order=True).agg(pl.col("truncated").mean())
@@ -151,13 +152,13 @@ def check_reranked(run: Run, candidates: Run | None, ranker: object) -> Run:
 
 
 def same_entries(run: Run, candidates: Run) -> bool:
-    """Tell whether a run holds exactly a run's candidates, in whatever order."""
+    """Tell whether a run has exactly the candidates' documents, in any order."""
     run_codes = np.sort(_pair_codes(run, candidates))
     return np.array_equal(run_codes, np.sort(_pair_codes(candidates, candidates)))
 
 
 def _pair_codes(run: Run, candidates: Run) -> Ints:
-    """Return a code for each pair of query and document; −1 where `candidates` lack either."""
+    """Return a code for each pair of query and document; −1 if `candidates` does not have both."""
     queries = pl.Series(run.queries, dtype=pl.String)
     candidate_queries = pl.Series(candidates.queries, dtype=pl.String)
     query = codes(queries, candidate_queries)[run.entry_queries]

@@ -1,6 +1,6 @@
-"""Queries and origins that a fit learned from, and whether another collection holds the same.
+"""Queries and origins that a fit learned from, to recognise them in another collection.
 
-Equal names do not mean equal texts: two collections may number their queries 1, 2, 3.
+Equal names do not mean equal texts: two collections may both number their queries 1, 2, 3.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def learned_queries(names: Sequence[str], keys: Sequence[str], collection: Colle
 
 
 def _keys_of_queries(collection: Collection) -> pl.DataFrame:
+    """Return a table of the queries' names and text keys."""
     queries = collection.queries
     return collection.memo(
         "query keys", lambda: named_keys(queries["id"], map(text_key, queries["text"]))

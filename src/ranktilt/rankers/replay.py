@@ -33,23 +33,24 @@ from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 
 @dataclass(frozen=True)
 class Replay(Ranker):
-    """Ranks as a saved run did; `Run.load` reads its file, plain or gzip.
-
-    `score_order` says which scores are better, or that the file's ranks give the order. An engine's
-    responses do not name their queries: `queries` is the file of these, and `max_failures` the
-    share of responses that may be errors or partial.
-    """
+    """Ranks as a saved run did; `Run.load` reads its file, plain or gzip."""
 
     name: ClassVar[str] = "replay"
     argument: ClassVar[str | None] = "file"
     reranks: ClassVar[bool] = False
 
     file: str
+    """Path of the run."""
     k: int | None = None
+    """Number of documents for each query; None for all."""
     exclude_self: bool | None = None
+    """Whether a query's own document is left out; see `FirstStage`."""
     score_order: str | None = field(default=None, kw_only=True)
+    """Which scores are better, or that the file's ranks give the order; None for larger ones."""
     queries: str | None = field(default=None, kw_only=True)
+    """File of the queries, for an engine's responses, which do not name them."""
     max_failures: float = field(default=MAX_FAILURES, kw_only=True)
+    """Share of responses that may be errors or partial."""
 
     def __post_init__(self) -> None:
         require_depth("replay", self.k)
@@ -145,9 +146,10 @@ class Replay(Ranker):
 
 
 def _queries(collection: Collection, loaded: Run) -> list[str]:
-    """Return the queries that count: judged ones of the collection, then those of judgments alone.
+    """Return the queries that count.
 
-    Where there are neither, the queries of the file.
+    Judged queries of the collection come first, then queries of judgments alone. Without any
+    judgment, the queries of the file count.
     """
     ranked = collection.queries_with_judgments["id"]
     judged = collection.qrels["query_id"].unique(maintain_order=True)

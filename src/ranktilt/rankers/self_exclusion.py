@@ -34,6 +34,7 @@ def self_documents(
 def _self_documents(
     collection: Collection, exclude_self: bool | None
 ) -> dict[int, npt.NDArray[np.int64]]:
+    """Find the own documents of queries; see `self_documents`."""
     pairs = _pairs_of_equal_id(collection)
     if not pairs.height:
         return {}
@@ -72,11 +73,12 @@ def _words_coincide(pairs: pl.DataFrame) -> bool:
 
 
 def _words(text: pl.Expr) -> pl.Expr:
+    """Return the distinct lower-case words of a text."""
     return text.str.to_lowercase().str.extract_all(r"\w+").list.unique()
 
 
 def exclusion_spec(excluded: Mapping[int, npt.NDArray[np.int64]]) -> dict[str, int]:
-    """Return for a run's spec how many queries had documents of their own, which are left out."""
+    """Return, for a run's spec, how many queries' own documents are left out."""
     return {"own_documents_dropped": len(excluded)} if excluded else {}
 
 

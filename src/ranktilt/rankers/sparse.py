@@ -34,13 +34,14 @@ from ranktilt.rankers.dense.search import Blocks, Matches, TextCopies, merged
 TERMS = 512
 """Most terms of a text by default; SPLADE gives a passage some 200."""
 _TEXTS_AT_ONCE = 1 << 15
+"""Texts to compare with all queries at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseEncoder(Encoder):
     """A sparse encoder in a local folder.
 
-    For each text the cache holds terms, then their weights; unused weights are zero.
+    For each text the cache holds its terms and then their weights; unused weights are 0.
     """
 
     library_class: ClassVar[str] = "SparseEncoder"
@@ -87,6 +88,7 @@ class SparseEncoder(Encoder):
             )
 
     def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
+        """Return the terms with the largest weights, and these weights, of each text."""
         dense = self.module.encode(
             texts,
             prompt=self.prefix(kind),
@@ -215,7 +217,7 @@ def _search(
 
 
 def _matrix(rows: Vectors, size: int, cosine: bool) -> Any:
-    """Return texts' weights of the first `size` terms as a sparse matrix of float64.
+    """Return the first `size` terms of texts as a sparse matrix of weights in float64.
 
     For cosines each text's weights have length 1.
     """

@@ -23,7 +23,9 @@ Audience = Literal["", "page", "text", "paper"]
 Authors of papers take the figures of a page, and further ones.
 """
 Emphasis = Literal["", "strong", "quiet", "alarm"]
+"""How strongly a text is shown."""
 SIDES = ("the first group of a pair", "the second")
+"""Names of two sides where several pairs share a page."""
 
 
 # Views build cells, rows, columns, sentences, sections, tables and figures by the hundred, a row of
@@ -34,14 +36,17 @@ class Cell:
     """One cell of a table: a text, the number it was rounded from, and its tone."""
 
     text: str
+    """What is printed."""
     value: float | int | None = None
     """Unrounded."""
     tone: Tone = ""
+    """Tone of the text."""
     note: str = ""
     """A small second line."""
     ends: tuple[str, str] | None = None
     """Both ends of an interval, as printed; a cell without a text shows the interval alone."""
     emphasis: Emphasis = ""
+    """How strongly it is shown."""
 
     @property
     def interval(self) -> str:
@@ -56,8 +61,11 @@ class Sentence:
     """A sentence with its tone and emphasis."""
 
     text: str
+    """The sentence."""
     tone: Tone = ""
+    """Its tone."""
     emphasis: Emphasis = ""
+    """How strongly it is shown."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ class Column:
     """One column of a table."""
 
     title: str
+    """Heading of the column."""
     number: bool = True
     """Whether it holds numbers, which stand to the right."""
     header: bool = False
@@ -80,6 +89,7 @@ class Row:
     """One row of a table: its cells, and the group it belongs to."""
 
     cells: tuple[Cell, ...]
+    """A cell for each column."""
     group: tuple[str, ...] = ()
     """One a group column of the table."""
     rule: bool = False
@@ -111,8 +121,11 @@ class Table:
 
     kind: ClassVar[str] = "table"
     caption: str
+    """Heading of the table."""
     columns: tuple[Column, ...]
+    """The columns."""
     rows: tuple[Row, ...]
+    """The rows."""
     note: str = ""
     """Below it on a page."""
     groups: tuple[str, ...] = ()
@@ -122,6 +135,7 @@ class Table:
     folded: bool = False
     """Whether a reader of a page unfolds it, because another table or figure says it in short."""
     only: Audience = ""
+    """Readers that see it; all by default."""
 
 
 def name_column(title: str) -> Column:
@@ -172,9 +186,11 @@ class Panels:
     name: str
     """Label by which a text refers to it."""
     caption: str
+    """Heading of all tables."""
     layout: str
     """Which table of which paper it follows."""
     tables: tuple[Table, ...]
+    """The tables."""
     notes: tuple[str, ...] = ()
     """Below it."""
     remarks: tuple[str, ...] = ()
@@ -189,6 +205,7 @@ class Figure:
 
     kind: ClassVar[str] = "figure"
     title: str
+    """Heading of the figure."""
     says: str
     """Description for a reader who cannot see it."""
     drawing: dict[str, Any]
@@ -200,6 +217,7 @@ class Figure:
     folded: bool = False
     """Whether a reader of a page unfolds it, because the first figure says it in short."""
     only: Audience = ""
+    """Readers that see it; all by default."""
 
     @property
     def height(self) -> int:
@@ -213,7 +231,9 @@ class Pairs:
 
     kind: ClassVar[str] = "pairs"
     pairs: tuple[tuple[str, str], ...]
+    """Names with their values."""
     only: Audience = "page"
+    """Readers that see them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +242,9 @@ class Lines:
 
     kind: ClassVar[str] = "lines"
     lines: tuple[Sentence, ...]
+    """The sentences."""
     only: Audience = ""
+    """Readers that see them; all by default."""
     folded: bool = False
     """Whether a reader of a page unfolds them, as notes."""
 
@@ -233,8 +255,11 @@ class Code:
 
     kind: ClassVar[str] = "code"
     label: str
+    """What the command does, or what the formula is."""
     text: str
+    """The command or formula."""
     only: Audience = "page"
+    """Readers that see it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,6 +268,7 @@ class Explorer:
 
     kind: ClassVar[str] = "explorer"
     caption: str
+    """Heading of the table of queries."""
     says: str
     """The parts of the audit that it holds, and those it leaves out."""
     lists: str
@@ -260,6 +286,7 @@ class PageBlocks:
     kind: ClassVar[str] = "page blocks"
     only: ClassVar[Audience] = "page"
     make: Callable[[], Iterable[Block]]
+    """Function that makes the blocks."""
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -268,6 +295,7 @@ class PageBlocks:
 
 
 Block = Table | Panels | Figure | Pairs | Lines | Code | Explorer | IntervalChart | PageBlocks
+"""A part of a section."""
 
 
 @dataclass(frozen=True)
@@ -279,7 +307,9 @@ class Section:
     title: str
     """Empty where it is for text only."""
     lead: tuple[str, ...] = ()
+    """Sentences before the blocks."""
     blocks: tuple[Block, ...] = ()
+    """Content of the section."""
     titled: bool = False
     """Whether text has its title and lead too."""
     part: str = ""
@@ -330,6 +360,7 @@ class PageSections:
     """Sections for pages alone; made when a page asks for them, and once."""
 
     make: Callable[[], Iterable[Section]]
+    """Function that makes the sections."""
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
@@ -344,6 +375,7 @@ class NextCommand:
     text: str
     """What it is for."""
     command: str
+    """The command, as one types it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -355,6 +387,7 @@ class Document:
     headline: str
     """The answer in one sentence."""
     sections: tuple[Section | PageSections, ...]
+    """Content of the report."""
     sentences: tuple[Sentence, ...] = ()
     """The answer in detail, a sentence each; what is quiet is a note."""
     answer_first: bool = False

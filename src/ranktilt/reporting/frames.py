@@ -59,6 +59,7 @@ def _frames_of_sources(result: SourceAudits) -> dict[str, pl.DataFrame]:
 
 
 def _own_frames(result: Any) -> dict[str, pl.DataFrame]:
+    """Return the tables that a result's file holds, and the means of an audit."""
     tables: dict[str, pl.DataFrame] = {}
     if hasattr(result, "by_group"):
         tables["means"] = result.by_group().fill_nan(None)
@@ -112,6 +113,7 @@ def _rows_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, lis
 
 
 def _is_rows(value: Any) -> bool:
+    """Tell whether a value is a list of objects."""
     return isinstance(value, Sequence) and bool(value) and isinstance(value[0], Mapping)
 
 

@@ -25,7 +25,9 @@ class Term:
     """One word that is explained."""
 
     title: str
+    """The word as a heading."""
     definition: str
+    """What it means."""
     pattern: str = ""
     """Regular expression that matches it in a text; by default the title itself."""
 
@@ -39,6 +41,7 @@ class Term:
 _FILE = tomllib.loads(
     resources.files("ranktilt.reporting").joinpath("terms.toml").read_text(encoding="utf-8")
 )
+"""The terms, as the file holds them."""
 TERMS = (
     *(
         Term(title=estimand.term, definition=estimand.definition, pattern=estimand.pattern)
@@ -139,6 +142,7 @@ class Glossary:
 
     @staticmethod
     def _number(match: re.Match[str]) -> int:
+        """Return the number of the term that a pattern has found."""
         return int((match.lastgroup or "t0")[1:])
 
 
@@ -163,6 +167,7 @@ def _together(text: str) -> str:
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
+"""Signs that nobody sees, which could hide a part of a name."""
 
 
 def visible(text: str) -> str:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from ranktilt.explaining.explanation import Explanation
 
 _MOST_NAMED = 2
+"""Most rankers that a sentence names; of more it gives the number."""
 _KIND_WORDS = {singular: words[0] for singular, words in VERDICT_WORDS.items()}
+"""Word for a verdict of one ranker."""
 
 
 def headline(result: Any) -> str:
@@ -71,6 +73,7 @@ def conflict_findings(audit: Audit) -> list[Finding]:
 
 
 def _finding(audit: Audit, run: str, pair: Pair) -> Finding:
+    """Return what an audit says of one ranker and pair."""
     verdict = audit.verdict(run, *pair)
     front = f"{pair[0]} | {pair[1]}: " if len(audit.judged_pairs) > 1 else ""
     return Finding(
@@ -140,6 +143,7 @@ def _parts(audit: Audit, pair: Pair, findings: Sequence[Finding]) -> Iterable[st
 
 
 def _who(members: Sequence[str], runs: Sequence[str]) -> str:
+    """Name some rankers, or say how many they are."""
     if len(members) <= _MOST_NAMED:
         return join_words(list(members))
     if len(members) == len(runs):
@@ -160,6 +164,7 @@ def source_summaries(result: SourceAudits) -> tuple[Finding, ...]:
 
 
 def _source_summary(result: SourceAudits, run: str) -> Finding:
+    """Return what an audit of several sources says of one ranker."""
     sizes = defaultdict[tuple[FindingKind, str], list[float]](list)
     for compared in result.sources:
         verdict = result.verdict(run, compared.source)
@@ -181,12 +186,14 @@ def _source_summary(result: SourceAudits, run: str) -> Finding:
 
 
 def _source_words(result: SourceAudits, side: str | None) -> str:
+    """Name the favoured side of an audit of several sources."""
     if side == result.reference:
         return f"favours {result.reference} text"
     return "favours the rewrites"
 
 
 def _share(count: int, result: SourceAudits, *, first: bool) -> str:
+    """Say on how many of the sources, or at how many of the temperatures."""
     total = len(result.sources)
     is_known = all(source.has_temperature for source in result.sources) and len(result.series) == 1
     where, noun = ("at", "temperature") if is_known else ("on", "source")
@@ -239,3 +246,4 @@ _SUMMARIES: dict[str, Callable[[Any], Finding]] = {
     "Explanation": _explanation,
     "SourceAudits": _source_audits,
 }
+"""Function that sums a result up, by the name of its class."""

@@ -17,8 +17,11 @@ from ranktilt.reporting.tones import Tone
 MOST_ROWS = 8
 """Rows that the first screen has room for."""
 _WIDEST_LABEL = 26
+"""Characters of the widest label."""
 _STEPS = (1.0, 2.0, 5.0, 10.0)
+"""Steps between ticks, times a power of ten."""
 _FEWEST_TICKS = 3
+"""Fewest ticks of a scale."""
 _ROOM = 0.05
 """Share of a scale that stays free beyond its outermost mark."""
 
@@ -28,8 +31,11 @@ class IntervalMark:
     """A value with its interval on a scale."""
 
     value: float
+    """The value."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
 
     @property
     def is_known(self) -> bool:
@@ -52,9 +58,11 @@ class IntervalReading:
     """What a row has on one scale."""
 
     mark: IntervalMark
+    """The value with its interval."""
     text: str
     """Its numbers, as they are printed."""
     tone: Tone = ""
+    """Tone of the mark."""
     before: IntervalMark | None = None
     """What it was before a change; drawn above it, and joined with it."""
     neutral: float = 0.0
@@ -68,7 +76,9 @@ class IntervalRow:
     """A row: what it is about, and a reading on each scale, or None where it has none there."""
 
     label: str
+    """What the row is about."""
     readings: tuple[IntervalReading | None, ...]
+    """A reading on each scale; None where there is none."""
     note: str = ""
     """A few words below the label."""
 
@@ -80,11 +90,15 @@ class IntervalScale:
     title: str
     """What is measured, with its unit."""
     low: float
+    """Value at the left end."""
     high: float
+    """Value at the right end."""
     ticks: tuple[float, ...]
+    """Values that are labelled."""
     left: str = ""
     """What lies to the left of neutral."""
     right: str = ""
+    """What values to the right mean; empty for nothing."""
 
     def share(self, value: float) -> float:
         """Return where a value stands on the scale, in percent of its length."""
@@ -115,10 +129,13 @@ class IntervalChart:
 
     kind: ClassVar[str] = "intervals"
     title: str
+    """Heading of the chart."""
     says: str
     """How to read it."""
     scales: tuple[IntervalScale, ...]
+    """One or two scales."""
     rows: tuple[IntervalRow, ...]
+    """The rows, from the top."""
 
     @property
     def label_width(self) -> int:
@@ -144,6 +161,7 @@ def interval_scale(
 
 
 def _ends(reading: IntervalReading) -> list[float]:
+    """Return all values that a reading's scale must reach."""
     ends = list(reading.mark.ends)
     if reading.before is not None:
         ends += reading.before.ends

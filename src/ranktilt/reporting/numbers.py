@@ -16,8 +16,11 @@ from ranktilt.measures.printing import signed as with_sign
 from ranktilt.reporting.document import Cell, Emphasis
 
 DASH = "–"
+"""Stands for a number that is not known."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
+"""Units of bytes."""
 _DAY = 86_400
+"""Seconds of a day."""
 
 
 def number(value: float, show: Callable[[Any], str], **look: Any) -> Cell:

@@ -12,6 +12,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.reporting.views import view
 
 FORMATS = ("table", "markdown", "csv", "latex", "html")
+"""Formats of an output."""
 
 
 def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
@@ -45,6 +46,7 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
 
 def _rendered(result: Any, format: str, *, notes: bool) -> str:
     # Imported when it is used: a page needs other libraries than a terminal.
+    """Write a result in a format."""
     if format == "html":
         from ranktilt.reporting.render.html import render
     elif format == "latex":
@@ -83,6 +85,7 @@ def _csv(result: Any) -> str:
 
 
 def _csv_value(value: Any) -> Any:
+    """Return a value as CSV holds it: several texts as one."""
     return " ".join(value) if isinstance(value, tuple) else value
 
 

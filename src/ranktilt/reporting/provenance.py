@@ -25,7 +25,9 @@ _MOST, _SHOWN = 20, 3
 MOST_NAMED = 3
 """Runs that a page's heading names."""
 _REPEATS = "the same inputs, options and versions give the same numbers"
+"""What the section says of repeating a result."""
 _NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
+"""Names of fields, where they are not the field's own."""
 
 
 def folder(spec: Mapping[str, Any]) -> str:
@@ -99,6 +101,7 @@ def _text(value: Any) -> str:
 
 
 def _list_text(values: Sequence[Any]) -> str:
+    """Write a list: in full, or its first values and how many follow."""
     if any(isinstance(value, Mapping) for value in values):
         return "\n".join(map(_text, values))
     if len(values) <= _MOST:
@@ -107,5 +110,6 @@ def _list_text(values: Sequence[Any]) -> str:
 
 
 def _field_text(name: str, value: Any) -> str:
+    """Write a field with its name."""
     text = _text(value)
     return f"{name} ({text})" if isinstance(value, Mapping) else f"{name} {text}"

@@ -29,10 +29,13 @@ from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.optional import nothing_fetched
 
 NO_COLLECTION = "The collection could not be opened again: "
+"""Beginning of the note on a collection that cannot be opened."""
 NO_LISTS = "The ranked lists are left out: the audit keeps none (keep_top=0)."
+"""Note on an audit without ranked lists."""
 NAMED = ("hub:", "irds:")
 """How a collection begins that a library keeps."""
 _LONGEST = 120
+"""Most characters of a reason."""
 _TOLERANCE = 1e-6
 """Far below what one swapped pair changes, above what another processor's rounding does."""
 
@@ -42,6 +45,7 @@ class LoadedAudit:
     """An audit, and as much of its collection and runs as could be had."""
 
     audit: Audit
+    """The audit."""
     collection: Collection | None = None
     """None where it is gone or has changed."""
     runs: tuple[Run, ...] = ()
@@ -55,6 +59,7 @@ class LoadedSourceAudits:
     """Audits of several sources, each with as much of its collection and runs as could be had."""
 
     audit: SourceAudits
+    """The audits."""
     parts: tuple[LoadedAudit, ...]
     """One per source, in the order of the result's."""
 
@@ -70,6 +75,7 @@ class LoadedSourceAudits:
 
 
 Loaded = LoadedAudit | LoadedSourceAudits
+"""An audit that was opened with its collection and runs."""
 
 
 def reload_sources(
@@ -196,6 +202,7 @@ def _reason(error: UserError) -> str:
 
 
 def _collection(audit: Audit, files: InputFiles) -> Collection:
+    """Open the collection of an audit, as it was audited."""
     return _audited_part(audit, _whole_collection(audit, files))
 
 
@@ -211,6 +218,7 @@ def _audited_part(audit: Audit, collection: Collection) -> Collection:
 
 
 def _whole_collection(audit: Audit, files: InputFiles) -> Collection:
+    """Open the collection of an audit, with labels from a file of their own."""
     from ranktilt.data.labels import with_labels, with_names
 
     spec = audit.spec.get("collection", {})
@@ -240,6 +248,7 @@ def _checked_path(files: InputFiles, name: str) -> Path:
 def _labels_alone(
     audit: Audit, spec: Mapping[str, Any], labels: LabelFile, files: InputFiles
 ) -> Collection:
+    """Make a collection of labels and judgments: the audit had no texts."""
     from ranktilt.data.formats.qrels import read_qrels
     from ranktilt.data.label_table import read_labels
     from ranktilt.data.labels import from_labels
@@ -269,6 +278,7 @@ def _with_pairs(file: Path, spec: Mapping[str, Any]) -> str | Path:
 
 
 def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
+    """Load a collection by its spec, also one that is a mix of several."""
     if "mix" in spec:
         from ranktilt.data.mix import mix
 
@@ -311,6 +321,7 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
 
 
 def _require_no_new_files(collection: Collection, files: InputFiles) -> None:
+    """Raise a `UserError` if a folder holds more files than at the time of the audit."""
     known = {files.base / name for name in files.hashes}
     for file in map(Path, collection.spec.get("files", ())):
         if file not in known:

@@ -49,6 +49,7 @@ from ranktilt.reporting.views.source_audits import view as source_audits_view
 from ranktilt.training.study_result import TrainingStudy
 
 Given = Result | str | Path
+"""A result, or the path of its file."""
 
 RESULTS: tuple[type[Result], ...] = (
     Audit,
@@ -202,7 +203,9 @@ class _ReadResult:
     """A result with the file that it was read from, if any."""
 
     result: Any
+    """The result."""
     file: Path | None = None
+    """Its file; None for a result in memory."""
 
 
 def _read_once(results: Sequence[Given], kinds: Sequence[type[Result]]) -> list[_ReadResult]:
@@ -232,6 +235,7 @@ def _require_one_audit(
 def _reloaded(
     result: Any, file: Path | None, *, collection: Collection | None, runs: Iterable[Run] | None
 ) -> Any:
+    """Open a result with its collection and runs, if it is an audit."""
     if isinstance(result, Audit):
         return reload(result, file, collection=collection, runs=runs)
     if isinstance(result, SourceAudits):
@@ -268,6 +272,7 @@ def read_result(path: str | Path, kinds: Sequence[type[Result]] = RESULTS) -> An
 
 
 def _expected(kinds: Sequence[type[Result]]) -> str:
+    """Name the kinds of results that are expected."""
     if len(kinds) == len(RESULTS):
         return "a result of RankTilt"
     return join_words([kind.header.noun for kind in kinds], "or")
@@ -294,6 +299,7 @@ def _explorers(result: Any) -> int:
 
 
 def _page(result: Loaded | Result, budget: int) -> Document:
+    """Return the content of a result's page."""
     with used_from_files(result):
         if isinstance(result, LoadedAudit):
             return audit_view(result, budget=budget)

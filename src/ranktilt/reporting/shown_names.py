@@ -13,10 +13,15 @@ from collections.abc import Iterable
 LONGEST_NAME = 40
 """Letters of a name that a page shows whole."""
 _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+"""Letters that are written from right to left, as a part of a pattern."""
 _LETTERS = r"[^\s,;:()\[\]|]"
+"""A sign within a word."""
 _WORD = rf"{_LETTERS}*[{_RIGHT_TO_LEFT}](?:{_LETTERS}*[^\s,;:()\[\]|.])?"
+"""A word with a letter that is written from right to left."""
 _STRETCH = re.compile(rf"({_WORD}(?:[ \u00a0]+{_WORD})*)")
+"""Words of this kind, and the blanks between them."""
 _ISOLATE, _END = "\u2068", "\u2069"
+"""Signs between which the direction of writing affects nothing outside."""
 
 
 def direction_parts(text: str) -> list[tuple[str, bool]]:

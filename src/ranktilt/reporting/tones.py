@@ -22,6 +22,7 @@ class ToneLook(NamedTuple):
 
 
 _RING = "M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1ZM0,-.55A.55,.55,0,1,0,0,.55A.55,.55,0,1,0,0,-.55Z"
+"""A ring, as a path."""
 LOOKS: dict[Tone, ToneLook] = {
     "first": ToneLook("▲", "var(--first)", "triangle-up", "favours {}"),
     "second": ToneLook("▼", "var(--second)", "triangle-down", "favours {}"),

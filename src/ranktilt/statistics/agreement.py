@@ -17,11 +17,12 @@ Ints = npt.NDArray[np.int64]
 def cohen_kappa(tables: Floats, weights: Literal["equal", "quadratic"] = "equal") -> Floats:
     """Compute Cohen's κ of tables of counts.
 
-    1 is full agreement; 0 is the agreement by chance of two judges who give each grade as often.
+    1 is full agreement; 0 is the agreement that two judges reach by chance if each gives every
+    grade as often as here.
 
-    κ is ``1 − Σ w·observed / Σ w·expected``. The weight w of two different grades is 1 (Cohen,
-    Educational and Psychological Measurement 20(1), 1960) or the square of their distance (Cohen,
-    Psychological Bulletin 70(4), 1968); that of two equal grades is 0.
+    κ is ``1 − Σ w·observed / Σ w·expected``. Equal grades have the weight w = 0; different grades
+    have 1 (Cohen, Educational and Psychological Measurement 20(1), 1960) or the square of their
+    distance (Cohen, Psychological Bulletin 70(4), 1968).
 
     `tables` has the shape (…, grades, grades): one of the last two axes for each judge. The result
     has the other axes. It is NaN where a judge gives the same grade to all.
@@ -64,7 +65,7 @@ def coincidences_of(grades: Floats, top: int) -> Floats:
     """Count how often two judges gave two grades to the same unit.
 
     `grades` has the shape (units, judges): whole numbers from 0 to `top`, NaN where a judge gave
-    none. The table has the shape (top + 1, top + 1). A unit with n grades adds n to it in all, so
+    none. The table has the shape (top + 1, top + 1). A unit with n grades adds n to the table, so
     that each grade counts as much; units with fewer than two grades are left out.
     """
     by_grade = [(grades == grade).sum(1) for grade in range(top + 1)]

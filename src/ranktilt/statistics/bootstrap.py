@@ -13,18 +13,20 @@ Ints = npt.NDArray[np.int64]
 RESAMPLES = 10_000
 """Default number of bootstrap resamples."""
 FEWEST_ROWS = 3
-"""Rows below which there is no interval: resamples of two rows say nothing about others."""
+"""Fewest rows for an interval: resamples of two rows say nothing about other rows."""
 _CELLS = 1 << 19
-"""Most numbers that are drawn together, which the processor's cache holds."""
+"""Most numbers to draw at a time; so many fit into the processor's cache."""
 _SLICE = 1 << 13
 """Longest product that BLAS leaves to a single thread."""
 
 
 class Interval(NamedTuple):
-    """A 95 % interval and the spread behind it."""
+    """A 95 % interval and the standard error behind it."""
 
     low: float
+    """Lower end."""
     high: float
+    """Upper end."""
     error: float
     """Standard deviation of the resampled statistic (its standard error)."""
     dropped: int
@@ -36,9 +38,9 @@ def resampled_means(
 ) -> list[Floats]:
     """Compute the means of each column over bootstrap resamples of the rows.
 
-    Columns hold no NaN and share the resamples. A column's result depends on its values, the seed
-    and the two sizes only, to the last bit: other columns do not matter. All are NaN below three
-    rows, so that no interval can be made of them.
+    Columns hold no NaN, and all use the same resamples. A column's means depend only on its values,
+    the seed and the numbers of rows and resamples, to the last bit: other columns do not matter.
+    Below three rows all means are NaN, so that no interval can be made of them.
     """
     n = len(columns[0]) if columns else 0
     if n < FEWEST_ROWS:
@@ -64,14 +66,18 @@ def _drawn_weights(rng: np.random.Generator, resamples: int, n: int) -> Floats:
 
 
 def blocks(rows: int, width: int, cells: int = _CELLS) -> Iterator[tuple[int, int]]:
-    """Cut rows of so many numbers into parts that stay in the processor's cache."""
+    """Cut a table into blocks of rows that fit into the processor's cache.
+
+    A row has `width` numbers, a block at most `cells`. Yields the first row of each block, and the
+    one after its last.
+    """
     step = max(cells // max(width, 1), 1)
     for start in range(0, rows, step):
         yield start, min(start + step, rows)
 
 
 def interval(samples: Floats) -> Interval:
-    """Return the 95 % interval of resampled statistics, of which NaN ones are dropped.
+    """Return the 95 % interval of resampled statistics; NaN ones are dropped.
 
     Its ends are order statistics 250 and 9,751 of 10,000. Negating the samples negates and swaps
     the ends exactly, and keeps the error to the last bit.
@@ -102,9 +108,10 @@ def dots(rows: Floats, column: Floats) -> Floats:
 
 
 def sum_repeats(column: Floats, distinct: Ints | None) -> Floats:
-    """Sum the rows of queries that repeat each other, one row for each distinct query, in order.
+    """Sum the rows of queries that repeat each other.
 
-    `distinct` numbers the queries, alike for repeats; where None, the column is returned as it is.
+    Queries of equal text count as one. `distinct` gives them the same number. The result has a row
+    for each number, in rising order; if `distinct` is None, the column is returned as it is.
     """
     if distinct is None:
         return column
@@ -113,9 +120,9 @@ def sum_repeats(column: Floats, distinct: Ints | None) -> Floats:
 
 
 def shared_numbering(numberings: Sequence[Ints | None]) -> Ints | None:
-    """Return a numbering that is alike for queries that are alike in all of several numberings.
+    """Return a numbering in which queries are alike if they are alike in all of several numberings.
 
-    None if any of them is None, where no queries repeat each other, or if there are none.
+    None if one of the numberings is None, where no queries repeat each other, or if there are none.
     """
     known = [numbering for numbering in numberings if numbering is not None]
     if not known or len(known) < len(numberings):

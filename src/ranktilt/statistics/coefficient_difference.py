@@ -22,18 +22,25 @@ class CoefficientDifference:
     """A difference with its 95 % interval, and the p of no difference."""
 
     value: float
+    """Observed difference."""
     low: float
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
     p: float
+    """p of no difference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Statement:
-    """What one way of making an interval says."""
+    """Interval and p by one method; the widest of several methods counts."""
 
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
     p: float
+    """p of no difference."""
 
 
 def coefficient_difference(
@@ -86,7 +93,7 @@ def coefficient_difference(
 
 
 def _by_order(value: float, samples: Floats, effective_n: float) -> _Statement:
-    """Read both ends off the order of the resamples."""
+    """Return the interval between order statistics of the resamples."""
     of_queries = float(np.var(samples))
     inference = infer(
         samples,
@@ -101,12 +108,12 @@ def _by_order(value: float, samples: Floats, effective_n: float) -> _Statement:
 def _by_error(
     value: float, samples: Floats, near_samples: Floats, effective_n: float
 ) -> _Statement:
-    """Take the bias off the value, and reach as far as the error of near resamples says."""
+    """Return the interval around the value without its bias, from the error of near resamples."""
     freedom = effective_n - 1
     centre = 2 * value - float(samples.mean())
     error = float(np.nanstd(near_samples)) / NEARNESS * float(np.sqrt(effective_n / freedom))
     reach = float(special.stdtrit(freedom, 1 - ALPHA / 2)) * error
-    # What lies on the other side than the value shows nothing: the widest interval holds 0.
+    # If the value without its bias has another sign than the value, nothing is shown.
     is_shown = centre * value > 0
     p = 2 * float(special.stdtr(freedom, -abs(centre) / error)) if is_shown else 1.0
     return _Statement(low=centre - reach, high=centre + reach, p=p)

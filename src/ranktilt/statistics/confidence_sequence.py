@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 CONFIDENCE = 0.95
 """Probability that the sequence holds the true value at every look."""
 _GRID = 2001
-"""Number of candidate means."""
+"""Number of candidate means between the bounds."""
 _CAP = 0.75
 """Largest stake, as a share of the stake that could lose everything."""
 _ROUNDING = 1e-12

@@ -31,6 +31,7 @@ def bonferroni(ps: Floats) -> Floats:
 
 
 _CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": holm, "bonferroni": bonferroni}
+"""Functions from p-values to corrected ones, by name."""
 CORRECTIONS = tuple(_CORRECTIONS)
 """Names of the corrections."""
 

@@ -20,11 +20,15 @@ class StandardizedDifference(NamedTuple):
     """Hedges' g and its 95 % interval; NaN where it is undefined."""
 
     g: float
+    """Hedges' g."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
 
 
 _UNDEFINED = StandardizedDifference(g=np.nan, low=np.nan, high=np.nan)
+"""What too few values give."""
 
 
 def hedges_g(a: Floats, b: Floats) -> StandardizedDifference:

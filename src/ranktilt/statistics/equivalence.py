@@ -55,6 +55,7 @@ def standard_error(difference: Floats) -> float:
 
 
 def _mean_and_error(difference: Floats) -> tuple[float, float, int]:
+    """Return the mean of some differences, its standard error, and the degrees of freedom."""
     n = len(difference)
     if (difference == difference[0]).all():  # rounding would leave an error where there is none
         return float(difference[0]), 0.0, n - 1

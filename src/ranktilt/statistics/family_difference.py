@@ -24,10 +24,13 @@ class FamilyDifference(NamedTuple):
     """How much further apart two families are under a judge than its general quality explains."""
 
     value: float
+    """The difference."""
     low: float
+    """Lower end of its interval."""
     high: float
     """95 % interval over queries and systems."""
     p: float
+    """p-value of no difference."""
     slope: float
     """Difference under the judge for a difference of 1 under the reference, within one family."""
     plain: float
@@ -37,6 +40,7 @@ class FamilyDifference(NamedTuple):
 _UNDEFINED = FamilyDifference(
     value=np.nan, low=np.nan, high=np.nan, p=np.nan, slope=np.nan, plain=np.nan
 )
+"""What too few systems give."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +48,11 @@ class _FamilyFit:
     """Analysis of covariance of two families, whose covariate is the reference."""
 
     value: float
+    """Difference of the families at equal reference values."""
     slope: float
+    """Slope of the covariate."""
     plain: float
+    """Difference of the families' means."""
     gap: float
     """Difference of the families under the reference."""
     spread: float

@@ -32,7 +32,9 @@ class WithinFit:
     added: Floats
     """What each row adds to the error of each coefficient, shape (n, p)."""
     query: Ints
+    """Number of each row's query."""
     origin: Ints
+    """Number of each row's origin."""
     freedom: int
     """Degrees of freedom: one less than the fewer of queries and origins."""
 

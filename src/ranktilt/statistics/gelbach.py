@@ -44,10 +44,15 @@ class InferredValue:
     """A number with its 95 % interval, the standard error behind it, and the p of 0."""
 
     value: float
+    """The number."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
     error: float
+    """Standard error."""
     p: float
+    """p-value of 0."""
 
     @classmethod
     def from_inference(cls, value: float, inference: Inference) -> InferredValue:
@@ -98,11 +103,13 @@ class ListRows:
     """The rows of a decomposition: one for each document of each list."""
 
     outcome: Floats
+    """Values that are explained."""
     side: Floats
     """1 for a document of the first side, 0 for one of the second."""
     properties: Floats
     """Shape (n_rows, n_properties). Within lists no column may follow from the others."""
     query: Ints
+    """Number of each row's list."""
     document: Ints
     """Number of the document, alike in all lists; twins may share one."""
 
@@ -165,11 +172,15 @@ class _Fit:
     covariance: Floats
     """Two-way covariance of the values, without G / (G − 1)."""
     spreads: Floats
+    """Standard deviation of each property within lists."""
     inflation: Floats
+    """Variance inflation of each property."""
     effective_n: float
+    """Number of independent clusters that the rows are worth."""
 
     @property
     def property_count(self) -> int:
+        """Number of properties."""
         return len(self.spreads)
 
     @classmethod

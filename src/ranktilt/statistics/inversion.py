@@ -27,7 +27,10 @@ ALPHA = 0.05
 TAIL = 0.002
 """Level below which too few resamples lie to use their order; the t distribution is used there."""
 FAR_SHARE, FEW_VOTES = 0.25, 5.0
-"""Largest share, and number, of votes on the far side for an estimate to count as near a bound."""
+"""Largest share, and largest number, of votes on the far side of an estimate near a bound.
+
+"Votes" are the equal weights of an imagined sample; see `_near_bound`.
+"""
 ROUNDING = 1e-9
 """Share of an estimate's scale below which differences are rounding."""
 
@@ -37,10 +40,13 @@ class Inference:
     """A 95 % interval, the standard error behind it, and the p of what is neutral."""
 
     low: float
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
     error: float
     """Standard deviation over other queries and documents."""
     p: float
+    """p of the neutral value."""
     dropped: int = 0
     """Resamples in which the estimate was undefined."""
 
@@ -105,7 +111,10 @@ def _noise(value: float, neutral: float, bounds: tuple[float, float]) -> float:
 
 
 class _End:
-    """The lower end of an interval at every level, by the order of the resamples."""
+    """The lower end of an interval, at every level, from the order of the resamples.
+
+    The upper end is the lower end of the negated resamples, negated.
+    """
 
     def __init__(self, ordered: Floats, value: float, variance: TwoWayVariance) -> None:
         self.ordered = ordered
@@ -115,11 +124,11 @@ class _End:
         self.usual = max(int(ALPHA / 2 * len(ordered)), 1)
 
     def level(self, order: int) -> float:
-        """Return the level α of the interval that ends at a resample, counted from 1."""
+        """Return the level α of the interval that ends at the `order`-th resample."""
         return min(ALPHA * order / self.usual, 1.0)
 
     def at(self, order: int) -> float:
-        """Return the stretched end at a resample."""
+        """Return the stretched end of the interval that ends at the `order`-th resample."""
         tail = self.level(order) / 2
         if tail >= 0.5:
             return float(self.ordered[order - 1])
@@ -128,7 +137,10 @@ class _End:
         return self.value + self.stretch * widening * distance
 
     def p(self, neutral: float) -> float:
-        """Return the level at which the interval first excludes a value below the estimate."""
+        """Return the level at which the interval first excludes a neutral value below the estimate.
+
+        The level is interpolated between the two resamples on both sides of the neutral value.
+        """
         first = max(int(TAIL / ALPHA * self.usual), 1)
         if neutral < self.at(first):
             return self._beyond(neutral, first)
@@ -142,7 +154,10 @@ class _End:
         return low + share * (high - low)
 
     def _beyond(self, neutral: float, first: int) -> float:
-        """Continue beyond the outermost resamples as t, at the scale that these have."""
+        """Return p for a neutral value beyond the outermost resamples.
+
+        It is the tail of a t distribution with the scale of these resamples.
+        """
         quantile = float(special.ndtri(self.level(first) / 2))
         scale = (self.value - float(self.ordered[first - 1])) / -quantile
         if scale <= 0:  # more than this share of the resamples lies on the far side of the value

@@ -49,6 +49,7 @@ def _absorbed(sets: list[frozenset[int]]) -> list[frozenset[int]]:
 
 
 def _lies_within(members: frozenset[int], sets: list[frozenset[int]]) -> bool:
+    """Tell whether a set of members is a part of another one."""
     return any(members < wider for wider in sets)
 
 

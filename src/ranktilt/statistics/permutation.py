@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 ENUMERATED = 16
 """Most queries whose sign vectors are all tried; of more queries they are drawn."""
 _ONE_BY_ONE = 256
-"""Number of the largest totals that are exchanged one by one."""
+"""Largest totals whose labels are exchanged one by one: how many."""
 _EPSILON = 1e-12
 """Difference below which two statistics are equal but for roundoff."""
 
@@ -31,7 +31,7 @@ def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0
 def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> list[float]:
     """Test several difference vectors over the same queries, as `sign_flip_p` does.
 
-    They share the sign vectors.
+    All tests use the same sign vectors.
     """
     n = len(differences[0]) if differences else 0
     if n == 0:
@@ -53,9 +53,10 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> lis
 
 
 def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int = 0) -> float:
-    """Test whether the mean of vectors, one a row, is longer than with random signs of the vectors.
+    """Test whether the mean vector is longer than with random signs.
 
-    The p is computed as by `sign_flip_p`, with the length of the mean as T.
+    `differences` has a vector in each row, whose signs are flipped together. The p is computed as
+    by `sign_flip_p`, with the length of the mean as T.
     """
     if not differences.any():
         return 1.0
@@ -70,9 +71,9 @@ def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int
 
 
 def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], bool]:
-    """Return sign vectors over n queries in blocks of rows, and whether they are drawn.
+    """Return sign vectors over n queries in blocks of rows, and whether they are drawn at random.
 
-    Where they are not drawn they are all sign vectors.
+    If they are not drawn, they are all 2^n sign vectors.
     """
     if n <= ENUMERATED:
         flips = (np.arange(2**n, dtype=np.int64)[:, None] >> np.arange(n)) & 1
@@ -83,6 +84,7 @@ def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], b
 
 def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
     # A byte holds the signs of eight queries, which is faster than a number for each.
+    """Draw rows of signs, 1 or −1."""
     random_bytes = rng.integers(0, 256, size=(rows, -(-n // 8)), dtype=np.uint8)
     bits = np.unpackbits(random_bytes, axis=1)[:, :n]
     return (1.0 - 2.0 * bits).astype(np.float64)
@@ -94,10 +96,10 @@ def exchanged_sums(
     """Sum what origins add to a statistic, after random exchanges of both labels of each origin.
 
     The result has the shape (2 · draws,): each draw counts twice, as drawn and with all labels
-    exchanged, so that the sums lie evenly around 0. The 256 largest totals are exchanged one by
-    one; the sum of the others, smaller and many, is drawn from the normal distribution of the same
-    variance. Depends on the totals that are not 0, the seed and the number of draws only; negating
-    the totals changes nothing.
+    exchanged, so that the sums are even around 0. The 256 largest totals are exchanged one by one;
+    the sum of all others, which are smaller and many, is drawn from the normal distribution of the
+    same variance. The result depends only on the totals that are not 0, the seed and the number of
+    draws; negating the totals changes nothing.
     """
     nonzero = totals[totals != 0]
     order = np.argsort(-np.abs(nonzero), kind="stable")

@@ -1,4 +1,4 @@
-"""Prediction-powered inference: few human labels and many of a judge, without the judge's bias."""
+"""Prediction-powered inference: a mean from few human labels and many of a judge, unbiased."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from scipy import special
 
 Floats = npt.NDArray[np.float64]
 FEWEST_LABELS = 4
-"""Labels that an interval needs."""
+"""Fewest human labels for an interval."""
 
 
 class Powered(NamedTuple):
     """A mean with its 95 % interval, and the worth of the judge's labels."""
 
     value: float
+    """Estimated mean."""
     low: float
+    """Lower end of its 95 % interval."""
     high: float
+    """Upper end of its 95 % interval."""
     weight: float
     """λ, 0 to 1: how much the judge's labels count."""
     effective: float
@@ -58,7 +61,7 @@ def powered_mean(labels: Floats, judged: Floats, more: Floats) -> Powered:
 
 
 def _judge_weight(labels: Floats, judged: Floats, more: Floats) -> float:
-    """Return the λ that makes the variance as small as it can be, 0 to 1."""
+    """Return λ, from 0 to 1: the weight of the judge's labels with the smallest variance."""
     n, further = len(labels), len(more)
     spread = float(np.var(np.concatenate([judged, more]), ddof=1))
     if not further or not spread > 0:

@@ -19,7 +19,7 @@ from ranktilt.statistics.bootstrap import interval
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 PERSISTENCE = 0.9
-"""Probability p that a reader of rank-biased overlap goes on to the next rank."""
+"""Probability p that a reader of a list goes on to the next rank, for rank-biased overlap."""
 
 
 def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
@@ -122,7 +122,9 @@ class Ends(NamedTuple):
     """Both ends of a 95 % interval."""
 
     low: float
+    """Lower end."""
     high: float
+    """Upper end."""
 
 
 _WITHIN = 1.96
@@ -176,6 +178,7 @@ def coefficient_interval(
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide element by element; NaN where the denominator is not above 0."""
     undefined = np.full(np.shape(numerator), np.nan)
     ratio: Floats = np.divide(numerator, denominator, out=undefined, where=denominator > 0)
     return ratio

@@ -36,6 +36,7 @@ class Regression:
     """Parts of the mean of y: the intercept, and each coefficient times the mean of its regressor;
     shape (p + 1, 3)."""
     r2: float
+    """Share of the variance that all columns explain."""
     shares: Floats
     """Share of R² that each regressor adds (LMG); they sum to R². The intercept has none."""
     without: Floats
@@ -117,6 +118,7 @@ def _cells(first: Ints, second: Ints) -> Ints:
 
 
 def _variances(added: Floats, clusters: Ints) -> Floats:
+    """Return the variance of each column's sum, by clusters."""
     sums, factor = cluster_sums(added, clusters)
     variances: Floats = np.square(sums).sum(axis=0) * factor
     return variances
@@ -141,6 +143,7 @@ def _explained(y: Floats, x: Floats) -> Floats:
 
 
 def _products(table: Floats) -> Floats:
+    """Return the products of all pairs of centred columns."""
     centred = table - np.mean(table, axis=0)
     products: Floats = centred.T @ centred
     return products
@@ -173,6 +176,7 @@ def _shares(explained: Floats, count: int) -> Floats:
 
 
 def _inflation(x: Floats) -> Floats:
+    """Return by how much the others inflate each column's variance."""
     count, products = x.shape[1], _products(x)
     r2 = np.empty(count)
     for column in range(count):
@@ -187,9 +191,11 @@ class Ratio(NamedTuple):
     """A ratio of means with its 95 % interval."""
 
     value: float
+    """The ratio."""
     low: float
     """NaN, like `high`, where the interval has no ends: the denominator may be 0."""
     high: float
+    """Upper end of the interval."""
     f: float
     """Squared t of the denominator's mean; for an instrument's effect the first-stage F."""
 
@@ -244,6 +250,7 @@ def _ratio_and_rows(above: Floats, below: Floats) -> tuple[float, Floats]:
 
 
 def _covariance(added: Floats, first: Ints, second: Ints) -> Floats:
+    """Return the covariance with clusters in two ways, less what both count."""
     of_first = _cluster_covariance(added, first)
     of_second = _cluster_covariance(added, second)
     two_way: Floats = of_first + of_second - _cluster_covariance(added, _cells(first, second))
@@ -251,6 +258,7 @@ def _covariance(added: Floats, first: Ints, second: Ints) -> Floats:
 
 
 def _cluster_covariance(added: Floats, clusters: Ints) -> Floats:
+    """Return the covariance with clusters in one way."""
     sums, factor = cluster_sums(added, clusters)
     covariance: Floats = factor * (sums.T @ sums)
     return covariance

@@ -52,7 +52,7 @@ class TwoWayVariance:
 
     @property
     def stretch(self) -> float:
-        """√(V / V_q): how much wider an estimate scatters than over queries alone."""
+        """√(V / V_q): how much more an estimate varies than over queries alone."""
         return float(np.sqrt(self.total / self.of_queries)) if self.of_queries > 0 else np.nan
 
 
@@ -63,7 +63,7 @@ def two_way(*, queries: float, origins: float, cells: float, effective_n: float)
 
 
 def effective_number(weights: Floats) -> float:
-    """Return (Σ w)² / Σ w², the number of equal weights that would carry as much; NaN for none."""
+    """Return (Σ w)² / Σ w²: as many equal weights would carry as much. NaN if all are 0."""
     squares = float((weights * weights).sum())
     if squares == 0:
         return np.nan
@@ -72,9 +72,13 @@ def effective_number(weights: Floats) -> float:
 
 
 class Clusters(NamedTuple):
-    """What each document adds to the sums behind an estimate, ``Σ total / Σ weight``."""
+    """What each document adds to the sums behind an estimate, ``Σ total / Σ weight``.
+
+    Arrays with a row for each document that a query meets.
+    """
 
     query: Ints
+    """Number of the query; −1 for none."""
     origin: Ints
     """Number of the origin, from 0; before `with_origins`, the row of a document."""
     total: Floats
@@ -88,7 +92,10 @@ class Clusters(NamedTuple):
         return self._replace(origin=origin)._rows(origin >= 0)
 
     def merge_repeats(self, distinct: Ints | None) -> Clusters:
-        """Give queries that repeat each other one number; where None, they keep their own."""
+        """Give queries that repeat each other one number.
+
+        If `distinct` is None, they keep their own.
+        """
         if distinct is None:
             return self
         return self._replace(query=np.where(self.query < 0, -1, distinct[self.query]))
@@ -106,6 +113,7 @@ class Clusters(NamedTuple):
         return self._replace(query=np.where(is_none, -1, row))._rows(is_known | is_none)
 
     def _rows(self, mask: npt.NDArray[np.bool_]) -> Clusters:
+        """Keep the rows of a mask."""
         return Clusters(
             query=self.query[mask],
             origin=self.origin[mask],
@@ -134,11 +142,17 @@ class Influence:
     """
 
     query_residual: Floats
+    """Each query's residual, ``total − ratio · weight``."""
     query_weight: Floats
+    """Each query's weight."""
     query: Ints
+    """Query of each cell; −1 for none."""
     origin: Ints
+    """Origin of each cell."""
     residual: Floats
+    """Residual of each cell."""
     weight: Floats
+    """Weight of each cell."""
 
     @classmethod
     def from_queries(cls, residual: Floats, weight: Floats) -> Influence:
@@ -296,6 +310,7 @@ class Dyads(NamedTuple):
     """
 
     query: Ints
+    """Query of each comparison."""
     first: Ints
     """Number of the origin of the first group's document, from 0."""
     second: Ints
@@ -320,7 +335,10 @@ class Dyads(NamedTuple):
         )
 
     def _shared_products(self, residual: Floats) -> float:
-        """Sum the products of all two comparisons that share an origin, each product once."""
+        """Return the sum of the products of comparisons that share an origin.
+
+        Each product of two comparisons is counted once.
+        """
         is_apart = self.first != self.second
         as_first = sums(self.first, residual, int(self.second.max()) + 1)
         as_second = sums(self.second[is_apart], residual[is_apart], len(as_first))

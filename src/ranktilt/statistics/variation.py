@@ -1,4 +1,7 @@
-"""Whether a ranking could have favoured anybody: where nothing can vary, nothing proves level."""
+"""Count the lists behind a result that could have come out differently.
+
+If hardly any could, then "level" is no finding: the ranker had no choice.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Variation:
     """
 
     total: int
-    """Lists behind the answer; pairs of documents where choices are counted, queries of a judge."""
+    """Lists behind the answer; pairs of documents for choices, queries for a judge's grades."""
     fixed: Mapping[Reason, int]
     """How many of them could not vary, by the reason."""
 
@@ -55,9 +58,9 @@ class Variation:
 
 
 def choice_variation(pairs: int, inconsistent: int) -> Variation:
-    """Return the variation of choices.
+    """Return the variation of choices between two documents.
 
-    An answer that follows the order in which documents are shown favours both sides.
+    A pair whose answer follows the order in which the documents are shown could not vary.
     """
     return Variation(total=pairs, fixed={"position": inconsistent} if inconsistent else {})
 
@@ -65,6 +68,6 @@ def choice_variation(pairs: int, inconsistent: int) -> Variation:
 def grade_variation(queries: int, constant: int) -> Variation:
     """Return the variation of a judge's grades.
 
-    A judge may give one grade to all documents of a query.
+    A query whose documents all have one grade could not vary.
     """
     return Variation(total=queries, fixed={"constant": constant} if constant else {})

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["DebiasedLoss", "SourceBiasEvaluator"]
 
 _NAMES = {"DebiasedLoss": "losses", "SourceBiasEvaluator": "evaluator"}
+"""Modules of the names that need torch, imported when a name is first used."""
 
 
 def __getattr__(name: str) -> Any:

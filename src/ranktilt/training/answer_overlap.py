@@ -1,4 +1,4 @@
-"""How many of a question's words are in the answers of either side."""
+"""Count how many of a question's words are in the answers of each side."""
 
 from __future__ import annotations
 

@@ -18,23 +18,29 @@ from ranktilt.optional import need
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Cut = Callable[[list[str]], list[str]]
+"""Function that cuts texts to what a model reads."""
 DrawNegatives = Callable[[np.random.Generator, int, int], list[int]]
-"""Draws negatives, from a generator, the index of a query, and that of a positive among its own."""
-_MEGA = 32  # batches among which lengths are sorted
+"""Function that draws negatives.
+
+It takes a generator, the index of a query, and the index of a positive among the query's positives.
+"""
+_MEGA = 32
+"""Batches whose rows are sorted by length together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Rows of an epoch, by indices of texts."""
+    """Rows of an epoch, as indices of texts."""
 
     queries: Ints
+    """Query of each row."""
     documents: Ints
-    """Shape (n_rows, n_documents), the relevant one first."""
+    """Documents of each row, of shape (n_rows, n_documents); the relevant one comes first."""
     labels: Floats | None = None
-    """Whether each row's document is relevant, 1 or 0, where rows are pairs."""
+    """1 if the row's document is relevant, else 0; None if rows are no pairs."""
 
     def pairs(self) -> Rows:
-        """Return each document as a row of its own, with 1 or 0 for relevant or not."""
+        """Return each document as a separate row, labelled 1 or 0."""
         count = self.documents.shape[1]
         labels = (np.arange(self.documents.size) % count == 0).astype(np.float64)
         return Rows(
@@ -72,19 +78,24 @@ class EpochRows:
     """The rows of one epoch after another."""
 
     draw: Callable[[int], Rows]
-    """Draws the rows of an epoch by its number, equally many in each."""
+    """Function that draws the rows of an epoch by its number; every epoch has equally many."""
     count: int
     """Number of rows in an epoch."""
     queries: list[str]
+    """Texts of the queries."""
     documents: list[str]
+    """Texts of the documents."""
     twins: Ints | None
-    """Index of each document's twin in `documents`, its own where it has none; None without a
+    """Index of each document's twin in `documents`, or its own if it has none; None without a
     constraint."""
     seed: int
+    """Random seed."""
     cut_queries: Cut = list
+    """Function that cuts queries."""
     cut_documents: Cut = list
+    """Function that cuts documents."""
     barred: Sequence[frozenset[int]] | None = None
-    """Documents that may share no batch with each query, where there is room for that."""
+    """For each query, documents that should share no batch with it."""
 
     def __post_init__(self) -> None:
         self.lengths = np.array([len(text) for text in self.documents], dtype=np.int64)
@@ -120,9 +131,11 @@ class EpochRows:
         return columns
 
     def _document_texts(self, documents: Ints) -> list[str]:
+        """Return the cut texts of documents."""
         return self.cut_documents([self.documents[document] for document in documents])
 
     def _twin_texts(self, twins: Ints, documents: Ints, labels: Floats | None) -> list[str]:
+        """Return the text of each row's twin; empty if it has none or is not relevant."""
         first = documents[:, 0]
         twins = twins[first]
         has_twin = twins != first
@@ -138,13 +151,20 @@ class EpochRows:
 
 @dataclass(eq=False, kw_only=True)
 class BatchSampler:
-    """Batches in random order, of rows that are alike in length and do not disturb each other."""
+    """Batches in random order, of rows of similar length that do not disturb each other.
+
+    A row disturbs a query if its document is relevant to it, because other rows' documents count as
+    negatives.
+    """
 
     rows: EpochRows
+    """Rows to put into batches."""
     sampler: Any
     """The data set; accelerate reads this and `drop_last`."""
     batch_size: int
+    """Rows in a batch."""
     drop_last: bool = False
+    """Whether a last batch with too few rows is left out."""
 
     def __len__(self) -> int:
         return -(-self.rows.count // self.batch_size)
@@ -185,7 +205,7 @@ class BatchSampler:
 
 
 class _Batch:
-    """Rows of a batch that is being filled, with their documents and those that are barred."""
+    """A batch that is being filled."""
 
     def __init__(self) -> None:
         self.rows = list[int]()
@@ -193,10 +213,11 @@ class _Batch:
         self._barred = set[int]()
 
     def accepts(self, documents: set[int], barred: frozenset[int]) -> bool:
-        """Whether a row's documents disturb no query of the batch, nor the other way round."""
+        """Return whether a row's documents disturb no query of the batch, nor the batch the row."""
         return documents.isdisjoint(self._barred) and barred.isdisjoint(self._documents)
 
     def add(self, row: int, documents: set[int], barred: frozenset[int]) -> None:
+        """Add a row."""
         self.rows.append(row)
         self._documents |= documents
         self._barred |= barred

@@ -16,17 +16,18 @@ from ranktilt.progress import report
 
 CHECKPOINT_EVERY = 60.0
 """Seconds between checkpoints."""
-_RISING = 0.1  # share of the time in which the learning rate rises
+_RISING = 0.1
+"""Share of the training in which the learning rate rises."""
 
 callback: Any = need("transformers.trainer_callback", extra="train", for_="training")
 
 
 # An optional package: no types.
 class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore[misc]
-    """Report progress, save each minute, and end a training by minutes when they are over.
+    """Reports progress, saves each minute, and ends a training by minutes in time.
 
-    In a training by minutes the learning rate goes by the clock: it rises over the first tenth of
-    the time and falls to 0 at its end, over interruptions.
+    In a training by minutes the learning rate follows the clock, also over interruptions: it rises
+    over the first tenth of the time and falls to 0 at its end.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         }
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Go on from the seconds that are spent."""
+        """Continue from the seconds that were spent before."""
         self.saved = time.monotonic()
         self.started = self.saved - self.spent
         self._report(state)
@@ -88,6 +89,7 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
             )
 
     def _report(self, state: Any) -> None:
+        """Report steps, or seconds of a training by minutes."""
         if self.minutes is None:
             report(self.label, state.global_step, state.max_steps)
         else:

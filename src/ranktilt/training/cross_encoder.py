@@ -143,6 +143,7 @@ def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: 
 
 
 def _loss(model: Any, options: RerankerTraining) -> Any:
+    """Return the loss of the options, with the constraint if there is one."""
     losses = need("sentence_transformers.cross_encoder.losses", extra="train", for_=FOR)
     from ranktilt.training.losses import ChoiceLoss, DebiasedLoss
 

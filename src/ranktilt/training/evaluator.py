@@ -27,7 +27,9 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.training_set import only_sources
 
 _FOR = "SourceBiasEvaluator"
+"""What the library is needed for."""
 _RESAMPLES = 2_000
+"""Bootstrap resamples of each interval."""
 
 evaluation: Any = need("sentence_transformers.base.evaluation", extra="train", for_=_FOR)
 
@@ -199,6 +201,7 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
         return Run.from_frame(rows, queries=first.queries, spec=spec, score_order="score")
 
     def _pair_scores(self, model: Any, pairs: pl.DataFrame) -> pl.Series:
+        """Score pairs of query and document."""
         torch = need("torch", extra="neural", for_=_FOR)
         scores = np.asarray(
             model.predict(
@@ -228,13 +231,16 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class _EncodedTexts(FirstStage):
-    """Exact search over vectors in memory, by text."""
+    """Exact search over vectors in memory, which are looked up by text."""
 
     name: ClassVar[str] = "loaded-encoder"
 
     documents: dict[str, Vectors]
+    """Vectors of documents."""
     queries: dict[str, Vectors]
+    """Vectors of queries."""
     cosine: bool
+    """Whether vectors are compared by cosine."""
 
     def __repr__(self) -> str:
         return self.name

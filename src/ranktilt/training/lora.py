@@ -1,6 +1,6 @@
 """Fine-tune a chat model's attention, so that it does not choose documents by their group.
 
-It learns from pairs of documents whose right answer is equally often of either group.
+It learns from pairs of documents whose right answer belongs equally often to either group.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ranktilt.training.pair_examples import PairExamples, pair_examples
 from ranktilt.training.trainer import TrainingRun, digest
 
 FOR = "train lora"
+"""What the libraries are needed for."""
 _IGNORED = -100
 """Label that torch's cross-entropy leaves out."""
 
@@ -97,6 +98,7 @@ def train_lora(
 
 
 def _lines(ids: Sequence[str]) -> bytes:
+    """Return ids as the lines of a file."""
     return "".join(f"{query}\n" for query in ids).encode()
 
 

@@ -15,7 +15,9 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.optional import need
 
 _FOR = "DebiasedLoss"
+"""What the library is needed for."""
 VARIANTS = ("paper", "code")
+"""Forms of the constraint: as in the paper, or as in the authors' code."""
 
 torch: Any = need("torch", extra="neural", for_=_FOR)
 
@@ -132,6 +134,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         return rank_loss + self._constraint(vectors, has_twin)
 
     def _encode(self, columns: Sequence[Any]) -> list[Any]:
+        """Return the vectors of each column."""
         return [self.model(features)["sentence_embedding"] for features in columns]
 
     def _twin_mask(self, features: Any) -> Any:
@@ -159,7 +162,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
     def _cached_loss(self, columns: list[Any], labels: Any, has_twin: Any) -> Any:
         """Return both terms by gradient caching.
 
-        The wrapped loss hands over the vectors of all texts, and takes the gradients of all back.
+        The wrapped loss provides the vectors of all texts, and takes back the gradients of all.
         """
         cached, calculate_rank_loss = copy(self.loss), self.loss.calculate_loss
 
@@ -229,7 +232,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
 
 
 class ChoiceLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: no types
-    """A cross-encoder's cross-entropy of choosing the relevant document among its own negatives.
+    """Cross-entropy of choosing the relevant document among its own negatives.
 
     The library's ``MultipleNegativesRankingLoss`` adds negatives of other queries, which BM25 never
     found for this one.
@@ -251,6 +254,7 @@ class ChoiceLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: n
 
 
 def _pair_logits(model: Any, pairs: Sequence[tuple[str, str]], options: dict[str, Any]) -> Any:
+    """Return a cross-encoder's logit of each pair."""
     device = next(model.parameters()).device
     features = {
         name: value.to(device) if hasattr(value, "to") else value
@@ -270,6 +274,7 @@ def _hinges(human: Any, llm: Any, has_twin: Any) -> Any:
 
 
 def _cross_entropy(scores: list[Any], target: Any) -> Any:
+    """Return the cross-entropy of scores in several blocks of columns."""
     return torch.nn.functional.cross_entropy(torch.cat(scores, dim=1), target)
 
 

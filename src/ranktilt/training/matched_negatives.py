@@ -1,6 +1,6 @@
-"""Negatives like their positive in perplexity and specificity.
+"""Negatives that are like their positive in perplexity and specificity.
 
-A retriever that learns from them cannot take these two properties for relevance.
+A retriever that learns from them cannot use these two properties as signs of relevance.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ranktilt.explaining.text_probes import SpecificityProbe
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 CALIPER = 0.2
-"""Standard deviations by which a match may differ in each property.
+"""Largest difference between a match and its positive, in standard deviations of each property.
 
 Austin, Pharmaceutical Statistics 10, 2011.
 """
@@ -30,12 +30,13 @@ Austin, Pharmaceutical Statistics 10, 2011.
 class TextProperties:
     """Perplexity and specificity of texts without titles.
 
-    In standard deviations from the mean; 0 where undefined.
+    In standard deviations from the mean; 0 if undefined.
     """
 
     names: tuple[str, ...]
+    """Names of the properties."""
     values: Floats
-    """Shape (n_documents, n_properties)."""
+    """Values of shape (n_documents, n_properties)."""
 
     @classmethod
     def from_collection(cls, part: Collection) -> TextProperties:
@@ -57,7 +58,7 @@ class TextProperties:
     def matched(self, positive: int, candidates: Ints, count: int) -> Ints:
         """Return the candidates within the caliper of a positive.
 
-        Where fewer than `count` are, the nearest `count`.
+        If these are fewer than `count`, the nearest `count`.
         """
         differences = self.values[candidates] - self.values[positive]
         within: Ints = candidates[(np.abs(differences) <= CALIPER).all(axis=1)]
@@ -68,7 +69,7 @@ class TextProperties:
         return nearest
 
     def imbalance(self, documents: Ints) -> Mapping[str, float]:
-        """Return the mean of positives less negatives, in standard deviations.
+        """Return the mean of the positives minus that of the negatives, in standard deviations.
 
         `documents` has shape (n_rows, n_documents); a row begins with its positive.
         """
@@ -78,6 +79,7 @@ class TextProperties:
 
 
 def _standardized(values: Floats) -> Floats:
+    """Return values in standard deviations from the mean; 0 if unknown."""
     known = values[~np.isnan(values)]
     spread = float(known.std()) if len(known) else 0.0
     return np.nan_to_num((values - known.mean()) / spread) if spread else np.zeros(len(values))

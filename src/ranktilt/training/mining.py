@@ -1,4 +1,4 @@
-"""Negatives of a retriever: the schemes that find them, query by query."""
+"""Mine negatives for a retriever, query by query."""
 
 from __future__ import annotations
 
@@ -21,22 +21,26 @@ from ranktilt.training.training_set import TrainingSet
 
 
 class EncodedTexts(NamedTuple):
-    """Vectors of queries and documents, by the model as it is now."""
+    """Vectors of queries and documents, by the model in its current state."""
 
     queries: Vectors
+    """Vectors of queries."""
     documents: Vectors
+    """Vectors of documents."""
     cosine: bool
-    """Whether they are compared by cosine; else by dot product."""
+    """Whether they are compared by cosine; otherwise by dot product."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Miner:
-    """Finds negatives by one scheme; what BM25 finds stays the same over epochs and trainings."""
+    """Finds negatives by one scheme. Results of BM25 are kept over epochs and trainings."""
 
     training_set: TrainingSet
+    """Material to learn from."""
     options: RetrieverTraining
+    """Options of the training."""
     encode: Callable[[], EncodedTexts] | None = None
-    """Encodes queries and documents with the model in training, for negatives of its own."""
+    """Function that encodes all texts with the model in training; None if none is needed."""
 
     def rows(self, epoch: int) -> Rows:
         """Draw an epoch's positives and their negatives."""
@@ -63,7 +67,7 @@ class Miner:
 
     @cached_property
     def properties(self) -> TextProperties | None:
-        """The properties that negatives are matched on; None where they are not matched."""
+        """Properties that negatives are matched on; None if they are not matched."""
         if self.options.negatives != "controlled":
             return None
         return TextProperties.from_collection(self.training_set.part)
@@ -71,7 +75,7 @@ class Miner:
     def imbalance(self) -> dict[str, dict[str, float]]:
         """Return how positives and negatives of the first epoch differ, matched and unmatched.
 
-        Empty where negatives are not matched.
+        Empty if negatives are not matched.
         """
         if self.properties is None:
             return {}
@@ -82,7 +86,7 @@ class Miner:
         }
 
     def _not_relevant(self, query: int) -> Ints:
-        """Return all documents that are not relevant to a query for which none was mined."""
+        """Return all documents that are not relevant to a query, for queries without mined ones."""
         every_row = np.arange(self.training_set.part.docs.height)
         rows = np.setdiff1d(every_row, self.training_set.barred[query])
         if not len(rows):
@@ -102,12 +106,14 @@ class Miner:
         return self._from_model()
 
     def _from_bm25(self) -> tuple[Ints, ...]:
+        """Return BM25's best documents of each query, without relevant ones."""
         part = self.training_set.part
         run = BM25(k=self.options.depth, text=self.options.text).rank(part)
         rows_of_queries = np.split(collection_rows(run, part)[run.docs], run.offsets[1:-1])
         return self._without_relevant(rows_of_queries)
 
     def _from_model(self) -> tuple[Ints, ...]:
+        """Return the model's best documents of each query, without relevant ones."""
         if self.encode is None:
             raise UserError(
                 "training: negatives=ann searches with the model in training, and there is none"
@@ -124,6 +130,7 @@ class Miner:
         return self._without_relevant(rows[np.lexsort((rows, -scores))] for rows, scores in results)
 
     def _without_relevant(self, rows_of_queries: Iterable[Ints]) -> tuple[Ints, ...]:
+        """Leave out documents that are relevant to the query."""
         return tuple(
             rows[~np.isin(rows, barred)]
             for rows, barred in zip(rows_of_queries, self.training_set.barred, strict=True)

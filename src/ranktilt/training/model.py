@@ -10,6 +10,7 @@ from ranktilt.models import catalogue, checkpoint
 from ranktilt.optional import need
 
 FOR = "train cross-encoder"
+"""Command, for messages."""
 
 
 def find_base_model(name: str) -> Path:
@@ -99,7 +100,8 @@ def cut_texts(tokenizer: Any, max_tokens: int, texts: list[str]) -> list[str]:
 def without_dropout(model: Any) -> None:
     """Switch dropout off.
 
-    On a processor it bars the fast kernels of attention, and a short training overfits little.
+    On a processor, dropout prevents the fast kernels of attention, and a short training hardly
+    overfits.
     """
     dropout = need("torch", extra="neural", for_="training").nn.Dropout
     for module in model.modules():

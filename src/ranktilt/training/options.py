@@ -1,4 +1,4 @@
-"""What can be chosen in a training, and its result."""
+"""Options of a training, and its result."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ from ranktilt.field_checks import check_fields
 from ranktilt.presets import preset
 
 NEGATIVES = ("bm25", "random")
+"""Pools that a re-ranker's negatives are drawn from."""
 Negatives = Literal["in-batch", "bm25", "ann", "controlled"]
 """Where a retriever's negatives come from."""
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+"""A whole number of 1 or more."""
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+"""A whole number of 0 or more."""
 AboveZero = Annotated[float, msgspec.Meta(gt=0)]
+"""A number above 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How long a training goes on, and how fast it learns: arguments of transformers' trainer."""
+    """How long a training lasts, and how fast it learns: arguments of transformers' trainer."""
 
     steps: AtLeastOne | None = None
     """Training steps; one epoch by default."""
     minutes: AboveZero | None = None
-    """Train for about so many minutes, with the learning rate scheduled by time."""
+    """Train for about this many minutes, with the learning rate scheduled by time."""
     epochs: AtLeastOne = 1
-    """Epochs, where neither steps nor minutes are named."""
+    """Epochs, if neither steps nor minutes are named."""
     batch: AtLeastOne = 32
     """Batch size: pairs, or queries of a retriever; smaller if memory is short."""
     rate: AboveZero = 1e-4
@@ -53,30 +57,35 @@ class Schedule:
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Schedule):
-    """How an encoder is trained: as `Schedule` says, and what it learns from."""
+    """How an encoder is trained: `Schedule`, and what it learns from."""
 
     sources: tuple[str, ...] | None = None
     """Learn from documents of these sources only, such as ``("human",)``; from all by default."""
     negatives_per_positive: AtLeastOne = 4
     """Negatives per positive and epoch."""
     positives_per_query: AtLeastOne | None = 8
-    """Maximum positives per query and epoch; the rest come in the next. All where None."""
+    """Maximum positives per query and epoch; the others come in later epochs. None for all."""
     text: str = "title+text"
-    """What of a document is read: ``title+text``, ``text`` or ``title``."""
+    """Part of a document to read: ``title+text``, ``text`` or ``title``."""
     max_query_tokens: AtLeastOne = 30
     """Truncate queries to this many tokens."""
     max_document_tokens: AtLeastOne = 200
     """Truncate documents to this many tokens."""
     alpha: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """Weight of the debiased constraint, on the scale of the model's own scores: an LLM's version
-    of a relevant document may not score above it (`ranktilt.training.DebiasedLoss`). Summed over a
-    batch: it weighs more in larger ones."""
+    """Weight of the debiased constraint, on the scale of the model's own scores.
+
+    The constraint keeps an LLM's version of a relevant document from scoring above it
+    (`ranktilt.training.DebiasedLoss`). It is a sum over the batch, so that it weighs more in larger
+    batches.
+    """
     twins: str | None = None
-    """Source that the constraint compares, the first with rewrites by default. Sources that are not
-    named are not learned from."""
+    """Source whose documents the constraint compares; by default the first one with rewrites.
+
+    Sources that are not named are not learned from.
+    """
     limits: tuple[tuple[str, int], ...] = ()
-    """How many relevant documents of a source are learned from, drawn by the seed: ``(("human",
-    500), …)``."""
+    """Number of relevant documents of a source to learn from, drawn by the seed: ``(("human", 500),
+    …)``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,11 +110,16 @@ class RerankerTraining(Training):
     """
 
     negatives: str | None = None
-    """Negatives from BM25's top K, ``bm25:K``, or from N random documents, ``random:N``;
-    ``bm25:100`` by default. Never a version or copy of what is relevant to the query."""
+    """Negatives from BM25's top K, ``bm25:K``, or from N random documents, ``random:N``.
+
+    ``bm25:100`` by default. A version or copy of a document relevant to the query is never a
+    negative.
+    """
     positives: Literal["retrieved", "all"] | None = None
-    """Relevant documents among BM25's top K, or all of them, which is the default with random
-    negatives."""
+    """Relevant documents among BM25's top K, or all of them.
+
+    All is the default with random negatives.
+    """
     triples: str | None = None
     """File of triples to learn from, in place of both: ids of query, positive and negative (.tsv),
     as ``ranktilt data build retrieval-qa`` writes it."""
@@ -150,7 +164,7 @@ class RerankerTraining(Training):
 
     @property
     def pool(self) -> tuple[str, int]:
-        """Where negatives are drawn from, ``bm25`` or ``random``, and from how many documents."""
+        """Pool of negatives: ``bm25`` or ``random``, and its number of documents."""
         kind, _, number = (self.negatives or "bm25:100").partition(":")
         if kind not in NEGATIVES or not number.isdecimal() or int(number) < 1:
             raise UserError(
@@ -174,10 +188,10 @@ class RerankerTraining(Training):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverTraining(Training):
-    """How a retriever is trained: as `Training` says, with these additions and other defaults.
+    """How a retriever is trained: `Training` with additions and other defaults.
 
-    Without `sources` it learns from the collection's first one only, which is the human one of a
-    mix: its LLM versions are the twins. The saved model cuts texts at the larger number of tokens,
+    Without `sources` it learns from the collection's first source only, which is the human one of a
+    mix; its LLM versions are the twins. The saved model cuts texts at the larger number of tokens,
     special ones included.
     """
 
@@ -188,18 +202,22 @@ class RetrieverTraining(Training):
     rate: AboveZero = 2e-5
     """Peak learning rate."""
     negatives: Negatives = "in-batch"
-    """The batch's alone, BM25's, the model's own (``ann``, anew each epoch), or those of BM25's
-    that are like the positive in perplexity and specificity (``controlled``)."""
+    """Scheme of negatives.
+
+    ``in-batch``: only those of the batch; ``bm25``: BM25's; ``ann``: the model's own, mined again
+    in each epoch; ``controlled``: BM25's that are like the positive in perplexity and specificity.
+    """
     loss: str = "MultipleNegativesRankingLoss"
     """A loss of sentence-transformers, as ``Name(option=value,…)``."""
     variant: Literal["paper", "code"] = "paper"
     """The constraint as in the paper, or as in the released code."""
     patience: AtLeastOne | None = None
-    """Stop after so many epochs without improvement on the development split, and keep the best."""
+    """Stop after this many epochs without improvement on the development split; keep the best
+    epoch."""
 
     @property
     def mined_negatives(self) -> int:
-        """Mined negatives of each row."""
+        """Number of mined negatives in each row."""
         return 0 if self.negatives == "in-batch" else self.negatives_per_positive
 
     @property
@@ -210,16 +228,16 @@ class RetrieverTraining(Training):
 
 @dataclass(frozen=True, kw_only=True)
 class LoraTraining(Schedule):
-    """How an adapter is trained: as `Schedule` says, and what it learns from.
+    """How an adapter is trained: `Schedule`, and what it learns from.
 
-    Pairs, rank, rate, batch and share are those of Wang et al. (NAACL 2024, sec. 5), who adapt the
-    attention alone. Ours are alpha (twice the rank), which layers of the attention (all), optimizer
-    and schedule, and what is read of a document: they show titles (``text="title"``). Ask the
+    Pairs, rank, rate, batch and share are those of Wang et al. (NAACL 2024, sec. 5), who adapt only
+    the attention. Ours are alpha (twice the rank), the layers of attention (all), optimizer and
+    schedule, and the part of a document to read; they show titles (``text="title"``). Ask the
     adapted model with the same prompt, attribute, text and passage tokens.
     """
 
     pairs_per_epoch: AtLeastOne = 140_000
-    """Pairs per epoch, about."""
+    """Approximate number of pairs per epoch."""
     rank: AtLeastOne = 1
     """Rank of the adapter."""
     rate: AboveZero = 3e-3
@@ -233,7 +251,7 @@ class LoraTraining(Schedule):
     attribute: str | None = None
     """Text for ``{attribute}`` in the prompt."""
     text: str = "title+text"
-    """What of a document is read: ``title+text``, ``text`` or ``title``."""
+    """Part of a document to read: ``title+text``, ``text`` or ``title``."""
     passage_tokens: int = 300
     """Truncate documents to this many tokens."""
 
@@ -255,10 +273,10 @@ class Trained:
     record: dict[str, Any]
     """Content of its ``training.json``: ``spec``, ``collection``, ``packages`` and ``figures``."""
     resumed: int
-    """Step from which this call went on: 0 for a fresh training, all steps where none was left."""
+    """Step that this call continued from: 0 for a new training, all steps if it was finished."""
 
     @property
     def figures(self) -> dict[str, Any]:
-        """How much was learned from, how long it took, and how the loss fell."""
+        """Amounts learned from, duration, and how the loss fell."""
         figures: dict[str, Any] = self.record["figures"]
         return figures

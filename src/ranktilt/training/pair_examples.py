@@ -1,4 +1,4 @@
-"""Prompts about pairs of documents, whose right answer is equally often of either group."""
+"""Prompts about pairs of documents whose right answer belongs equally often to either group."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from ranktilt.training.options import LoraTraining
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairExamples:
-    """Prompts about two documents, with the answer that counts as right."""
+    """Prompts about two documents, each with its right answer."""
 
     prompts: list[str]
+    """Texts of the prompts."""
     answers: list[str]
+    """Right answer of each prompt."""
     protected: npt.NDArray[np.bool_]
     """Whether the answer is the protected document."""
     queries: list[str]
@@ -94,13 +96,16 @@ def pair_examples(
 
 @dataclass(frozen=True, kw_only=True)
 class _RightAnswer:
-    """The answer that counts as right: which document it is, and whether that is listed first."""
+    """A right answer: its document, and whether that is listed first."""
 
     is_protected: bool
+    """Whether it is the protected document."""
     is_first: bool
+    """Whether the document is listed first."""
 
     @property
     def text(self) -> str:
+        """The answer as the model gives it."""
         return "[1]" if self.is_first else "[2]"
 
 
@@ -109,8 +114,11 @@ class _PairQuestion:
     """A query, and a document of either group."""
 
     query: str
+    """Text of the query."""
     protected: str
+    """Text of the protected document."""
     unprotected: str
+    """Text of the other document."""
 
     def task(self, answer: _RightAnswer) -> Task:
         """Return the task whose right answer is this one."""

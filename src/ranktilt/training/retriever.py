@@ -144,6 +144,7 @@ def _evaluator(dev: Collection, training_set: TrainingSet, options: RetrieverTra
 
 
 def _base_encoder(model: str | Path, device: str | None) -> Encoder:
+    """Return the encoder to start from; refuse a model behind a server."""
     base = Dense(str(model), device=device).encoder
     if not isinstance(base, Encoder):
         raise UserError(
@@ -153,6 +154,7 @@ def _base_encoder(model: str | Path, device: str | None) -> Encoder:
 
 
 def _require_fit(options: RetrieverTraining, dev: Collection | None) -> None:
+    """Refuse options that do not fit together."""
     if options.patience is not None and dev is None:
         raise UserError(f"{FOR}: patience needs dev queries to judge each epoch by")
     name, _ = parse_loss(options.loss)

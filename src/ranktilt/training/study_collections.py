@@ -1,4 +1,4 @@
-"""The collections of a training study: training and test apart, drawn queries, zero-shot ones."""
+"""Collections of a training study: training, test, and others that nothing is learned from."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from ranktilt.training.training_set import text_hashes
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroShotCollection:
-    """A collection that nothing is learned from, as the study ranks it."""
+    """A collection that nothing is learned from."""
 
     name: str
+    """Name in results."""
     collection: Collection
-    """Its human side where it has several."""
+    """The collection; only its human side if it has several."""
     candidates: Run | None
     """Run of the first stage; BM25's if None."""
 
@@ -37,8 +38,11 @@ class StudyCollections:
     """All collections of a study, checked before anything is trained."""
 
     name: str
+    """Name of the collection that is learned from."""
     train: Collection
+    """The training split."""
     test: Collection
+    """The test split."""
     learned: Collection
     """The training split, without what the test needs if the study is disjoint."""
     supervised: Collection
@@ -48,6 +52,7 @@ class StudyCollections:
     mixed: Collection
     """Both sides of the test split, with the drawn queries."""
     zero_shot: tuple[ZeroShotCollection, ...]
+    """Collections that nothing is learned from."""
 
 
 def load_collections(folder: str | Path, options: StudyOptions) -> StudyCollections:
@@ -77,6 +82,7 @@ def load_collections(folder: str | Path, options: StudyOptions) -> StudyCollecti
 
 
 def _require_two_sides(collection: Collection, reference: str) -> None:
+    """Refuse a collection without the reference, or with no other source."""
     if reference not in collection.sources:
         fault = collection.unknown_source(reference)
         raise UserError(f"{fault}; name the source that people wrote: --reference SOURCE")
@@ -88,7 +94,7 @@ def _require_two_sides(collection: Collection, reference: str) -> None:
 
 
 def apart(collection: Collection, counterpart: Collection) -> Collection:
-    """Return the collection without what is relevant in its counterpart, nor any copy of its text.
+    """Return the collection without what is relevant in its counterpart, and without copies of it.
 
     What is relevant in the collection itself stays.
     """
@@ -106,6 +112,7 @@ def apart(collection: Collection, counterpart: Collection) -> Collection:
 
 
 def _relevant_ids(collection: Collection) -> pl.Series:
+    """Return the ids of all relevant documents."""
     return collection.qrels.filter(pl.col("grade") > 0)["doc_id"]
 
 

@@ -1,4 +1,4 @@
-"""The training study from its runs; it trains and ranks nothing."""
+"""Compare the rankers of a training study by their runs; it trains and ranks nothing."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ from ranktilt.training.study_result import (
 )
 
 TILT_MEASURES = (PRIMARY, "nDCG@3", "nDCG@1")
+"""Measures whose Relative Δ is compared."""
 _FEW_QUERIES = 30
-"""Queries below which a collection shows little."""
+"""Number of queries below which a collection shows little."""
 
 
 def compare_trainings(
@@ -113,6 +114,7 @@ def compare_trainings(
 
 
 def _check(rankers: Sequence[TrainedRanker], ranked: Sequence[Ranked]) -> None:
+    """Refuse a study without rankers or runs."""
     if not (rankers and ranked):
         raise UserError("a training study needs a trained ranker and a collection that it ranked")
     refuse_twice([ranker.run for ranker in rankers], "training")
@@ -185,6 +187,7 @@ def _training_pairs(
 
 
 def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[Note]:
+    """Note tuned bodies, the number of trainings, and collections with few queries."""
     for body, tuned in dict.fromkeys((ranker.body, ranker.tuned) for ranker in rankers):
         if tuned:
             yield BodyTuned(body=body, tuned=tuned)

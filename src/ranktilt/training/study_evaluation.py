@@ -30,9 +30,11 @@ from ranktilt.statistics.permutation import t_test_p
 from ranktilt.training.study_result import Evaluation, Kind, SeedValues, TrainedRanker
 
 PRIMARY = "nDCG@10"
+"""Measure that sentences and figures are about."""
 DOMAIN = "domain"
+"""Column of documents with the domain."""
 COMPARED_KINDS: tuple[Kind, ...] = ("supervised", "zero-shot", "seen")
-"""Kinds of evaluations whose rankers are tested against each other."""
+"""Kinds of evaluations in which rankers are tested against each other."""
 _Floats = npt.NDArray[np.float64]
 
 
@@ -41,15 +43,19 @@ class Ranked:
     """Rankings of one collection by the first stage and the trained rankers."""
 
     name: str
+    """Name of the collection."""
     kind: Kind
+    """Kind of evaluation."""
     collection: Collection
     """Documents of one side alone, with the judgments that count."""
     runs: Mapping[str, Run]
     """``BM25``, and trainings by `TrainedRanker.run`."""
     depth: int = 1000
-    """How many of a query's documents were re-ranked."""
+    """Number of a query's documents that were re-ranked."""
     split: str = ""
+    """Split of the first stage's judgments."""
     side: str = ""
+    """Source of the documents that the first stage ranked."""
 
     def named_runs(self) -> list[Run]:
         """Return the runs with the name of their ranker."""
@@ -59,7 +65,7 @@ class Ranked:
 def study_measures(collection: Collection, depth: int = 1000) -> list[Measure]:
     """Return MAP, nDCG@10, MRR@10 and recall.
 
-    Where there are grades of 2 and above, the binary ones come for these too.
+    If there are grades of 2 and above, the binary measures are also computed for these.
     """
     names = [f"AP@{depth}", PRIMARY, "RR@10", f"R@{depth}"]
     if (collection.qrels["grade"] >= 2).any():
@@ -72,7 +78,9 @@ class EvaluatedCollection:
     """The audit of one collection, and which of its runs are trainings of one ranker."""
 
     ranked: Ranked
+    """Rankings of the collection."""
     audit: Audit
+    """Audit of its runs."""
     trainings: Mapping[str, tuple[int, ...]]
     """Indices of each ranker's runs, by its name."""
 
@@ -169,7 +177,7 @@ class EvaluatedCollection:
                     )
 
     def _means(self, inference: InferenceOptions) -> tuple[Effect, ...]:
-        """Return the mean of each ranker, group and measure; nobody asks whether it is above 0."""
+        """Return the mean of each ranker, group and measure; nothing is tested."""
         samples = []
         for ranker in self.trainings:
             values, distinct = self.values(ranker), self.distinct(ranker)
@@ -183,6 +191,7 @@ class EvaluatedCollection:
         return effects(samples, replace(inference, correction="holm"))
 
     def _seeds(self, rankers: Sequence[TrainedRanker]) -> Iterator[SeedValues]:
+        """Yield the values of each ranker's trainings, measure by measure."""
         names = dict.fromkeys(ranker.name for ranker in rankers)
         ranker_names = [name for name in names if name in self.trainings]
         for ranker, (number, estimand) in product(ranker_names, enumerate(self.audit.measures)):

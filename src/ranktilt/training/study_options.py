@@ -1,4 +1,4 @@
-"""The choices of a training study."""
+"""Options of a training study."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ranktilt.training.options import RerankerTraining
 FULL = 1000
 """Depth of the paper, to which the first stage is measured."""
 Amounts = tuple[tuple[str, int], ...]
-"""How many documents of each source to learn from."""
+"""Number of documents of each source to learn from."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,11 @@ class ZeroShot:
     rank_llm writes them."""
     _: KW_ONLY
     qrels: str | None = None
+    """File of judgments; the collection's by default."""
     candidates: str | None = None
     """A run of the first stage; BM25's by default, or those of the file of candidates."""
     name: str = ""
+    """Name in results; the path by default."""
 
     def for_file(self) -> dict[str, str]:
         """Return the fields that are set, as a study's file has them."""
@@ -39,29 +41,34 @@ class ZeroShot:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOptions:
-    """Choices of a training study: what is trained, and on what it is tested."""
+    """Options of a training study: what is trained, and what it is tested on."""
 
     training: RerankerTraining = field(default_factory=RerankerTraining)
-    """How each encoder learns; sources, seed and amounts come from the study."""
+    """Training of each encoder; sources, seed and amounts come from the study."""
     seeds: int = 1
     """Trainings per ranker, each with its own seed."""
     depth: int = FULL
-    """How many of BM25's documents are re-ranked; recall and average precision are measured
-    there."""
+    """Number of BM25's documents to re-rank; recall and average precision are measured there."""
     queries: int | None = None
-    """Test at most so many queries of each domain of each collection, drawn by `seed`; all by
-    default."""
+    """Most queries to test for each domain of each collection, drawn by `seed`; None for all."""
     disjoint: bool = False
-    """Keep training and test apart: what is relevant to a query of the training, and each copy of
-    its text, is no part of the test collection, nor the other way round; what is relevant to
-    queries of both stays in both."""
+    """Keep training and test apart.
+
+    Documents that are relevant to a query of the training, and copies of their texts, are not in
+    the test collection, and the other way round. A document that is relevant on both sides stays in
+    both.
+    """
     curve: tuple[Amounts, ...] = ()
-    """Rankers that learn from a number of documents of each source: ``((('human', 100), ('llm',
-    50)), …)``."""
+    """Further rankers that learn from a number of documents of each source.
+
+    ``((('human', 100), ('llm', 50)), …)``.
+    """
     zero_shot: tuple[ZeroShot, ...] = ()
     """Collections that nothing is learned from."""
     train: str = "train"
+    """Split to learn from."""
     test: str = "test"
+    """Split to test on."""
     reference: str = "human"
     """The human side, whose answers count in the test."""
     seed: int = 0

@@ -1,4 +1,4 @@
-"""The rankers of a training study: which trainings there are, and how they are made."""
+"""Rankers of a training study: the list of trainings, and how they are made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bodies_by_name(models: Sequence[str | Path]) -> dict[str, str]:
 
 
 def tuned_for(model: str) -> str:
-    """Return the task that an encoder was tuned for before, as far as its folder tells.
+    """Return the task that an encoder was tuned for before, as far as its folder says.
 
     ``classification``, ``retrieval``, or empty for pretraining alone.
     """

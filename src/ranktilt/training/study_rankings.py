@@ -1,4 +1,4 @@
-"""The rankings of a training study: what the first stage and each trained ranker find."""
+"""Rankings of a training study, by the first stage and each trained ranker."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ranktilt.training.study_options import FULL, StudyOptions
 from ranktilt.training.study_result import BASELINE, Kind, TrainedRanker
 
 _SPLITS = ("train", "dev", "test")
+"""Splits that the first stage ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,9 @@ class StudyFolder:
     """The folder that a study's models and runs go to."""
 
     path: Path
+    """Path of the folder."""
     training: RerankerTraining
+    """Options of the trainings."""
 
     def model(self, trained_ranker: TrainedRanker) -> Path:
         """Return the folder of a ranker's model."""
@@ -51,6 +54,7 @@ class StudyFolder:
 
 
 def _slug(name: str) -> str:
+    """Return a name that is valid for a file."""
     return re.sub(r"[^\w.]+", "-", name).strip("-")
 
 
@@ -59,7 +63,9 @@ class CollectionRanker:
     """Ranks collections with the first stage and with trained rankers, and saves the runs."""
 
     folder: StudyFolder
+    """Folder for the runs."""
     options: StudyOptions
+    """Options of the study."""
 
     def rank(
         self,

@@ -1,4 +1,4 @@
-"""The result of a training study: what rankers do that learned from human or LLM documents."""
+"""The result of a training study: rankers that learned from human or from LLM documents."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from ranktilt.data.notes.base import Note
 from ranktilt.errors import join_words, unknown
 
 BASELINE = "BM25"
+"""Name of the first stage."""
 Kind = Literal["supervised", "zero-shot", "seen", "first stage", "curve"]
+"""Kind of an evaluation; see `Evaluation.kind`."""
 KINDS: tuple[Kind, ...] = ("supervised", "zero-shot", "seen", "first stage", "curve")
+"""Kinds in the order of results."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,56 +63,75 @@ class SeedValues:
     """Values of one ranker's trainings, one for each seed."""
 
     ranker: str
+    """Name of the ranker."""
     measure: str
+    """Notation of the measure."""
     values: tuple[float, ...]
+    """Mean over queries for each seed."""
 
     @property
     def mean(self) -> float:
+        """Mean over the seeds."""
         return float(np.mean(self.values))
 
     @property
     def deviation(self) -> float:
-        """Standard deviation over the seeds; NaN of one."""
+        """Standard deviation over the seeds; NaN for a single one."""
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else float("nan")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerOverlap:
-    """Share of a query's distinct words in a relevant document of one side, 0 to 1.
+    """Share of a query's distinct words that are in a relevant document of one side, 0 to 1.
 
     `low`, `median` and `high` are its quartiles.
     """
 
     source: str
+    """Side of the documents."""
     pairs: int
+    """Number of pairs of query and document."""
     mean: float
+    """Mean share."""
     low: float
+    """Lower quartile."""
     median: float
+    """Median."""
     high: float
+    """Upper quartile."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """Every ranker on one collection; per-query values are means over the trainings of a ranker."""
+    """All rankers on one collection; values per query are means over a ranker's trainings."""
 
     name: str
+    """Name of the collection."""
     kind: Kind
-    """``supervised``: the test split of the collection that was learned from; ``zero-shot``:
-    another collection; ``seen``: queries of the training, to rankers that did not see their labels;
-    ``first stage``: BM25 on one side of one split; ``curve``: rankers that learned from a number of
-    documents, on the test split."""
+    """What was ranked.
+
+    ``supervised``: the test split of the collection that was learned from; ``zero-shot``: another
+    collection; ``seen``: queries of the training, by rankers that did not see their labels; ``first
+    stage``: BM25 on one side of one split; ``curve``: rankers that learned from a number of
+    documents, on the test split.
+    """
     queries: int
+    """Number of queries."""
     documents: int
+    """Number of documents."""
     depth: int
     """Number of a query's documents that are re-ranked."""
     measures: tuple[str, ...]
+    """Notations of the measures."""
     groups: tuple[str, ...]
     """``all``, then the domains."""
     means: tuple[Effect, ...]
-    """Mean of every ranker, group (as `a` and as `b`) and measure, 0 to 1."""
+    """Mean of every ranker, group (both as `a` and `b`) and measure, 0 to 1."""
     differences: tuple[Change, ...] = ()
-    """Difference of every two rankers, by group and measure, in points: `run` less `old_run`. Their
-    p is that of the interval, Holm over all of the group."""
+    """Difference between every two rankers, by group and measure, in points: `run` minus `old_run`.
+
+    p comes from the interval, with Holm's correction over all of the group.
+    """
     t_tests: tuple[Change, ...] = ()
     """The same differences with the p of the paired t test, Bonferroni over all of the group."""
     seeds: tuple[SeedValues, ...] = ()
@@ -125,7 +147,7 @@ class Evaluation:
         return tuple(dict.fromkeys(mean.run for mean in self.means))
 
     def mean(self, ranker: str, measure: str, group: str = ALL) -> Effect:
-        """Return a ranker's mean; `UserError` where there is none."""
+        """Return a ranker's mean; `UserError` if there is none."""
         for mean in self.means:
             if (mean.run, mean.measure, mean.a) == (ranker, measure, group):
                 return mean
@@ -133,7 +155,7 @@ class Evaluation:
         raise unknown("ranker, measure and group", f"{ranker}, {measure}, {group}", known)
 
     def difference(self, new: str, old: str, measure: str, group: str = ALL) -> Change | None:
-        """Return how a ranker differs from another one; None where the two were not compared."""
+        """Return the difference between two rankers; None if they were not compared."""
         for change in self.differences:
             compared = (change.run, change.old_run, change.measure, change.a)
             if compared == (new, old, measure, group):
@@ -143,7 +165,7 @@ class Evaluation:
     def best(
         self, ranker: str, measure: str, group: str = ALL, *, test: Literal["t", "interval"] = "t"
     ) -> bool:
-        """Whether a ranker is significantly better than all others, the first stage among them."""
+        """Return whether a ranker is significantly better than all others and the first stage."""
         changes = [
             change
             for change in (self.t_tests if test == "t" else self.differences)
@@ -160,9 +182,10 @@ class Evaluation:
 
 
 class Contrast(NamedTuple):
-    """Two rankers of one body, of which one learned from the reference."""
+    """Two rankers of one body: one learned from the reference, one from another side."""
 
     body: str
+    """Name of the encoder."""
     new: str
     """Name of the ranker that learned from another side."""
     reference: str
@@ -243,7 +266,7 @@ class TrainingStudy(
     def moved(self, name: str) -> list[Change]:
         """Return how a ranker's tilts differ from those of the one that learned from the reference.
 
-        There is a change for each seed.
+        There is one change for each seed.
         """
         runs = {ranker.run for ranker in self.rankers if ranker.name == name}
         return [

@@ -21,10 +21,13 @@ from ranktilt.training.options import RetrieverTraining
 from ranktilt.training.training_set import TrainingSet
 
 FOR = "train retriever"
+"""Command, for messages."""
 LOSSES = ("MultipleNegativesRankingLoss", "CachedMultipleNegativesRankingLoss", "TripletLoss")
 """sentence-transformers' losses that learn from a query, its positive and negatives."""
 _KINDS: tuple[Kind, Kind] = ("query", "document")
+"""Kinds of the first two columns."""
 _SCORED_ROWS = 256
+"""Rows from which the scale of scores is estimated."""
 
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
@@ -139,6 +142,7 @@ class TrainableEncoder:
 
     def _encoded_texts(self) -> EncodedTexts:
         # Behind the documents, the texts go on with twins, which are no negatives.
+        """Return the vectors of all queries and documents."""
         documents = self.training_set.texts[: self.training_set.part.docs.height]
         return EncodedTexts(
             queries=self._encode(self.training_set.queries, "query"),

@@ -1,4 +1,4 @@
-"""A training by a transformers trainer: its folder, arguments, checkpoints and record."""
+"""Run a training by a transformers trainer: its folder, arguments, checkpoints and record."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ from ranktilt.training.batches import BatchSampler, EpochRows
 from ranktilt.training.options import Schedule, Trained
 
 RECORD = "training.json"
-"""Record of the training, in a model's folder; it has no ``figures`` until the training is done."""
+"""Record of the training, in a model's folder; without ``figures`` until the training is done."""
 CHECKPOINTS = ".checkpoints"
 """Folder of the trainer's checkpoints, within that of an unfinished training."""
 _STATE = "trainer_state.json"
+"""File that a trainer writes last of all into a checkpoint."""
 _PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate")
+"""Packages whose versions the record names."""
 _LOSS_POINTS = 20
+"""Points at which the record has the loss."""
 _FIXED_ARGUMENTS: Mapping[str, Any] = {
     "auto_find_batch_size": True,
     "logging_steps": 1,
@@ -53,7 +56,9 @@ class TrainingRun:
     label: str
     """The command, for messages."""
     folder: Path
+    """Folder of the trained model."""
     options: Schedule
+    """Schedule of the training."""
     spec: Mapping[str, Any]
     """All that the model depends on."""
     began: float
@@ -78,6 +83,7 @@ class TrainingRun:
         return Trained(folder=self.folder, record=record, resumed=figures.get("steps", 0))
 
     def _require_folder(self) -> None:
+        """Refuse a folder that holds anything but a training."""
         if self.folder.exists() and not self.folder.is_dir():
             raise UserError(f"{self.folder}: expected a folder to write to, this is a file")
         require_place(self.folder / RECORD)
@@ -86,6 +92,7 @@ class TrainingRun:
             raise UserError(f"{self.folder}: holds files of something else; name a new folder")
 
     def _require_same_spec(self, record: Mapping[str, Any]) -> None:
+        """Refuse a folder with a model or training of another spec."""
         before, now = record.get("spec", {}), json.loads(json.dumps(self.spec))
         if not isinstance(before, dict) or not isinstance(record.get("figures", {}), dict):
             raise UserError(
@@ -168,7 +175,7 @@ class TrainingRun:
         return {**_figures(trainer, _clock(trainer).spent, pairs), "resumed": resumed}
 
     def _forget(self) -> None:
-        """Remove an unfinished training that cannot go on, so that another rate begins anew."""
+        """Remove an unfinished training that cannot continue, so that it begins again."""
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
         (self.folder / RECORD).unlink(missing_ok=True)
 
@@ -193,7 +200,7 @@ class TrainingRun:
 
 
 def _clock(trainer: Any) -> Any:
-    """Return the trainer's clock; a checkpoint brings another than the one that was added."""
+    """Return the trainer's clock; a checkpoint replaces the one that was added."""
     from ranktilt.training.callbacks import Clock
 
     callbacks = trainer.callback_handler.callbacks
@@ -224,10 +231,10 @@ def new_trainer(
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Return the last complete checkpoint, and remove those that a kill has cut short.
+    """Return the last complete checkpoint, and remove incomplete ones.
 
-    A checkpoint with a state is complete: the trainer writes it last of all. Incomplete ones go
-    because the trainer keeps the one of the highest step.
+    A checkpoint with a state is complete, because the trainer writes the state last. Incomplete
+    ones are removed because the trainer keeps the checkpoint with the highest step.
     """
     steps = dict[Path, int]()
     for path in sorted((folder / CHECKPOINTS).glob("checkpoint-*")):
@@ -247,7 +254,7 @@ def _checkpoint_steps(folder: Path) -> int:
 
 
 def _figures(trainer: Any, seconds: float, pairs: int) -> dict[str, Any]:
-    """Return the record's figures: steps, pairs, time, evaluations, and the loss as it fell."""
+    """Return the record's figures: steps, pairs, time, evaluations, and losses."""
     state = trainer.state
     losses = np.array([log["loss"] for log in state.log_history if "loss" in log])
     loss_parts = np.array_split(losses, min(_LOSS_POINTS, len(losses)))
@@ -274,6 +281,7 @@ def _figures(trainer: Any, seconds: float, pairs: int) -> dict[str, Any]:
 
 
 def _is_evaluation(log: Mapping[str, Any]) -> bool:
+    """Return whether a line of the trainer's log is of an evaluation."""
     return any(name.startswith("eval_") for name in log)
 
 
@@ -294,6 +302,7 @@ def digest(*parts: Iterable[str] | np.ndarray) -> str:
 
 
 def _byte_chunks(part: Iterable[str] | np.ndarray) -> Iterable[bytes]:
+    """Yield the bytes of texts or numbers."""
     if isinstance(part, np.ndarray):
         return [part.astype("<i8").tobytes()]
     return (text.encode() for text in part)
@@ -311,4 +320,5 @@ def _origin(collection: Collection) -> dict[str, Any]:
 
 
 def _json(content: Mapping[str, Any]) -> bytes:
+    """Return a record as the file has it."""
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()

@@ -1,4 +1,4 @@
-"""The material of a training: queries, relevant documents, their twins, and their negatives."""
+"""Material of a training: queries, relevant documents, their twins, and their negatives."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FIELDS = ("query_id", "doc_id", "negative")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Learnable:
-    """The judgments that can be learned from, and the documents that they are about."""
+    """Judgments that can be learned from, and their documents."""
 
     relevant: pl.DataFrame
-    """All judgments above 0, those of other sources too."""
+    """All judgments above 0, also of other sources."""
     judgments: pl.DataFrame
-    """Those of `part`'s queries and documents."""
+    """Those about queries and documents of `part`."""
     part: Collection
-    """The collection with the documents of the chosen sources alone."""
+    """Collection with only the documents of the chosen sources."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +42,9 @@ class Positives:
     """Relevant documents to learn from, and the pools that their negatives are drawn from."""
 
     frame: pl.DataFrame
-    """``query_id``, ``doc_id``, ``row`` and ``pool``, an index of `pools`."""
+    """Columns ``query_id``, ``doc_id``, ``row`` and ``pool`` (an index of `pools`)."""
     pools: list[Ints]
-    """Rows of documents; empty where negatives are mined."""
+    """Rows of documents; empty if negatives are mined."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,21 +54,22 @@ class TrainingSet:
     part: Collection
     """Documents of the sources to learn from, and the queries with a positive, in their order."""
     texts: list[str]
-    """Texts of the documents, and behind them those of their twins."""
+    """Texts of the documents, and after them the texts of their twins."""
     positives: tuple[Ints, ...]
     """Relevant documents of each query."""
     negatives: tuple[tuple[Ints, ...], ...]
-    """Pool of negatives of each positive; empty where negatives are mined."""
+    """Pool of negatives of each positive; empty if negatives are mined."""
     barred: tuple[Ints, ...]
-    """Documents relevant to each query, in any version or copy: they are never its negatives."""
+    """Documents relevant to each query, in any version or copy; they are never its negatives."""
     twins: Ints
-    """Index of each document's twin in `texts`; its own where it has none, which no constraint can
-    move."""
+    """Index of each document's twin in `texts`; its own index if it has none, which changes
+    nothing."""
     twin_source: str | None
+    """Source of the twins; None without a constraint."""
     paired: int
     """Number of relevant documents with a twin."""
     skipped: int
-    """Number of queries that have relevant documents, but no positive among them."""
+    """Number of queries with relevant documents but no positive."""
     skipped_positives: int
     """Number of relevant documents that BM25 does not find, or that no triple names."""
 
@@ -79,12 +80,12 @@ class TrainingSet:
 
 
 def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
-    """Return what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
+    """Return what a re-ranker can learn from a collection's judgments; grades above 0 are relevant.
 
-    No negative is a version (same origin) or copy (same text) of what is relevant to its query, in
-    any source, unless a file of triples says so. Where sources are chosen, documents of the others
-    do not exist otherwise. Where there is a constraint, each positive comes with its twin, and
-    without sources the first one is learned from.
+    A version (same origin) or copy (same text) of a document relevant to a query is never its
+    negative, in any source, unless a file of triples says so. If sources are chosen, documents of
+    other sources are left out. With a constraint, each positive comes with its twin, and without
+    sources the first one is learned from.
     """
     sources = options.sources or (_first_source(collection) if options.alpha else None)
     if options.alpha and sources is None:
@@ -114,9 +115,9 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
 
 
 def _first_source(collection: Collection) -> tuple[str, ...] | None:
-    """Return the source that is learned from where none is chosen.
+    """Return the source to learn from if none is chosen.
 
-    None, which stands for all documents, where no document has a source.
+    None, which means all documents, if no document has a source.
     """
     return collection.sources[:1] or None
 
@@ -154,6 +155,7 @@ def retriever_set(collection: Collection, options: RetrieverTraining) -> Trainin
 
 
 def _require_twins(collection: Collection, training_set: TrainingSet) -> None:
+    """Refuse a constraint without a single twin."""
     if not training_set.paired:
         path = str(collection.spec.get("path") or "DIR")
         split = str(collection.spec.get("split") or "train")
@@ -207,6 +209,7 @@ def _training_set(
 
 
 def _by_query(frame: pl.DataFrame, column: str) -> dict[str, Ints]:
+    """Return the numbers in a column by query."""
     grouped = frame.group_by("query_id", maintain_order=True).agg(column)
     return {query: np.array(numbers, dtype=np.int64) for query, numbers in grouped.iter_rows()}
 
@@ -274,6 +277,7 @@ def _read_triples(path: Path, part: Collection, judgments: pl.DataFrame, name: s
 
 
 def _require_known_ids(path: Path, lines: pl.DataFrame, part: Collection, name: str) -> None:
+    """Refuse triples of unknown queries or documents."""
     known_ids = (part.queries, part.docs, part.docs)
     for field, known in zip(_FIELDS, known_ids, strict=True):
         unknown = lines.join(
@@ -289,6 +293,7 @@ def _require_known_ids(path: Path, lines: pl.DataFrame, part: Collection, name: 
 
 
 def _require_relevant(path: Path, lines: pl.DataFrame, judgments: pl.DataFrame, name: str) -> None:
+    """Refuse triples with a positive that is not judged relevant."""
     pair = ["query_id", "doc_id"]
     unjudged = lines.join(judgments.select(pair), on=pair, how="anti", maintain_order="left")
     for line, query, document in unjudged.select("line", *pair).head(1).iter_rows():
@@ -321,7 +326,7 @@ def _triple_lines(path: Path) -> Iterator[pl.DataFrame]:
 def _with_random_negatives(
     positives: pl.DataFrame, barred: pl.DataFrame, *, size: int, total: int, seed: int
 ) -> Positives:
-    """Draw `size` of all documents for each positive, none of which is relevant to its query."""
+    """Draw `size` of all documents for each positive; none is relevant to its query."""
     rng = np.random.default_rng([seed, 1 << 31])
     excluded = dict(barred.group_by("query_id").agg(pl.col("row").sort()).iter_rows())
     pools = []
@@ -337,6 +342,7 @@ def _with_random_negatives(
 
 
 def _learnable_judgments(collection: Collection, sources: Sequence[str] | None) -> _Learnable:
+    """Return the judgments of the chosen sources; refuse a collection without any."""
     part = only_sources(collection, sources)
     relevant = collection.qrels.filter(pl.col("grade") > 0)
     judgments = relevant.join(part.docs.select(doc_id="id"), on="doc_id", how="semi")
@@ -409,7 +415,7 @@ def barred_rows(
 
 
 def text_hashes(part: Collection, text: str) -> pl.Series:
-    """Return a number for each document that those of the same text share."""
+    """Return a number for each document, equal for documents with the same text."""
     return part.texts(text).hash()
 
 
@@ -420,6 +426,7 @@ def collection_name(collection: Collection) -> str:
 
 
 def _of(sources: Sequence[str] | None) -> str:
+    """Name the sources, as a message has them."""
     return f" of source {' or '.join(map(repr, sources))}" if sources is not None else ""
 
 
@@ -448,7 +455,7 @@ def _twin_source(
 def _twin_texts(
     collection: Collection, part: Collection, source: str | None, text: str
 ) -> tuple[Ints, list[str]]:
-    """Return the index of each document's twin, its own where it has none, and all texts."""
+    """Return the index of each document's twin, or its own if it has none, and all texts."""
     own_indices = np.arange(part.docs.height, dtype=np.int64)
     texts = part.texts(text).to_list()
     if source is None:

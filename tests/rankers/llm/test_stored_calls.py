@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ranktilt.data.notes.comparisons import Mismatch
 from ranktilt.errors import DataError
 from ranktilt.rankers.llm.stored_calls import (
     EXPECTED,
@@ -15,6 +16,7 @@ from ranktilt.rankers.llm.stored_calls import (
     MatchedCall,
     read_log,
 )
+from ranktilt.reporting.sentences.notes.comparisons import mismatch_words
 from tests.rankers.llm.judge import prompt, rank_llm_text
 from tests.toy import write
 
@@ -143,7 +145,7 @@ def call(text: str, **more: object) -> LoggedCall:
     return LoggedCall(1, None, (), text, "[1]")._replace(**more)  # type: ignore[arg-type]
 
 
-def matched(*texts: str, query: str = "how long do fleas live") -> MatchedCall | str:
+def matched(*texts: str, query: str = "how long do fleas live") -> MatchedCall | Mismatch:
     return SEVERAL.match(call(prompt(query, texts)))
 
 
@@ -197,7 +199,9 @@ def test_what_cannot_be_told_is_said_and_which_queries_it_may_be_about() -> None
         (call("", ids=("d6", "d1"), query="q3"), "document 'd1' is not a candidate of its query"),
         (call("", ids=("d6", "d6"), query="q3"), "shows one document twice"),
     ):
-        assert SEVERAL.match(logged_call) == reason
+        mismatch = SEVERAL.match(logged_call)
+        assert isinstance(mismatch, Mismatch)
+        assert mismatch_words(mismatch) == reason
 
 
 def test_equal_texts_can_be_either_document_and_queries_of_equal_text_are_not_told_apart() -> None:
@@ -215,7 +219,7 @@ def test_equal_texts_can_be_either_document_and_queries_of_equal_text_are_not_to
     )
     fleas = call(prompt("fleas", [FLEAS, RIVERS]))
     assert different.match(fleas) == MatchedCall(0, ((0,), (1,)))
-    assert same.match(fleas) == "fits 2 queries with equal passages"
+    assert same.match(fleas) == Mismatch(kind="several queries", queries=2)
     assert same.match(fleas._replace(query="b")) == MatchedCall(1, ((0,), (1,)))
 
 
@@ -244,4 +248,4 @@ def test_titles_turns_of_a_dialogue_and_texts_that_begin_with_another_are_told()
     )
     cities = one_query("日本の首都", (tokyo,), (osaka,))
     assert cities.match(call(prompt("日本の首都", [osaka, tokyo]))) == MatchedCall(0, ((1,), (0,)))
-    assert isinstance(cities.match(call(prompt("日本の首都", [osaka, tokyo[:-1]]))), str)
+    assert isinstance(cities.match(call(prompt("日本の首都", [osaka, tokyo[:-1]]))), Mismatch)

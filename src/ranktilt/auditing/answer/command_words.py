@@ -1,4 +1,4 @@
-"""Commands that read what an audit was made of: the words that are typed, taken from its spec."""
+"""Write commands that read the same inputs as an audit, from its spec."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from ranktilt.spec import OBJECT_NAMES, Stage, parse_stages
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 Audit = Any
-"""A `ranktilt.auditing.result.Audit`, which lists next steps and so imports this module."""
+"""A `ranktilt.auditing.result.Audit`. That module imports this one, so its class is not imported
+here."""
 _USUAL_STATISTICS: dict[str, Any] = {
     "correction": "holm",
     "missing": "zero",
@@ -33,11 +34,11 @@ _USUAL_STATISTICS: dict[str, Any] = {
     "resamples": RESAMPLES,
     "seed": 0,
 }
-"""Keys of [statistics] in ranktilt.toml with what they are unless they are set."""
+"""Keys of [statistics] in ranktilt.toml, with their defaults."""
 _EXPLAINED = 30
-"""Pairs of twins in the same rankings from which texts can explain a tilt."""
+"""Fewest pairs of twins in the same rankings that can explain a tilt by their texts."""
 _SMALL_LIFT = 0.2
-"""Standard deviations of a property that a gate lets pass, where no margin is named."""
+"""Limit of a gate for a property without a margin, in standard deviations."""
 
 
 def audit_words(audit: Audit) -> list[str]:
@@ -50,10 +51,10 @@ def audit_words(audit: Audit) -> list[str]:
 
 
 def _question_words(audit: Audit) -> list[str]:
-    """Return the words that ask an audit's questions again, with its draws.
+    """Return the words that ask an audit's questions again, with the same draws.
 
-    Relative Δ stands on a card only where the whole card was asked for; other rows were asked one
-    by one. Without judgments a card is what is asked anyway.
+    A card has Relative Δ only if the whole card was asked for; otherwise its questions were named
+    one by one. Without judgments, an audit asks the card's questions anyway.
     """
     has_card = any(isinstance(effect.estimand, RelativeDelta) for effect in audit.card)
     words = _option_words("-m", _typed_questions(audit, has_card=has_card))
@@ -88,7 +89,7 @@ def _typed_measures(audit: Audit) -> list[str]:
 
 
 def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
-    """Return the command that levels one run; none where level cannot be asked of these groups."""
+    """Return the command that levels one run; empty if these groups cannot be levelled."""
     is_percent = audit.primary in audit.measures or not math.isnan(audit.primary.point)
     if not is_percent or not audit.primary.sided or _is_united(pair):
         return []  # it is judged in percent, between two single groups
@@ -182,6 +183,7 @@ def input_words(audit: Audit, runs: list[str], *, with_names: bool = True) -> li
 
 
 def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
+    """Return the specs of some runs."""
     every = zip(audit.runs, audit.spec["runs"], strict=False)
     return [spec for name, spec in every if name in runs]
 
@@ -245,6 +247,7 @@ def _sources(audit: Audit) -> list[str]:
 
 
 def _pairs(audit: Audit) -> list[str]:
+    """Return the words that name the pairs to compare, if they were named."""
     pairs = [",".join(pair) for pair in audit.spec.get("pairs", ())]
     return _option_words("--pair", [pair for pair in pairs if pair.count(",") == 1])
 
@@ -274,11 +277,12 @@ def _computation(audit: Audit) -> list[str]:
 
 
 def _tie_words(audit: Audit) -> list[str]:
+    """Return the words that say how ties count, if that is unusual."""
     return [] if audit.spec["ties"] == "expected" else ["--ties", str(audit.spec["ties"])]
 
 
 def _statistics_words(audit: Audit, *keys: str) -> list[str]:
-    """Return the words that set keys of [statistics] which are not as usual."""
+    """Return the words that set keys of [statistics] which differ from their defaults."""
     words = []
     for key in keys:
         if audit.spec[key] != _USUAL_STATISTICS[key]:
@@ -287,6 +291,7 @@ def _statistics_words(audit: Audit, *keys: str) -> list[str]:
 
 
 def _margin(audit: Audit) -> str:
+    """Return the margin as it is typed."""
     return audit.margin if isinstance(audit.margin, str) else f"{audit.margin:g}"
 
 
@@ -298,6 +303,7 @@ def limit_text(audit: Audit) -> str:
 
 
 def split_words(audit: Audit) -> list[str]:
+    """Return the words that name the split of the judgments, if it is not ``test``."""
     split = audit.spec["collection"].get("split")
     return [] if split in (None, "test") else ["--split", str(split)]
 
@@ -309,15 +315,16 @@ def folder_of(audit: Audit) -> str | None:
 
 
 def are_twins(audit: Audit, pair: tuple[str, str]) -> bool:
+    """Return whether the two groups are twins in any answer."""
     effects: list[Effect] = [*audit.tilts, *audit.card]
     return any(e.twins for e in effects if e.estimand.sided and {e.a, e.b} == set(pair))
 
 
 def explain_words(audit: Audit, runs: list[str]) -> list[str]:
-    """Return the command that explains runs of an audit, by the strongest way there is.
+    """Return the command that explains runs of an audit, in the strongest possible way.
 
-    Twins are compared by their texts, other groups within each list; without a question that can
-    be answered about the gap, the texts of both sides are examined. None where nothing was read.
+    Twins are compared by their texts, other groups within each list. If nothing about the gap can
+    be explained, the texts of both sides are examined. Empty if no file was read.
     """
     pair = audit.pairs[0] if audit.pairs else ("", "")
     for words in (

@@ -1,4 +1,4 @@
-"""Several groups at a glance: who stands apart from all others, and who cannot be distinguished."""
+"""Sum up comparisons of several groups: which stand apart, and which cannot be distinguished."""
 
 from __future__ import annotations
 
@@ -16,43 +16,52 @@ from ranktilt.statistics.letters import compact_letters, letter_sets
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 FEWEST_GROUPS = 3
-"""Groups from which pairs are summed up: two have one verdict."""
+"""Fewest groups to sum up; two groups have a single verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupStanding:
-    """How one run treats one group among all."""
+    """How one run treats one group compared with all others."""
 
     run: str
+    """Name of the run."""
     group: str
+    """Name of the group."""
     lead: float
-    """Mean of its answers to the primary question against each other group, less what is neutral;
-    above 0 it is favoured. NaN where none is defined."""
-    low: float
-    high: float
-    """Means of the ends of these answers' intervals.
+    """Mean of its answers to the primary question against each other group, minus the neutral
+    value.
 
-    They hold the lead at least as often as each interval holds its answer: errors that go together
-    do not shrink in a mean, and others do.
+    Above 0, the group is favoured. NaN if no answer is defined.
     """
+    low: float
+    """Mean of the lower ends of these answers' intervals.
+
+    The interval between both means holds the lead at least as often as each interval holds its
+    answer.
+    """
+    high: float
+    """Mean of the upper ends."""
     over: int
-    """Groups over which it is favoured, after correction."""
+    """Number of groups that it is favoured over, after correction."""
     under: int
-    """Groups that are favoured over it."""
+    """Number of groups that are favoured over it."""
     letters: str
-    """Groups that share one cannot be distinguished: no verdict favours either."""
+    """Letters; two groups that share a letter cannot be distinguished: no verdict favours either.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupDisplay:
-    """How one run treats all groups, the most favoured first."""
+    """How one run treats all groups, with the most favoured group first."""
 
     run: str
+    """Name of the run."""
     standings: tuple[GroupStanding, ...]
+    """Standing of each group."""
     sets: tuple[tuple[str, ...], ...]
-    """The groups of each letter: none of them is favoured over another."""
+    """Groups of each letter: none of them is favoured over another."""
     level: int
-    """Pairs of groups that are level with one another."""
+    """Number of pairs of groups whose verdict is level."""
 
     @property
     def pairs(self) -> int:
@@ -61,7 +70,7 @@ class GroupDisplay:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether each group is favoured over all that come after it."""
+        """Whether each group is favoured over all groups after it."""
         last = len(self.standings) - 1
         return all(
             (row.under, row.over) == (rank, last - rank) for rank, row in enumerate(self.standings)
@@ -69,7 +78,7 @@ class GroupDisplay:
 
     @property
     def apart(self) -> tuple[GroupStanding, ...]:
-        """Groups with a verdict against each other group."""
+        """Groups that have a verdict against every other group."""
         others = len(self.standings) - 1
         return tuple(row for row in self.standings if row.over + row.under == others)
 
@@ -77,8 +86,8 @@ class GroupDisplay:
 def group_displays(audit: Audit) -> tuple[GroupDisplay, ...]:
     """Return a display for each run of an audit with three groups or more.
 
-    The verdicts are those on the primary question, with the audit's correction. None where groups
-    are asked about at once, or some pairs were not compared.
+    Its verdicts answer the primary question, with the audit's correction. Nothing is returned if
+    the question is about all groups together, or if some pairs were not compared.
     """
     pairs = audit.judged_pairs
     groups = list(dict.fromkeys(chain.from_iterable(pairs)))
@@ -90,7 +99,7 @@ def group_displays(audit: Audit) -> tuple[GroupDisplay, ...]:
 
 
 def _answers(audit: Audit, run: str) -> Iterator[Effect]:
-    """Give the answer of a run to the primary question about each pair of groups, each once."""
+    """Yield the answer of a run to the primary question for each pair of groups."""
     seen = set[frozenset[str]]()
     for effect in (*audit.tilts, *audit.card):
         pair = frozenset((effect.a, effect.b))
@@ -100,6 +109,7 @@ def _answers(audit: Audit, run: str) -> Iterator[Effect]:
 
 
 def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
+    """Sum up the verdicts of one run: leads, their order and letters."""
     count, answers = len(groups), list(_answers(audit, run))
     index_of = {group: index for index, group in enumerate(groups)}
     leads, lows, highs = (np.full((count, count), np.nan) for _ in range(3))
@@ -144,4 +154,5 @@ def _means(values: Floats, defined: Bools) -> Floats:
 
 
 def _members(names: list[str], members: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of the groups with these positions."""
     return tuple(names[member] for member in members)

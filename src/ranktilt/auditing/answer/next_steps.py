@@ -24,20 +24,22 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.data.notes.texts import CheckFailed
 
 SHOWN = 10.0
-"""Points of tilt that queries should be able to show."""
+"""Tilt in points that an audit should be able to show."""
 _SIDED = ("cut-off endings", "boilerplate openings", "truncated")
-"""Confounds that count documents of either group: unfair where the two shares differ."""
+"""Confounds that count documents of each group; unfair if the two shares differ."""
 _PAIRED = ("identical", "near-identical")
-"""Confounds that count pairs of twins: unfair where many pairs have them."""
+"""Confounds that count pairs of twins; unfair if many pairs have them."""
 _UNFAIR = 0.05
 """Share of pairs that are too alike, or difference of the sides, that asks for a check first."""
 _MOST = 3
-"""Most steps that an answer recommends."""
+"""Most steps to recommend."""
 _SAVE_RUN = ("--save-run", "mitigated.trec")
+"""Option that writes a corrected run, so that a step leaves something to use."""
 _SAVE_RANKER = ("--save-ranker", "mitigated")
-"""What a correction is written to, so that a step leaves something to use."""
+"""Option that writes a corrected ranker."""
 
 StepKind = Literal["check", "explain", "twins", "mitigate", "keep", "fail", "queries", "card"]
+"""Purpose of a next step; the words are in `reporting/sentences/next_steps`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +47,15 @@ class NextStep:
     """A command to run next, and its purpose."""
 
     kind: StepKind
-    """``keep``, ``fail``: a gate in CI, for a run that is level or one that is tilted."""
+    """Purpose of the step.
+
+    ``keep`` and ``fail`` are gates for continuous integration, after a level and after a tilted
+    run.
+    """
     command: str
+    """The command, as you type it."""
     control: str = ""
-    """The control that moves the tilt, which is to be explained after it."""
+    """Control that moves the tilt, which the step would explain."""
     queries: int = 0
     """Number of queries that the audit rests on."""
     needed: int = 0
@@ -76,13 +83,14 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
 
 
 def _step(kind: StepKind, words: list[str], *more: str, control: str = "") -> NextStep:
+    """Return a step whose command has these words."""
     return NextStep(kind=kind, command=shlex.join([*words, *more]), control=control)
 
 
 def _unfair(audit: Audit) -> bool:
     """Return whether the two sides should be checked first.
 
-    Twins are missing, or texts are cut or repeated.
+    That is so if twins are missing, or if texts are cut or repeated.
     """
     # Labels of a file are not the sources that a check of the folder would compare.
     has_label_file = bool(audit.spec["collection"].get("labels"))
@@ -102,7 +110,7 @@ def _unfair(audit: Audit) -> bool:
 
 
 def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
-    """Yield what to do about a side that is favoured: why, how to correct it, how to hold it."""
+    """Yield the steps after a favoured side: explain it, correct it, and gate it."""
     run, pair = verdict.run, (verdict.a, verdict.b)
     yield from _why(audit, run, pair)
     if verdict.slight:
@@ -115,7 +123,7 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
 
 
 def _why(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
-    """Yield the command that says the most about what goes with a tilt."""
+    """Yield the command that says most about what a tilt goes with."""
     if explain := explain_twins_words(audit, [run], pair):
         moving = [
             row.control
@@ -133,6 +141,7 @@ def _why(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
 
 
 def _gate(audit: Audit, kind: StepKind = "keep") -> NextStep:
+    """Return the step that gates a new audit with the margin of this one."""
     make = shlex.join([*audit_words(audit), "--json", "audit.json"])
     limit = shlex.quote(limit_text(audit))
     return NextStep(kind=kind, command=f"{make} && ranktilt gate audit.json --max-tilt {limit}")

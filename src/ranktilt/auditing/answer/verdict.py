@@ -1,4 +1,7 @@
-"""Verdicts: whom one run favours, by one rule; in words they are in `reporting/sentences`."""
+"""Verdicts: which side one run favours, by one rule.
+
+The words of a verdict are in `reporting/sentences`.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from ranktilt.presenter import presenter
 
 VerdictKind = Literal["favours", "level", "outside", "inconclusive"]
 FindingKind = Literal["favours", "outside", "conflict", "inconclusive", "level", "described"]
-"""What a finding says, in the order of findings; ``described`` says nothing about sides."""
+"""Kind of a finding, in the order of findings; ``described`` says nothing about sides."""
 _ORDER: tuple[FindingKind, ...] = get_args(FindingKind)
-"""The same kinds, by which findings are sorted."""
+"""The kinds as a tuple, by which findings are sorted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +33,16 @@ class QuestionVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The verdict on one run and pair of groups; the same in every result that gives verdicts."""
+    """The verdict on one run and pair of groups, the same in every result that gives verdicts."""
 
     effect: Effect
     """The answer to the primary question."""
     kind: VerdictKind
-    """``outside``: of all groups at once, outside the random band, which favours nobody."""
+    """What the verdict says.
+
+    ``outside``: an answer about all groups together lies outside the random band, which favours
+    nobody.
+    """
     side: str | None
     """The favoured group; None unless `kind` is ``favours``."""
     margin: Margin
@@ -45,7 +52,7 @@ class Verdict:
     noun: str
     """The groups' noun: ``text`` or ``documents``."""
     questions: tuple[QuestionVerdict, ...] = ()
-    """Every question about two sides, the primary one included; none of all groups at once."""
+    """All questions about two sides, with the primary one; empty for an answer about all groups."""
 
     @property
     def run(self) -> str:
@@ -69,7 +76,7 @@ class Verdict:
 
     @property
     def agree(self) -> int:
-        """Number of questions with the same verdict, the primary one included."""
+        """Number of questions with the same verdict, the primary question included."""
         verdict = self.effect.verdict(self.margin)
         return sum(question.verdict == verdict for question in self.questions) or 1
 
@@ -80,7 +87,7 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """The verdict in words, as reports have it."""
+        """The verdict in words, as reports print it."""
         return presenter().sentence(self)
 
 
@@ -116,7 +123,7 @@ def verdict_for(
 
 
 def _verdict_beside_band(answer: Effect, margin: Margin, noun: str) -> Verdict:
-    """Return the verdict on all groups at once, by where the answer lies beside the random band."""
+    """Return the verdict on all groups together: the position of the answer to the random band."""
     return Verdict(
         effect=answer,
         kind="outside" if answer.is_shown else "inconclusive",
@@ -128,7 +135,7 @@ def _verdict_beside_band(answer: Effect, margin: Margin, noun: str) -> Verdict:
 
 
 def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
-    """Return an effect as files list it: numbers as printed, with their unit and verdict."""
+    """Return an effect as it is listed in files: numbers as printed, with unit and verdict."""
     estimand, verdict = effect.estimand, effect.verdict(margin)
     side = effect.side(verdict)
     value, low, high, neutral = (
@@ -161,9 +168,9 @@ def finding_order(kind: FindingKind, size: float) -> tuple[int, float]:
 
 
 def margins(effect: Effect, margin: Margin) -> float:
-    """Return how many margins an effect lies from its neutral value.
+    """Return the distance of an effect from its neutral value, in margins.
 
-    Where no margin is in its unit, count standard errors.
+    If the margin is in another unit, in standard errors.
     """
     distance = abs(effect.value - effect.neutral)
     half = half_width(effect.estimand, margin)

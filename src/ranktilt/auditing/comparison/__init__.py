@@ -1,6 +1,6 @@
-"""Two rankings of each query side by side: whether the new ranker tilts more than the old one.
+"""Compare two rankings of each query, to see whether the new ranker tilts more than the old one.
 
 Start with `compare.compare`: `match` finds the runs, measures and queries that two audits share,
-and `compare_audits` compares them; `match_choices` and `compare_choices` do so with what two models
-chose. `result` is what comes out.
+and `compare_audits` compares them; `match_choices` and `compare_choices` do the same for the
+choices of two models. `result` is the result.
 """

@@ -1,4 +1,4 @@
-"""Compare what two models chose of the same queries' pairs."""
+"""Compare the choices of two models between the same pairs of documents."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Attach to a change how many lists could have come out otherwise.
+"""Attach to a change how many lists could have come out differently.
 
-Only where both of its runs could have favoured somebody does a change show that no tilt grew.
+A change shows that no tilt grew only if both of its runs could have favoured somebody.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ranktilt.statistics.variation import Variation
 
 
 def with_less_variation(change: Change, new: Audit, old: Audit) -> Change:
-    """Return a change with the variation of that of its two runs in which less could vary."""
+    """Return a change with the variation of that run in which fewer lists could vary."""
     sides = [
         _variation(new, change.run, change.measure),
         _variation(old, change.old_run, change.measure),
@@ -23,6 +23,7 @@ def with_less_variation(change: Change, new: Audit, old: Audit) -> Change:
 
 
 def _variation(audit: Audit, run: str, measure: str) -> Variation | None:
+    """Return the variation of a run's answer; None if it has none."""
     effects = (*audit.tilts, *audit.card)
     for effect in effects:
         if (effect.run, effect.measure) == (run, measure):

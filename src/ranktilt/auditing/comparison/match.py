@@ -38,26 +38,31 @@ from ranktilt.statistics.bootstrap import shared_numbering
 from ranktilt.statistics.two_way import Clusters
 
 Question = tuple[str, Pair]
-"""Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) where it is about all."""
+"""Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) for all groups together."""
 _NAMED = 3
-"""Most names that a note or message lists before it breaks off."""
+"""Most names that a note or message lists."""
 MAX_LEFT_OUT = 10.0
-"""Percent of all queries that only one of two results may hold."""
+"""Largest percentage of all queries that only one of two results may hold."""
 
 
 class RunPair(NamedTuple):
     """A run of the new audit and its partner in the old one."""
 
     new: str
+    """Name of the run in the new audit."""
     old: str
+    """Name of the run in the old audit."""
 
 
 class QueryAnswer(NamedTuple):
     """One run's answer to a question about groups, with the columns behind it."""
 
     effect: Effect
+    """The answer."""
     numerator: Floats
+    """Total of each query."""
     denominator: Floats
+    """Weight of each query."""
 
 
 AnswerOf = dict[tuple[str, Question], QueryAnswer]
@@ -69,12 +74,15 @@ class Match:
     """Two audits side by side; made by `match`."""
 
     new: Audit
+    """The new audit."""
     old: Audit
+    """The old audit."""
     runs: tuple[RunPair, ...]
+    """Pairs of runs to compare."""
     measures: tuple[str, ...]
-    """Common measures in the new audit's order: the first is the primary one."""
+    """Measures that both have, in the new audit's order; the first one is the primary one."""
     pairs: tuple[Pair, ...]
-    """Common pairs of groups, with the sides of the new audit."""
+    """Pairs of groups that both have, in the new audit's order of sides."""
     rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     """Rows of the common queries in the new and the old audit.
 
@@ -83,7 +91,8 @@ class Match:
     left_out: tuple[Note, ...]
     """Notes on what only one audit holds."""
     notes: tuple[Note, ...]
-    """Notes on what else differs between the audits, such as the queries that only one holds."""
+    """Notes on other differences between the audits, such as queries that only one of them holds.
+    """
     queries_left_out: int = 0
     """Queries that only one of the audits holds."""
     questions: tuple[Question, ...] = ()
@@ -96,9 +105,9 @@ class Match:
         return zip((self.new, self.old), runs, self.rows, strict=True)
 
     def distinct(self, runs: RunPair) -> npt.NDArray[np.int64] | None:
-        """Return the number of the query that each query repeats under both runs.
+        """Return a number for each query, equal for queries that repeat each other under both runs.
 
-        None where none does.
+        None if no query repeats another one.
         """
         numberings = []
         for audit, run, rows in self.audit_rows(runs):
@@ -141,9 +150,12 @@ class CommonQueries:
     Their order does not depend on which result is the new one.
     """
     only_new: tuple[str, ...] = ()
+    """Queries that only the new result holds."""
     only_old: tuple[str, ...] = ()
+    """Queries that only the old result holds."""
     fitted: tuple[str, ...] = ()
-    """Queries that one result lacks because its runs learned from them; no others' fault."""
+    """Queries that one result lacks because its runs learned from them; they are not held against
+    it."""
 
     @property
     def left_out(self) -> int:
@@ -157,6 +169,7 @@ class CommonQueries:
 
     @property
     def percent_left_out(self) -> float:
+        """Percentage of queries that only one of the results holds."""
         return 100 * self.left_out / self.total if self.left_out else 0.0
 
     def differences(self, noun: str) -> str:
@@ -251,6 +264,7 @@ def match(
 
 
 def _run_pairs(new: Audit, old: Audit, baseline_run: str | None) -> list[RunPair]:
+    """Return the pairs of runs to compare; see `ranktilt.compare`."""
     if baseline_run is not None:
         return _against(new, old, baseline_run)
     if len(new.runs) == len(old.runs) == 1:
@@ -259,10 +273,12 @@ def _run_pairs(new: Audit, old: Audit, baseline_run: str | None) -> list[RunPair
 
 
 def _measure_names(audit: Audit) -> list[str]:
+    """Return the notations of an audit's measures."""
     return [repr(measure) for measure in audit.measures]
 
 
 def _pair_names(pairs: Iterable[Pair]) -> list[str]:
+    """Return the names of pairs of groups, as messages have them."""
     return [_pair_name(pair) for pair in pairs]
 
 
@@ -280,6 +296,7 @@ def names(texts: Iterable[str]) -> str:
 
 
 def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
+    """Pair every run with the baseline run."""
     if baseline_run not in old.runs:
         raise unknown("run", baseline_run, old.runs)
     if new.runs == (baseline_run,):
@@ -288,7 +305,10 @@ def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
 
 
 def _answers(audit: Audit) -> AnswerOf:
-    """Collect the answers by run and question, from either side, but for ratios."""
+    """Collect an audit's answers by run and question, from either side.
+
+    Ratios from their own only.
+    """
     effects = {
         (effect.run, repr(effect.estimand), effect.a, effect.b): effect for effect in audit.card
     }
@@ -309,15 +329,18 @@ def _answers(audit: Audit) -> AnswerOf:
 
 
 def _question_name(question: Question) -> str:
+    """Return the name of a question, as messages have it."""
     name, pair = question
     return name if pair == (ALL, ALL) else f"{name} {_pair_name(pair)}"
 
 
 def _pair_name(pair: Pair) -> str:
+    """Return the name of a pair of groups, as messages have it."""
     return f"{pair[0]},{pair[1]}"
 
 
 def _refuse_other_settings(new: Audit, old: Audit) -> None:
+    """Refuse audits that group, break ties or count missing queries differently."""
     for name in ("by", "ties", "missing"):
         new_setting, old_setting = (audit.spec[name] or "none" for audit in (new, old))
         if new_setting != old_setting:
@@ -387,6 +410,7 @@ def _matched_queries(
 
 
 def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note]:
+    """Note the queries that only one audit holds, and those that runs learned from."""
     if not (common.left_out or common.fitted):
         return
     effects = (*new.tilts, *new.card, *old.tilts, *old.card)
@@ -417,6 +441,7 @@ def _learned(audit: Audit) -> dict[str, str]:
 def _refuse_nothing(
     common: Sequence[Any], noun: str, new: Iterable[str], old: Iterable[str]
 ) -> None:
+    """Refuse audits that have nothing of a kind in common."""
     if not common:
         new_names, old_names = (", ".join(side) or "none" for side in (new, old))
         raise UserError(
@@ -441,21 +466,23 @@ def _left_out(
 
 
 def _rounded(new: Audit, old: Audit) -> list[Note]:
+    """Note that the rounding of an audit is ignored."""
     audits: tuple[tuple[Side, Audit], ...] = (("new", new), ("old", old))
     sides = tuple(side for side, audit in audits if audit.spec["rounding"] != "none")
     return [RoundingIgnored(sides=sides)] if sides else []
 
 
 def change_tasks(match: Match, pairs: Iterable[Pair]) -> list[ChangeTask]:
-    """List every run pair, pair of groups and measure to compare.
+    """Return a task for every pair of runs, pair of groups and measure.
 
-    Of the pair (`ALL`, `ALL`) effectiveness is compared.
+    For the pair (`ALL`, `ALL`) effectiveness is compared.
     """
     combinations = itertools.product(match.runs, list(pairs), match.measures)
     return [_task(match, runs, measure, pair) for runs, pair, measure in combinations]
 
 
 def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
+    """Return the task of one pair of runs, measure and pair of groups."""
     values = []
     for name in dict.fromkeys(pair):
         for audit, run, rows in match.audit_rows(runs):
@@ -497,10 +524,10 @@ def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
 
 
 def neutral_values(new: Effect, old: Effect) -> tuple[float, float]:
-    """Return the neutral value under the new and under the old run.
+    """Return the neutral values under the new and under the old run.
 
-    The median of random labels cannot be compared with the neutral value of twins: where only one
-    run has twins, both are measured from the estimand's neutral value.
+    The median of random labels cannot be compared with the neutral value of twins. If only one run
+    has twins, the estimand's neutral value counts for both.
     """
     if new.twins != old.twins:
         return new.estimand.neutral, new.estimand.neutral
@@ -516,6 +543,7 @@ def estimand_tasks(match: Match) -> list[ChangeTask]:
 
 
 def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTask:
+    """Return the task of one pair of runs and question about groups."""
     distinct, samples, effects = match.distinct(runs), list[Sample](), list[Effect]()
     name, pair = question
     clusters = match.clusters(runs, name, pair)

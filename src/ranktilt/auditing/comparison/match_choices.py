@@ -1,4 +1,4 @@
-"""The choices of two models side by side: the same kinds of pairs, on the same queries."""
+"""Match the choices of two models: the same kinds of pairs, for the same queries."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from ranktilt.statistics.two_way import Dyads, TwoWayVariance
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceMatch:
-    """The choices of two models side by side."""
+    """The choices of two models, matched."""
 
     tasks: tuple[ChangeTask, ...]
-    """Comparisons, one for each kind of pairs that both have."""
+    """Comparison of each kind of pairs that both have."""
     notes: tuple[Note, ...]
-    """What only one of them holds."""
+    """Notes on what only one of them holds."""
     queries_left_out: int
-    """Queries that only one of them holds, of the kind with the most."""
+    """Queries that only one of them holds, for the kind that has most of them."""
 
 
 def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float) -> ChoiceMatch:
-    """Put the choices of two models side by side, kind by kind of pairs.
+    """Match the choices of two models for each kind of pairs.
 
-    Of each kind only the queries that both hold count.
+    Only queries that both hold for this kind count.
     """
     _refuse_other_choices(new, old)
     tasks, notes, left_out = list[ChangeTask](), list[Note](), 0
@@ -64,12 +64,14 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
 
 
 def _of_kind(audit: PairwiseAudit, kind: Kind) -> list[QueryChoices]:
+    """Return the choices of one kind of pairs."""
     return [row for row in audit.by_query if row.kind == kind]
 
 
 def _common_queries(
     new_rows: Sequence[QueryChoices], old_rows: Sequence[QueryChoices], max_left_out: float
 ) -> CommonQueries:
+    """Return the queries that both models were asked about."""
     return common_queries(
         [row.query for row in new_rows],
         [row.query for row in old_rows],
@@ -80,6 +82,7 @@ def _common_queries(
 
 
 def _no_common_kind(notes: Sequence[Note]) -> UserError:
+    """Return the refusal of audits that have no kind of pairs in common."""
     if not notes:
         return UserError(
             "the pairwise audits have no choices per query; run both again (ranktilt pairwise)"
@@ -89,7 +92,7 @@ def _no_common_kind(notes: Sequence[Note]) -> UserError:
 
 
 def _refuse_other_choices(new: PairwiseAudit, old: PairwiseAudit) -> None:
-    """Refuse pairwise audits of other groups, or that count otherwise."""
+    """Refuse pairwise audits of different groups, or with different rules of counting."""
     new_groups, old_groups = (
         f"{audit.protected} and {audit.unprotected} by {audit.spec['by']}" for audit in (new, old)
     )

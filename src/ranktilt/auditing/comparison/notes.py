@@ -1,4 +1,4 @@
-"""What a reader of a comparison should know, as notes."""
+"""Notes of a comparison: what its reader should know."""
 
 from __future__ import annotations
 

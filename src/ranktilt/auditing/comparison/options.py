@@ -1,4 +1,4 @@
-"""The options of a comparison, and what they may be."""
+"""The options of a comparison, and their valid values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ class ComparisonOptions:
     """Options for testing changes; `ranktilt.compare` explains each field."""
 
     resamples: int
+    """Number of bootstrap resamples."""
     seed: int
     correction: str
+    """Correction for several tests."""
     max_left_out: float
+    """Largest percentage of queries that only one result may hold."""
 
     def check(self) -> None:
         """Refuse values that no comparison takes."""

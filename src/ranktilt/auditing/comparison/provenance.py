@@ -1,4 +1,4 @@
-"""How a comparison was made, so that it can be made again."""
+"""Provenance of a comparison: how it was made, so that it can be repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison says: changes of every run, and a verdict on each."""
+"""The result of a comparison: changes of every run, and a verdict on each."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ranktilt.data.notes.base import Note
 from ranktilt.presenter import presenter
 
 ChangeKind = Literal["differs", "identical", "inconclusive"]
+"""What a verdict says about two runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,18 +23,21 @@ class ChangeVerdict:
     """The verdict on one pair of runs, on the primary measure or another question about groups."""
 
     run: str
+    """Name of the new run."""
     old_run: str
+    """Name of the old run."""
     kind: ChangeKind
+    """What the verdict says."""
     side: str | None
-    """The group that the new run favours more, where a difference of a tilt is shown."""
+    """The group that the new run favours more, if a difference of tilts is shown."""
     changes: tuple[Change, ...]
     """The change that the verdict is on; all of them where the runs are identical."""
     is_of_several_pairs: bool
     """Whether there are other pairs of groups."""
     is_of_one_audit: bool
-    """Whether both runs are of one audit."""
+    """Whether both runs come from one audit."""
     leaves_out_queries: bool
-    """Whether one of both results holds queries that the other lacks."""
+    """Whether only one of the two results has some of the queries."""
 
     @property
     def primary(self) -> str:
@@ -111,6 +115,7 @@ class Comparison(
         *,
         is_of_several_pairs: bool = False,
     ) -> ChangeVerdict:
+        """Return the verdict on some changes of a pair of runs."""
         first = changes[0]
         is_sided = first.a != first.b and first.estimand.sided
         return ChangeVerdict(
@@ -140,6 +145,7 @@ class Comparison(
         ]
 
     def derived(self) -> dict[str, Any]:
+        """Return the changes as they are listed in files."""
         effects = [
             effect_row(change, 0.0)
             for change in (*self.tilts, *self.effectiveness, *self.estimates)
@@ -149,4 +155,5 @@ class Comparison(
 
 def _is_unchanged(change: Change) -> bool:
     # A change by a rounding error, or in a single resample, is one.
+    """Return whether a change is exactly 0; a rounding error, or one resample, is a change."""
     return change.value == 0 and (change.error == 0 or not change.has_interval)

@@ -18,8 +18,11 @@ class GatedAudit:
     """An audit, the answers that must pass, and an earlier audit."""
 
     audit: Audit
+    """The audit to gate."""
     requirements: Requirements
+    """Answers that must pass."""
     baseline: Audit | None
+    """An earlier audit; None without one."""
 
 
 def gated_audits(

@@ -21,7 +21,9 @@ class JudgedAudit:
     """A gate's outcome for one audit."""
 
     rows: tuple[GateRow, ...]
+    """A row for each answer that was checked."""
     notes: tuple[Note, ...]
+    """Notes of the audit and of its checks."""
 
 
 def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:

@@ -43,6 +43,7 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
 
 
 def _tilt_outcome(tilt: Effect, limit: Margin) -> Outcome:
+    """Decide a check of a tilt."""
     is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.neutral)
     if not is_defined or not tilt.has_interval or not tilt.testable:
         return "inconclusive"
@@ -77,6 +78,7 @@ def check_growth(
 
 def _growth_outcome(change: Change, max_growth: float) -> Outcome:
     # In the unit of `change`; 0 needs no conversion, which gives NaN where the unit is not points.
+    """Decide a check of a growth."""
     ceiling = half_width(change.estimand, max_growth) if max_growth else 0.0
     if math.isnan(change.growth) or not change.testable:
         return "inconclusive"

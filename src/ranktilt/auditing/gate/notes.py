@@ -1,4 +1,4 @@
-"""What a reader of a gate should know, as notes."""
+"""Notes of a gate: what its reader should know."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 
 def growth_notes(rows: Sequence[GateRow]) -> list[Note]:
-    """Note where several growths are judged, whose intervals are not corrected together."""
+    """Note that several growths are judged, and that their intervals are not corrected together."""
     count = 0
     for row in rows:
         count += sum(check.name == "growth" for check in row.checks)
@@ -21,7 +21,7 @@ def growth_notes(rows: Sequence[GateRow]) -> list[Note]:
 
 
 def few_query_notes(effects: Sequence[Effect], warnings: Sequence[Note]) -> list[Note]:
-    """Note where answers and changes rest on few queries, unless the audit warned of it."""
+    """Note that answers and changes rest on few queries, unless the audit warned of it."""
     fewest = min(effect.queries for effect in effects)
     # An audit by relevance has said it of each pair of groups.
     has_warned = any(

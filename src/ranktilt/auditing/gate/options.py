@@ -1,4 +1,4 @@
-"""The options of a gate, and what they may be."""
+"""The options of a gate, and their valid values."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class GateOptions:
     resamples: int
     """Number of bootstrap resamples."""
     seed: int
+    """Random seed."""
     has_baseline: bool
     """Whether there is an earlier audit to compare with."""
 
@@ -72,6 +73,7 @@ class GateOptions:
         check_resamples(self.resamples)
 
     def _check_limits(self) -> None:
+        """Refuse limits that are out of range, or that need a baseline where there is none."""
         if not 0 <= self.min_effect < math.inf:
             raise UserError(
                 f"--min-effect: expected a number of points of at least 0, got {self.min_effect:g}"

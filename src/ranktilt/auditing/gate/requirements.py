@@ -1,4 +1,4 @@
-"""What must pass a gate: answers of an audit, and measures on which a loss is judged."""
+"""Requirements of a gate: answers of an audit that must pass, and measures of effectiveness."""
 
 from __future__ import annotations
 
@@ -100,6 +100,7 @@ def _answers(audit: Audit) -> dict[EffectKey, Effect]:
 
 
 def _refuse_unknown(noun: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse names that the audit does not have."""
     for name in names:
         if name not in known:
             raise unknown(noun, name, known)

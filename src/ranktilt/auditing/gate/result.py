@@ -25,8 +25,9 @@ class LimitCheck:
     """One check of a comparison against a limit: whether the tilt is small, or has not grown."""
 
     name: Literal["tilt", "growth", "loss", "tau", "citations"]
+    """What is checked against the limit."""
     outcome: Outcome
-    """``within``: a side is shown to be favoured, but within the limit."""
+    """Outcome; ``within`` is a tilt that is shown, but smaller than the limit."""
     value: float
     """Value that was checked, by `name`.
 
@@ -35,14 +36,13 @@ class LimitCheck:
     ``tau``: τ-b of two rankings.
     """
     low: float
+    """Lower end of the 95 % interval of `value`."""
     high: float
-    """Ends of the 95 % bootstrap interval of `value`."""
+    """Upper end of the 95 % interval of `value`."""
     floor: float
+    """Smallest allowed value; −inf for ``growth``."""
     ceiling: float
-    """Ends of the allowed range, both included.
-
-    `floor` is −inf for ``growth``, `ceiling` is inf for ``loss`` and ``tau``.
-    """
+    """Largest allowed value; inf for ``loss`` and ``tau``."""
     queries: int | None = None
     """Number of queries behind the value; None where it is `GateRow.queries`."""
     asked_limit: Margin = 0.0
@@ -52,19 +52,25 @@ class LimitCheck:
     checked_change: Change | None = None
     """The change since the baseline that was checked."""
     is_on_common_queries: bool = False
-    """Whether the change leaves out queries that only one of both audits holds."""
+    """Whether the change leaves out queries that only one of the audits holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateRow:
-    """One run, measure and pair of groups before the gate."""
+    """Checks of one run, measure and pair of groups."""
 
     run: str
+    """Name of the run."""
     measure: str
+    """Notation of the question."""
     a: str
+    """The first group."""
     b: str
+    """The second group."""
     queries: int
+    """Queries that the answer rests on."""
     checks: tuple[LimitCheck, ...]
+    """Checks against limits."""
 
     @property
     def outcome(self) -> Outcome:
@@ -78,10 +84,11 @@ class GateRow:
 
     @property
     def groups(self) -> str:
-        """Both groups; one name where effectiveness is judged over all documents."""
+        """Names of both groups; one name if effectiveness is judged over all documents."""
         return self.a if self.a == self.b else f"{self.a} | {self.b}"
 
     def derived(self) -> dict[str, Any]:
+        """Return the outcome, for the file."""
         return {"outcome": self.outcome}
 
 
@@ -96,7 +103,7 @@ class Gate(
     rows: tuple[GateRow, ...]
     """Rows, one for each run, measure and pair of groups."""
     notes: tuple[Coded[Note], ...]
-    """What a reader should know."""
+    """Notes for the reader."""
 
     @property
     def outcome(self) -> Outcome:
@@ -115,6 +122,7 @@ class Gate(
         return bool(self.spec["inconclusive"] == "pass")
 
     def derived(self) -> dict[str, Any]:
+        """Return the outcome and the exit code, for the file."""
         return {"outcome": self.outcome, "exit_code": self.exit_code}
 
 

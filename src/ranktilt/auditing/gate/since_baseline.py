@@ -1,4 +1,4 @@
-"""What changed since a baseline: the growth of each tilt, and a loss of effectiveness."""
+"""Changes since a baseline: the growth of each tilt, and a loss of effectiveness."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class SinceBaseline:
     """An audit and an earlier one, over the queries that both have."""
 
     matched: Match
+    """The two audits, matched."""
     options: GateOptions
+    """Limits of the gate."""
 
     @classmethod
     def from_audits(cls, audit: Audit, baseline: Audit, options: GateOptions) -> SinceBaseline:
@@ -34,12 +36,12 @@ class SinceBaseline:
 
     @property
     def is_on_common_queries(self) -> bool:
-        """Whether queries that only one of both holds are left out."""
+        """Whether queries that only one of the audits holds are left out."""
         return self.matched.queries_left_out > 0
 
     @cached_property
     def changes(self) -> dict[EffectKey, Change]:
-        """How answers changed, seen from either side."""
+        """Changes of all answers, seen from either side."""
         matched, options = self.matched, self.options
         tasks = [*change_tasks(matched, matched.pairs), *estimand_tasks(matched)]
         changes: dict[EffectKey, Change] = {}

@@ -26,7 +26,7 @@ from ranktilt.data.text.label_values import SEVERAL, known_labels, split_labels
 from ranktilt.errors import UserError, counted, unknown
 
 MOST_GROUPS = 50
-"""Most groups of one column; of more, those that nobody compares are merged."""
+"""Most groups of one column; if there are more, groups that nobody compares are merged."""
 
 
 def grouping(
@@ -90,14 +90,14 @@ def _label_groups(collection: Collection, by: str, keep: list[str], *, fewest: i
 
 
 def _within_pool(groups: Groups, collection: Collection) -> Groups:
-    """Take the documents outside of the pool out of their groups; see `Groups.outside`."""
+    """Take documents outside the pool out of their groups; see `Groups.outside`."""
     outside = _is_outside_pool(collection)
     return replace(groups, code=np.where(outside, -1, groups.code), outside=int(outside.sum()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _LabelGroups:
-    """The group of each label of a column."""
+    """Assignment of labels to groups."""
 
     names: tuple[str, ...]
     """Names of the groups, in order."""

@@ -123,6 +123,7 @@ def _bin_names(bounds: Sequence[tuple[Any, Any]]) -> list[str]:
 
 
 def _bin_name(low: Any, high: Any, digits: int) -> str:
+    """Return the name of a bin: its lowest and its highest value."""
     low_text, high_text = _number_text(low, digits), _number_text(high, digits)
     return low_text if low_text == high_text else f"{low_text} to {high_text}"
 

@@ -1,4 +1,4 @@
-"""One null distribution, and the labels that are drawn for it."""
+"""The null distribution of one answer, and the labels that are drawn for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ranktilt.statistics.two_way import Clusters, sums
 DrawnLabels = npt.NDArray[np.int8]
 """Index of the group of each document in each draw; −1 for none."""
 SHUFFLES = 1000
-"""Shuffles that a p is computed from, unless there are many tests; see `enough`."""
+"""Usual number of shuffles for a p; `enough` asks for more if there are many tests."""
 _LABELS_IN_BLOCK = 1 << 18
 """Labels of a block of shuffles: arrays of this size stay in the processor's cache."""
 _SHUFFLES_IN_BLOCK = 32
@@ -35,16 +35,17 @@ class NullDistribution(NamedTuple):
     """The range that random labels give, and how extreme a value is in it."""
 
     low: float
+    """Lower end of the random band: the range of the middle 95 % of random labels."""
     high: float
-    """Ends of the range that 95 % of random labels give."""
+    """Upper end of the random band."""
     p: float
-    """Two-sided p of the value among random labels, besides the p of the effect itself."""
+    """Two-sided p of the value among random labels; a check beside the p of the effect."""
     median: float = 0.0
-    """Value that random labels give in the middle: what is neutral for groups that are no twins."""
+    """Median under random labels, which is neutral for groups that are no twins."""
 
     @classmethod
     def from_draws(cls, value: float, draws: Floats, spread: float = 1.0) -> NullDistribution:
-        """Compare a value with draws.
+        """Return the distribution of draws under random labels, and the p of a value in it.
 
         The draws are first moved away from their median, `spread` times as far; see
         `LabelEffects.spread`.
@@ -56,20 +57,20 @@ class NullDistribution(NamedTuple):
 
 
 class LabelEffects(NamedTuple):
-    """What the label of each document adds to an answer, and which labels are drawn together."""
+    """What each document's label adds to an answer, and which labels are drawn together."""
 
     clusters: Clusters
-    """Effect of each document in each query, less what a label adds on average."""
+    """Effect of each document's label in each query, minus the effect of a mean label."""
     draw: Ints
-    """Number of the draw that labels each element of `clusters`; equal numbers share a draw."""
+    """Number of the draw that decides each element of `clusters`; equal numbers share a draw."""
 
     @property
     def spread(self) -> float:
-        """Factor by which random labels scatter more where a document has one label everywhere.
+        """Factor by which random labels vary more if a document has the same label everywhere.
 
-        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that
-        are drawn apart for each list scatter as the square root of the lower sum, those of
-        documents as the square root of the upper one.
+        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` with c what elements add, at least 1. Labels that are
+        drawn for each list separately vary as the square root of the lower sum, labels of documents
+        as the square root of the upper one.
         """
         total = self.clusters.total
         by_draw = float((sums(self.draw, total) ** 2).sum())
@@ -78,10 +79,10 @@ class LabelEffects(NamedTuple):
 
 
 def enough(tests: int) -> int:
-    """Return the number of shuffles for a table of so many tests.
+    """Return the number of shuffles for a table with so many tests.
 
-    With n shuffles no p is below 2 / (1 + n), which a correction multiplies by up to `tests`: 50
-    shuffles a test leave it below 0.05.
+    With n shuffles no p is below 2 / (1 + n), and a correction multiplies it by up to `tests`: 50
+    shuffles for each test leave it below 0.05.
     """
     return max(SHUFFLES, 50 * tests)
 
@@ -89,9 +90,10 @@ def enough(tests: int) -> int:
 def shuffled_labels(
     judgments: Judgments, seed: int | np.random.Generator, shuffles: int = SHUFFLES
 ) -> DrawnLabels:
-    """Shuffle the labels of each query's relevant documents, alike where judgments are alike.
+    """Shuffle the labels of each query's relevant documents.
 
-    Returns an array of the shape (shuffles, n_judgments).
+    Queries with equal judgments have equal shuffles. Returns an array of shape (shuffles,
+    n_judgments).
     """
     rng = np.random.default_rng(seed)
     labels = np.full((shuffles, len(judgments.group)), -1, dtype=np.int8)
@@ -105,13 +107,15 @@ def shuffled_labels(
 
 @dataclass(frozen=True, kw_only=True)
 class Shuffles:
-    """Shuffled labels of relevant documents, which all runs and measures share.
+    """Shuffled labels of relevant documents, the same for all runs and measures.
 
-    They are drawn in small blocks, the same each time, since all might not fit into memory.
+    They are drawn in small blocks, the same each time, since all of them might not fit into memory.
     """
 
     judgments: Judgments
+    """Judgments whose labels are shuffled."""
     seed: int
+    """Random seed."""
     count: int = SHUFFLES
     """Number of shuffles."""
 
@@ -120,8 +124,8 @@ class Shuffles:
     ) -> Iterator[tuple[slice, DrawnLabels]]:
         """Yield each block of draws with its labels, and report progress under `label`.
 
-        A block is a slice of the draws; its labels are of the shape (draws, n_judgments). The draws
-        are a `share` of the work, of which the part `done` is over before.
+        A block is a slice of the draws; its labels have the shape (draws, n_judgments). For the
+        progress bar, the draws are a `share` of the work, and the part `done` is already done.
         """
         rng = np.random.default_rng(self.seed)
         width = max(len(self.judgments.group), 1)

@@ -1,4 +1,4 @@
-"""Relative Δ under random labels: shuffled among each query's relevant documents."""
+"""Relative Δ under random labels, which are shuffled among each query's relevant documents."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from ranktilt.measures.ranking import Floats, Ints
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShuffledRun:
-    """A run whose labels are shuffled, for one pair of groups."""
+    """A run and a pair of groups, for which labels are shuffled."""
 
     judged_run: JudgedRun
+    """The run."""
     groups: tuple[int, int]
     """Indexes of both groups."""
 
@@ -53,7 +54,7 @@ def _deltas_of_batch(
 ) -> list[Floats]:
     """Compute Relative Δ of tasks whose results fit into memory together.
 
-    They are a `share` of the work, of which the part `done` is over before.
+    For the progress bar, they are a `share` of the work, and the part `done` is already done.
     """
     deltas_of = [np.empty((len(measures), shuffles.count)) for _ in tasks]
     group_indexes = sorted(set(chain.from_iterable(task.groups for task in tasks)))
@@ -68,7 +69,7 @@ def _deltas_of_batch(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _ShuffledGroups:
-    """The members of each group in a block of shuffles, by the group's index."""
+    """Members of each group under a block of shuffles, by the group's index."""
 
     is_member: Mapping[int, Floats]
     """1 for each document of `_Group.judgment` that a shuffle puts in the group, else 0.
@@ -83,6 +84,7 @@ class _ShuffledGroups:
         cls, labels: DrawnLabels, groups: Mapping[int, _Group], measures: Sequence[Measure]
     ) -> _ShuffledGroups:
         # One copy, so that the documents of each group are read as whole rows.
+        """Read the members of each group from labels of shape (draws, n_judgments)."""
         labels_of_judgment = np.ascontiguousarray(labels.T)
         is_member: dict[int, Floats] = {}
         ideal: dict[int, Sequence[Floats]] = {}
@@ -115,14 +117,14 @@ def _ranked_groups(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _RankedPair:
-    """Two groups of one run, whose Relative Δ is filled in."""
+    """Two groups of one run, for which Relative Δ is computed."""
 
     groups: tuple[int, int]
     """Indexes of both groups."""
     shared: tuple[Ints, Ints]
-    """Positions of the queries that both groups have: in the first's queries, in the second's."""
+    """Positions of the queries that both groups have, among the queries of either group."""
     deltas: Floats
-    """Relative Δ of the shape (n_measures, shuffles), which `_RankedGroups.fill` writes."""
+    """Relative Δ of shape (n_measures, shuffles); `_RankedGroups.fill` writes it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -162,6 +164,7 @@ class _Group:
 
     @classmethod
     def from_judgments(cls, judgments: Judgments, index: int) -> _Group:
+        """Collect the relevant documents that a shuffle may put in a group."""
         has_group = np.zeros(len(judgments.queries), dtype=bool)
         has_group[judgments.query[judgments.group == index]] = True
         is_candidate = has_group[judgments.query] & (judgments.group >= 0)
@@ -200,10 +203,10 @@ def positions_in(judgments: Ints, judgment_count: int) -> Ints:
 
 
 def _values(totals: Sequence[Floats], best: Sequence[Floats]) -> Floats:
-    """Divide each query's total by that of its best ranking.
+    """Divide each query's total by the total of its best ranking.
 
-    Returns an array of the shape (n_measures, n_queries, draws); NaN where a shuffle leaves the
-    group no relevant document.
+    Returns an array of shape (n_measures, n_queries, draws); NaN if a shuffle leaves the group no
+    relevant document.
     """
     total, ideal = np.stack(totals), np.stack(best)
     with np.errstate(invalid="ignore"):

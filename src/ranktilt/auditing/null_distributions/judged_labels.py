@@ -1,4 +1,4 @@
-"""What each relevant document's label adds to ``M_a − M_b``, where groups are no twins."""
+"""What each relevant document's label adds to ``M_a − M_b``, for groups that are no twins."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ def judged_labels(
     *,
     origins: Ints,
 ) -> LabelEffects:
-    """List what each relevant document adds to ``M_a − M_b``, less the mean of its query's others.
+    """List what each relevant document adds to ``M_a − M_b``, compared with its query's others.
 
-    For a document of `a` that is ``(y − mean y of the other documents) / ideal``, for one of `b`
-    its negative; ``y`` is what the document adds to its group's total, 0 if it is not retrieved.
+    For a document of `a` it is ``(y − mean y of the other documents) / ideal``, for a document of
+    `b` the negative. ``y`` is what the document adds to its group's total: 0 if it is not
+    retrieved.
 
     Measures that are not sums over documents (RR) are taken as linear in the labels; one factor for
     all documents brings them to the scale of the means.
@@ -65,7 +66,7 @@ def judged_labels(
 def _added(judged_run: JudgedRun, measure: Measure, is_counted: Bools, both: Judged) -> Floats:
     """Return what each judgment adds to its query's value, as if both groups were one.
 
-    0 where it does not count, or its document is not retrieved.
+    0 if the judgment does not count, or its document is not retrieved.
     """
     judgments, judgment = judged_run.judgments, judged_run.judgment
     is_relevant = judgment >= 0

@@ -15,9 +15,9 @@ from ranktilt.statistics.permutation import exchanged_sums, shuffle_p
 from ranktilt.statistics.two_way import Clusters
 
 _LABELS_AT_ONCE = 1 << 20
-"""Labels that are exchanged together, so that memory does not grow with the number of draws."""
+"""Most labels to exchange at a time, so that memory does not grow with the number of draws."""
 _SEED = 7
-"""Second part of the seed, which no other null distribution uses."""
+"""Second part of the seed; no other null distribution uses it."""
 
 
 def relevant_clusters(

@@ -1,4 +1,4 @@
-"""TwinAnswers about whole lists: the labels of each list, or its documents, in random order."""
+"""Answers about whole lists under random labels, or with documents in random order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from ranktilt.progress import report
 from ranktilt.statistics.two_way import Clusters
 
 _LABEL_SEED = 2
+"""Second part of the seed of labels; no other null distribution uses it."""
 _LIST_SEED = 3
-"""Second parts of the seeds, which no other null distribution uses."""
+"""Second part of the seed of orders; no other null distribution uses it."""
 
 
 def shuffled_in_lists(judged_run: JudgedRun, code: Ints, seed: int) -> Iterator[Ints]:
-    """Shuffle the labels of a run's entries within each list, again and again; −1 stays."""
+    """Shuffle the labels of a run's entries within each list, again and again.
+
+    Entries without a label, −1, keep their place.
+    """
     rng = np.random.default_rng([seed, _LABEL_SEED])
     labelled = np.flatnonzero(code >= 0)
     labels = code.copy()
@@ -44,7 +48,7 @@ def shuffled_in_lists(judged_run: JudgedRun, code: Ints, seed: int) -> Iterator[
 def listed_labels(
     judged_run: JudgedRun, estimand: GroupEstimand, first: Bools, second: Bools, *, origins: Ints
 ) -> LabelEffects | None:
-    """List what documents of two groups add to an answer; None where the estimand cannot say."""
+    """List what documents of two groups add to an answer; None if the estimand does not know."""
     effects = estimand.label_effects(judged_run.ranking, first, second)
     if effects is None:
         return None
@@ -80,7 +84,7 @@ def null_attention(
 def attention_answers(
     estimand: AttentionEstimand, judged_run: JudgedRun, lists: GroupLists
 ) -> TwinAnswers:
-    """Answer a question about all groups, query by query."""
+    """Answer a question about all groups together, query by query."""
     values = np.where(judged_run.judgments.known_query, estimand.per_query(lists), np.nan)
     known = ~np.isnan(values)
     return TwinAnswers(np.where(known, values, 0.0), known.astype(np.float64))

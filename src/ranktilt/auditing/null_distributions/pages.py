@@ -1,4 +1,4 @@
-"""Shares of the first ranks under random labels: a document has one label in all lists."""
+"""Shares of the first ranks under random labels; a document has the same label in all lists."""
 
 from __future__ import annotations
 
@@ -20,25 +20,27 @@ from ranktilt.statistics.bootstrap import blocks
 from ranktilt.statistics.two_way import Clusters, sums
 
 Signs = npt.NDArray[np.int8]
-"""1 for documents of the first group of a pair, −1 for those of the second, 0 for all others."""
+"""1 for documents of a pair's first group, −1 for its second group, 0 for all others."""
 _CELLS = 1 << 20
-"""Labels that are drawn together, so that memory does not grow with the number of draws."""
+"""Most labels to draw at a time, so that memory does not grow with the number of draws."""
 _BAND = "random band of the page"
 """Name of the work in progress bars."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopRanks:
-    """The first ranks of one run, and what of them each document holds."""
+    """The first ranks of one run, and the share of them that each document holds."""
 
     ranking: Ranking
+    """The first ranks of every list."""
     row: Ints
-    """Row in the collection of each document on it; -1 for one that it does not hold."""
+    """Row of each entry's document in the collection; −1 for a document that is not in it."""
     judgment: Ints
-    """Position among the relevant judgments; -1 where it is not relevant."""
+    """Position of each entry among the relevant judgments; −1 if it is not relevant."""
     share: Floats
+    """Share of its list's first ranks that each entry holds; see `page_shares`."""
     known: npt.NDArray[np.bool_]
-    """Queries that count."""
+    """Which queries count."""
 
     @classmethod
     def from_run(cls, judged_run: JudgedRun, estimand: GroupEstimand, documents: int) -> TopRanks:
@@ -68,7 +70,10 @@ class TopRanks:
         return np.where(self.known, self._sum(sign == 1) - self._sum(sign == -1), 0.0)
 
     def clusters(self, signs: Signs) -> Clusters:
-        """List what each document on a page adds to `difference`; in place of an origin its row."""
+        """List what each document adds to `difference`.
+
+        `Clusters.origin` is the row of the document.
+        """
         counted = self.is_counted
         row, share = self.row[counted], self.share[counted]
         return Clusters(
@@ -76,6 +81,7 @@ class TopRanks:
         )
 
     def _sum(self, is_member: npt.NDArray[np.bool_]) -> Floats:
+        """Return the share that members of a group hold in each query."""
         count = len(self.ranking.offsets) - 1
         return sums(self.ranking.query, np.where(is_member, self.share, 0.0), count)
 
@@ -89,11 +95,15 @@ class TopRanks:
 
 
 class DocumentShares(NamedTuple):
-    """The documents on the first ranks, and how much of them each holds in all lists together."""
+    """Documents on the first ranks, and the share that each of them holds in all lists together."""
 
     document: Ints
-    """Number of each among the judgments, where relevant, or its row; or its index in a stratum."""
+    """Position of the document among the judgments if it is relevant, else its row.
+
+    After `within`, its index among the rows there.
+    """
     share: Floats
+    """Sum of the document's shares."""
 
     def within(self, rows: Ints) -> DocumentShares:
         """Keep the documents that are among `rows`, numbered by their index there."""
@@ -104,13 +114,12 @@ class DocumentShares(NamedTuple):
 
 
 def share_bands(pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles) -> Iterator[Floats]:
-    """Draw each group's mean NDSR on the first ranks of each run under random labels.
+    """Draw each group's mean NDSR in each run under random labels.
 
-    A relevant document has a label of the query's relevant ones; any other the one that a shuffle
-    of the collection's labels gives it, the same in all queries and runs, because one document in
-    many lists is one label. Labels of documents that are relevant to some query are shuffled apart;
-    documents without a label keep none. Yields an array of the shape (n_groups, shuffles) for each
-    run.
+    A relevant document gets a label of the query's relevant documents. Any other document gets one
+    label from a shuffle of the collection's labels, the same in all queries and runs. Documents
+    that are relevant to some query are shuffled separately; documents without a label keep none.
+    Yields an array of shape (n_groups, shuffles) for each run.
     """
     for part in shuffles.batches(len(pages), len(groups.names)):
         share = (part.stop - part.start) / len(pages) / 2
@@ -120,6 +129,7 @@ def share_bands(pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles) -
 def _bands(
     pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles, progress: tuple[float, float]
 ) -> Iterator[Floats]:
+    """Draw the bands of runs whose results fit into memory together."""
     totals = [np.zeros((len(groups.names), shuffles.count)) for _ in pages]
     done, share = progress
     relevant = [page.shares(relevant=True) for page in pages]
@@ -136,7 +146,7 @@ def _bands(
 def _count_shuffled(
     totals: Sequence[Floats], shares: Sequence[DocumentShares], groups: Groups, shuffles: Shuffles
 ) -> Iterator[int]:
-    """Count documents under shuffles of the collection's labels, and yield how many are drawn."""
+    """Add up shares under shuffles of the collection's labels; yield how many shuffles are done."""
     code, row_sets = groups.code.astype(np.int8), strata(groups, shuffles.judgments)
     shares_of = []
     for stratum in row_sets:
@@ -151,7 +161,7 @@ def _count_shuffled(
 
 
 def strata(groups: Groups, judgments: Judgments) -> tuple[Ints, Ints]:
-    """Return rows of the labelled documents that are relevant to some query, and of the others."""
+    """Return the rows of labelled documents that are relevant to some query, and of all others."""
     ever = np.zeros(len(groups.code), dtype=bool)
     ever[judgments.row[judgments.row < len(ever)]] = True
     labelled = groups.code >= 0
@@ -161,7 +171,7 @@ def strata(groups: Groups, judgments: Judgments) -> tuple[Ints, Ints]:
 def _count_all(
     totals: Sequence[Floats], labels: npt.NDArray[np.int8], shares: Sequence[DocumentShares]
 ) -> None:
-    """Add to the groups of each run what documents hold under the same labels."""
+    """Add to the groups of each run the shares of its documents, all under the same labels."""
     for total, shares_of_run in zip(totals, shares, strict=True):
         _count(total, labels[:, shares_of_run.document], shares_of_run.share)
 
@@ -177,11 +187,11 @@ def _count(total: Floats, labels: npt.NDArray[np.int8], shares: Floats) -> None:
 def page_labels(
     judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: Groups, *, origins: Ints
 ) -> LabelEffects:
-    """List what labels add to a difference of shares of the page, as `share_bands` draws them.
+    """List what labels add to a difference of shares, if they are drawn as in `share_bands`.
 
-    Labels and shares are both less their means: of a relevant document, the means over its query's
-    relevant ones; of any other, those over its stratum of the collection in all queries. What the
-    documents of a stratum lack of their mean share by not being on a page belongs to no query.
+    Labels and shares are both measured from their means: for a relevant document, over its query's
+    relevant documents; for any other, over its stratum of the collection in all queries. Documents
+    that are on no page hold less than the mean share; this difference belongs to no query.
     """
     judged = _judged_labels(judged_run, page, signs)
     unjudged = _unjudged_labels(judged_run, page, signs, groups)
@@ -202,6 +212,7 @@ def page_labels(
 
 
 def _counted_judgments(judgments: Judgments, page: TopRanks) -> Ints:
+    """Return the labelled judgments of queries that count."""
     return np.flatnonzero((judgments.group >= 0) & page.known[judgments.query])
 
 

@@ -1,7 +1,7 @@
-"""Answers about a property of documents: its values in each list, in random order.
+"""Answers about a property of documents, with the values of each list in random order.
 
-A value is one of a document wherever it is listed, so what random values give is widened as that of
-labels is (`LabelEffects`). Neutral is 0 exactly: in a random order any ranks hold the list's mean.
+A document has the same value in every list, so the range of random answers is widened as for labels
+(`LabelEffects`). Neutral is exactly 0: in a random order any ranks hold the list's mean.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def property_sample(
     seed: int,
     count: int,
 ) -> Sample:
-    """Return one run's answer to a question about the property that the groups are the ends of."""
+    """Return one run's answer to a question about the property whose two ends are the groups."""
     ranking = judged_run.ranking
     numbers = _entry_values(judged_run, groups)
     values = (numbers - groups.mean_value) / groups.spread_of_values
@@ -68,6 +68,7 @@ def _entry_values(judged_run: JudgedRun, groups: Groups) -> Floats:
 def _label_effects(
     judged_run: JudgedRun, estimand: PropertyEstimand, values: Floats, origins: Ints
 ) -> LabelEffects:
+    """Return what each document's value adds to the answer; each entry is drawn separately."""
     entries = np.flatnonzero(~np.isnan(values))
     total, weight = (
         column[entries] for column in estimand.value_effects(judged_run.ranking, values)

@@ -1,4 +1,4 @@
-"""Twins: pairs of documents of one origin, whose two labels are exchanged in all lists alike."""
+"""Twins: pairs of documents of one origin, whose labels are exchanged in all lists alike."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from ranktilt.statistics.permutation import exchanged_sums
 from ranktilt.statistics.two_way import Clusters
 
 _LABEL_SEED = 4
+"""Second part of the seed of labels; no other null distribution uses it."""
 _EXCHANGE_SEED = 5
-"""Second parts of the seeds, which no other null distribution uses."""
+"""Second part of the seed of exchanges; no other null distribution uses it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwinPairs:
-    """Two groups to compare, and the rows of their twins."""
+    """The twins between two groups."""
 
     pair: Pair
+    """Names of both groups."""
     rows: Ints
-    """Shape (n_pairs, 2)."""
+    """Rows of both documents of each pair of twins, of shape (n_pairs, 2)."""
     relevant: tuple[Ints, Ints] | None
-    """Query and pair of every relevant pair, retrieved or not; None where nothing is judged."""
+    """Query and pair of every relevant pair, retrieved or not; None if nothing is judged."""
     documents: int
     """Number of documents of the collection."""
     origins: Ints | None = None
@@ -55,7 +57,7 @@ class TwinPairs:
         )
 
     def lists(self, judged_run: JudgedRun, missing: str) -> TwinLists:
-        """Find the twins in a run, and leave out relevant pairs of queries that count nowhere."""
+        """Find the twins in a run, without relevant pairs of queries that do not count."""
         judgments, relevant = judged_run.judgments, self.relevant
         if relevant is not None:
             query, pair = relevant
@@ -73,7 +75,7 @@ class TwinPairs:
         )
 
     def clusters(self, by_row: Clusters | None) -> Clusters | None:
-        """Replace documents by origins; None where pairs do not exchange labels."""
+        """Replace documents by origins; None if pairs do not exchange labels."""
         return None if by_row is None or self.origins is None else by_row.with_origins(self.origins)
 
 
@@ -114,7 +116,7 @@ def all_paired(signs: Signs, rows: Ints) -> bool:
 def turned_labels(
     judged_run: JudgedRun, groups: Groups, code: Ints, twins: TwinPairs, *, seed: int
 ) -> Iterator[Ints]:
-    """Exchange twins' labels of a run's entries, alike in all lists, again and again."""
+    """Exchange the labels of twins in a run, alike in all lists, again and again."""
     both = sum(groups.names.index(name) for name in twins.pair)
     rng = np.random.default_rng([seed, _LABEL_SEED])
     labelled = np.flatnonzero(code >= 0)
@@ -130,10 +132,10 @@ def turned_labels(
 
 
 def among_exchanged(sample: Sample, options: InferenceOptions, *, banded: bool) -> Sample:
-    """Compare a sample of twins with draws whose labels are exchanged within origins.
+    """Compare a sample of twins with draws in which labels are exchanged within origins.
 
     An origin's labels are exchanged in all queries alike. `banded` says whether the range of the
-    draws is shown, which lies evenly around 0.
+    draws is shown; it is even around 0.
     """
     weight = float(sample.denominator.sum())
     if sample.clusters is None or not weight:

@@ -55,5 +55,10 @@ def ask_pairs(
 
 
 def _both_orders() -> Generator[list[Listing], list[Reading], list[Reading]]:
+    """Ask about both orders of a pair, and return both readings.
+
+    A dialogue with the model, as `ranktilt.rankers.llm` runs it: it yields listings of passages and
+    gets readings.
+    """
     answers = yield [(0, 1), (1, 0)]
     return answers

@@ -1,4 +1,4 @@
-"""Counts of what was chosen, by pair and by query."""
+"""Count choices, by pair and by query."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PAIR = ("protected_origin", "unprotected_origin")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Counts:
-    """Columns of `QueryChoices` as arrays of shape (n_pairs,)."""
+    """Columns of `QueryChoices` as arrays of shape (n_pairs,); see there."""
 
     pairs: Floats
     units: Floats

@@ -22,26 +22,33 @@ from ranktilt.llm.stored_answers import stored_answer
 from ranktilt.rankers.llm.answers import UNANSWERED, read_choice
 
 _Difference = Literal["groups", "relevance"]
-"""Why a pair is left out: both documents are of one side, or only one of them is relevant."""
+"""Reason why a pair is left out: both documents are on one side, or only one is relevant."""
 
 _Id = Annotated[str, msgspec.Meta(min_length=1)]
+"""An id; it may not be empty."""
 
 
 class _Choice(msgspec.Struct):
+    """A line of the file: one choice between two documents."""
+
     query: _Id
+    """Id of the query."""
     first: _Id
+    """Id of the document that is shown first."""
     second: _Id
+    """Id of the document that is shown second."""
     choice: str | msgspec.UnsetType | None = msgspec.UNSET
-    """One of both ids, empty for none."""
+    """The chosen id; empty or null for none."""
     answer: Any = None
-    """Instead of `choice`, an answer to a prompt that shows the first document as [1].
+    """The model's answer, in place of `choice`; the first document is [1].
 
     It has any form that `stored_answer` reads.
     """
     reading: str | None = None
+    """Kind of answer, one of `ranktilt.rankers.llm.answers.KINDS`."""
 
     def fault(self, queries: set[str], documents: Mapping[str, int]) -> str:
-        """Say what does not fit a collection; empty where all does."""
+        """Say what does not fit the collection; empty if everything does."""
         if self.query not in queries:
             return f"query {self.query!r} is not in the collection"
         for name in (self.first, self.second):
@@ -120,16 +127,17 @@ def _read_choices(path: Path, queries: set[str], documents: Mapping[str, int]) -
 
 @dataclass(frozen=True, kw_only=True)
 class _KnownPairs:
-    """What a collection says of the documents of a pair."""
+    """What a collection knows about the documents of a pair."""
 
     row_of: Mapping[str, int]
     """Row of each document, by its id."""
     relevant: frozenset[tuple[str, int]]
     """Query and row of every relevant judgment."""
     sides: TwoGroups
+    """Sides of the documents."""
 
     def difference(self, choice: _Choice) -> _Difference | None:
-        """Return why a pair is no comparison of both sides; None where it is one."""
+        """Return why a pair does not compare both sides; None if it does."""
         first, second = self.row_of[choice.first], self.row_of[choice.second]
         if {int(self.sides.code[first]), int(self.sides.code[second])} != {0, 1}:
             return "groups"
@@ -143,10 +151,12 @@ class _KnownPairs:
         return "relevant" if is_relevant else "irrelevant"
 
     def _is_relevant(self, query: str, row: int) -> bool:
+        """Return whether a document is relevant to a query."""
         return (query, row) in self.relevant
 
 
 def _read_choice(path: Path, line: int, record: dict[str, Any]) -> _Choice:
+    """Convert a record of the file; refuse one that does not have its form."""
     try:
         return msgspec.convert(record, _Choice)
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""Decisions of a language model: what it chose of each pair and order."""
+"""Decisions of a language model: its choice for each pair and order."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ SCHEMA = {
     "choice": pl.String,
     "reading": pl.String,
 }
+"""Columns of `Decisions.frame`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,10 +37,13 @@ class Decisions:
     ``reading`` (the kind of answer).
     """
     sides: TwoGroups
+    """Sides of the documents."""
     model: str
     """Name of the language model that chose, or of the file of choices."""
     spec: Mapping[str, Any] = field(default_factory=dict)
+    """How the choices were made."""
     notes: tuple[Note, ...] = ()
+    """Notes on pairs and choices."""
     training_queries: frozenset[str] = frozenset()
     """Ids of queries that the model was trained on, as far as that is known."""
 
@@ -52,7 +56,7 @@ class Decisions:
 
 
 def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
-    """Keep the choices of these queries; a note says how many of them have none."""
+    """Keep the choices of these queries; a note counts the queries without choices."""
     frame = decisions.frame.filter(pl.col("query").is_in(list(queries)))
     lacking = [name for name in queries if name not in set(frame["query"])]
     if not frame.height:

@@ -1,4 +1,4 @@
-"""What a reader of a pairwise audit should know, as notes."""
+"""Notes of a pairwise audit: what its reader should know."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ def _answer_notes(decisions: Decisions) -> Iterator[Note]:
 
 
 def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[Note]:
+    """Note kinds of pairs with few queries, or without a decision."""
     for outcome in outcomes:
         kind = outcome.kind
         if outcome.queries < FEW_QUERIES:

@@ -1,4 +1,4 @@
-"""The options of a pairwise audit, and what they may be."""
+"""The options of a pairwise audit, and their valid values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ class PairwiseOptions:
     """Options for counting and testing choices; `ranktilt.pairwise` explains each field."""
 
     count_rule: str
+    """How choices are counted, one of `COUNTS`."""
     margin: float
+    """Largest tilt that counts as level, in points."""
     correction: str
+    """Correction for several tests."""
     resamples: int
+    """Number of bootstrap resamples."""
     seed: int
 
     def check(self) -> None:

@@ -63,20 +63,26 @@ class _EstimatedShare:
     """One count as a share of another."""
 
     share: Share
+    """The share with its interval."""
     inference: Inference
+    """Interval, standard error and p."""
     effective_n: float
+    """Effective number of queries or documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Shares:
-    """Counts by pair, and their resampled means over queries."""
+    """Counts of each pair, and their resampled means."""
 
     columns: Mapping[str, Floats]
+    """Counts of each pair, by name."""
     means: Mapping[str, Floats]
+    """Means over resampled queries, by name."""
     pairs: Dyads
+    """Queries and documents of the pairs."""
 
     def estimate(self, part: str, total: str, *, neutral: float = EVEN) -> _EstimatedShare:
-        """Return one count as a share of another, undefined where there is nothing to share."""
+        """Return one count as a share of another; undefined if the other is 0."""
         weight = self.columns[total]
         if not weight.any():
             return _EstimatedShare(

@@ -1,4 +1,4 @@
-"""Pairs to ask about: a protected and an unprotected document, both relevant or neither."""
+"""Draw pairs to ask about: a protected and an unprotected document, both relevant or neither."""
 
 from __future__ import annotations
 
@@ -37,11 +37,15 @@ class TwoGroups:
     """The protected group and the others, and the judgments of each document."""
 
     by: str
+    """Column of the groups."""
     protected: str
+    """Name of the protected group."""
     unprotected: str
+    """Name of the other group."""
     code: Ints
-    """Side of each document row: 1 protected, 0 unprotected, −1 neither."""
+    """Side of each document: 1 protected, 0 unprotected, −1 neither."""
     notes: tuple[Note, ...] = ()
+    """Notes on labels."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,11 +53,13 @@ class DrawnPairs:
     """Pairs to ask about."""
 
     sides: TwoGroups
+    """Sides of the documents."""
     frame: pl.DataFrame
     """One row for each pair: ``query``, ``kind``, ``protected`` and ``unprotected`` (ids)."""
     requested: int
     """Number of pairs to draw for each query and kind."""
     notes: tuple[Note, ...] = ()
+    """Notes on queries with too few pairs."""
 
 
 def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
@@ -126,9 +132,10 @@ def draw_pairs(
     candidates: Run | None = None,
     queries: Sequence[str] | None = None,
 ) -> DrawnPairs:
-    """Draw pairs for every judged query, with a seed and without repeats.
+    """Draw pairs for every judged query, at random and without repeats.
 
-    Of each query, `pairs` pairs are of two relevant documents, and as many of two others.
+    For each query, `pairs` pairs of two relevant documents, and as many of two documents that are
+    not relevant.
     """
     if pairs < 1:
         raise UserError(f"expected at least 1 pair per query and kind, got {pairs}")
@@ -212,6 +219,7 @@ def _draw(documents: Ints, code: Ints, pairs: int, rng: random.Random) -> list[t
 def _notes(
     short: dict[Kind, int], lacking: dict[Kind, int], pairs: int, queries: int, *, judged: bool
 ) -> Iterator[Note]:
+    """Note queries without documents on both sides, and queries with too few pairs."""
     if not judged:
         yield OnlyIrrelevantPairs()
     for kind in KINDS if judged else KINDS[1:]:

@@ -1,4 +1,4 @@
-"""How a pairwise audit was made, so that it can be made again."""
+"""Provenance of a pairwise audit: how it was made, so that it can be repeated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pairwise_spec(
 ) -> dict[str, Any]:
     """Return the options and inputs behind a result.
 
-    `query_count` is the number of queries that were named; None where all count.
+    `query_count` is the number of queries that were named; None if all count.
     """
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},

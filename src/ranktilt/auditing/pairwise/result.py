@@ -1,4 +1,4 @@
-"""What choices between two groups say: shares and a verdict for each kind of pairs."""
+"""The result of a pairwise audit: shares and a verdict for each kind of pairs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.statistics.variation import Variation, choice_variation
 
 EVEN = 0.5
-"""The share that favours nobody, and that shows no position bias."""
+"""Share that favours nobody, and that shows no position bias."""
 MOST_POSITION_BIAS = 0.2
-"""Position bias, as distance from a half, above which there is a warning."""
+"""Distance of the position bias from a half above which there is a warning."""
 COUNTS = ("both-agree", "each")
+"""Rules of counting: a pair whose both orders agree, or each answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """A share, 0 to 1, with its 95 % interval; NaN where nothing was counted."""
+    """A share from 0 to 1 with its 95 % interval; NaN if nothing was counted."""
 
     value: float
+    """The share."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
 
     @property
     def odds(self) -> Share:
@@ -50,24 +54,30 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class PairOutcome:
-    """The choices in the pairs of one kind."""
+    """Choices in the pairs of one kind.
+
+    Shares are shares of pairs; with the rule ``each``, of answers.
+    """
 
     kind: Kind
+    """Kind of pairs."""
     queries: int
-    """Distinct queries."""
+    """Number of distinct queries."""
     pairs: int
-    """Those that count; ``both-agree``: asked about in both orders."""
+    """Number of pairs that count; with the rule ``both-agree``, those asked about in both orders.
+    """
     decided: int
-    """Pairs of which both orders agree, or for ``each`` answers that name a document."""
+    """Number of pairs whose two orders agree; with the rule ``each``, of answers with a choice."""
     protected: Share
-    """Of the pairs (``each``: of the answers), those in which the protected document was chosen."""
+    """Share in which the protected document was chosen."""
     unprotected: Share
+    """Share in which the other document was chosen."""
     inconsistent: Share
-    """Of the pairs, those of which both orders could be read, and disagree."""
+    """Share of pairs whose two orders could be read, and disagree."""
     unparsed: Share
-    """Of the pairs (``each``: of the answers), those with an answer that could not be read."""
+    """Share with an answer that could not be read."""
     preference: Share
-    """Of what was decided, what the protected side got: .5 is level."""
+    """Share of decisions that chose the protected document; .5 is level."""
     first: Share
     """Share of readable answers that name the first document: .5 is no position bias."""
     error: float
@@ -75,10 +85,13 @@ class PairOutcome:
     effective_n: float
     """Effective number of queries with a decision, or of documents on the side that has fewer."""
     p: float
+    """p of no preference, by this test alone."""
     p_corrected: float = np.nan
+    """The same, corrected for the number of kinds of pairs."""
     family_size: int = 1
+    """Number of tests that are corrected together."""
     checks: Mapping[str, float] = field(default_factory=dict)
-    """The p of other tests, printed as checks: ``sign flips``."""
+    """p of further tests by name: ``sign flips``."""
 
     @property
     def ratio(self) -> Share:
@@ -91,6 +104,7 @@ class PairOutcome:
         return abs(self.first.value - EVEN) > MOST_POSITION_BIAS
 
     def derived(self) -> dict[str, Any]:
+        """Return numbers that follow from the fields, for the file."""
         return {"ratio": self.ratio}
 
 
@@ -99,40 +113,52 @@ class PairVerdict(Verdict):
     """The verdict on one kind of pairs."""
 
     outcome: PairOutcome
-    """What was chosen of them."""
+    """Choices that the verdict is about."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryChoices:
-    """Choices from one query's pairs of one kind; queries of one text count as the first."""
+    """Choices in one query's pairs of one kind.
+
+    Queries with the same text count as the first of them.
+    """
 
     kind: Kind
+    """Kind of pairs."""
     query: str
     pairs: int
-    """Asked about in both orders."""
+    """Pairs that were asked about in both orders."""
     units: int
-    """What shares are of: these pairs, or for ``each`` all answers."""
+    """What shares are shares of: these pairs; with the rule ``each``, all answers."""
     protected: int
+    """Choices of the protected document."""
     unprotected: int
+    """Choices of the other document."""
     inconsistent: int
+    """Pairs whose two orders disagree."""
     unparsed: int
+    """Pairs or answers that could not be read."""
     readable: int
-    """Answers that name a document."""
+    """Answers that choose a document."""
     first: int
-    """Of these, those that name the one shown first."""
+    """Answers that choose the document shown first."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairTable:
-    """The choices in each pair of one kind, for `compare`: one row per pair and query."""
+    """Choices in each pair of one kind, a row for each pair and query; `compare` reads it."""
 
     kind: Kind
+    """Kind of pairs."""
     queries: tuple[str, ...]
     protected_origins: tuple[str, ...]
+    """Origin of each pair's protected document."""
     unprotected_origins: tuple[str, ...]
+    """Origin of each pair's other document."""
     protected: npt.NDArray[np.float64]
-    """Choices of the protected document: of ``both-agree`` 0 or 1."""
+    """Choices of the protected document; 0 or 1 with the rule ``both-agree``."""
     unprotected: npt.NDArray[np.float64]
+    """Choices of the other document."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -148,17 +174,19 @@ class PairwiseAudit(
     spec: Mapping[str, Any]
     """How it was made."""
     model: str
-    """Who chose."""
+    """Name of the model, or of the file of choices."""
     protected: str
+    """Name of the protected group."""
     unprotected: str
+    """Name of the other group."""
     outcomes: tuple[PairOutcome, ...]
-    """One for each kind of pairs that there are: relevant, irrelevant."""
+    """Outcome of each kind of pairs that there is: relevant, irrelevant."""
     notes: tuple[Coded[Note], ...] = ()
-    """What a reader should know."""
+    """Notes for the reader."""
     by_query: tuple[QueryChoices, ...] = ()
-    """What was chosen in each query, for `compare`."""
+    """Choices in each query, for `compare`."""
     by_pair: tuple[PairTable, ...] = ()
-    """What was chosen of each pair, for the documents' part of a comparison's error."""
+    """Choices in each pair, for the error over documents in `compare`."""
 
     @property
     def margin(self) -> float:
@@ -188,10 +216,10 @@ class PairwiseAudit(
         )
 
     def variation(self, kind: Kind) -> Variation | None:
-        """Return of how many pairs the choice could depend on the documents.
+        """Return in how many pairs the choice could depend on the documents.
 
-        None where both orders must agree: pairs on which they do not are no part of the preference
-        then.
+        None if both orders must agree: pairs whose orders disagree are then no part of the
+        preference.
         """
         if self.spec["count_rule"] != "each":
             return None
@@ -215,6 +243,7 @@ class PairwiseAudit(
         )
 
     def derived(self) -> dict[str, Any]:
+        """Return verdicts as they are listed in files."""
         return {
             "next_steps": (),
             "effects": [effect_row(self.effect(outcome), self.margin) for outcome in self.outcomes],

@@ -1,4 +1,4 @@
-"""The choices of all kinds of pairs, counted and tested together."""
+"""Count and test the choices of all kinds of pairs together."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ from ranktilt.statistics.correction import correct
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceTotals:
-    """The choices in all kinds of pairs together, by query and by pair."""
+    """Choices in all kinds of pairs, by query and by pair."""
 
     outcomes: tuple[PairOutcome, ...]
+    """Outcome of each kind."""
     by_query: tuple[QueryChoices, ...]
+    """Choices in each query."""
     by_pair: tuple[PairTable, ...]
+    """Choices in each pair."""
 
 
 def total_choices(

@@ -1,6 +1,6 @@
-"""What did the model rank, and what did the parser? The stored calls of an LLM ranker, read again.
+"""Read the stored calls of an LLM ranker again, to tell the model's part from the parser's.
 
-Start with `replay_log.replay_log`, which splits what the published run of a log shows. `runs` makes
-the runs of a log of the orders in `rankings`: the input order, the model's, the published and the
-strict one. `tasks` compares them, and `result` is what comes out.
+Start with `replay_log.replay_log`, which splits the published run of a log into its parts.
+`rankings` makes the orders of a log, `runs` makes runs of them: the input order, the model's order,
+the published one and the strict one. `tasks` compares the runs, and `result` is the result.
 """

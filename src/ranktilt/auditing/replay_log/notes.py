@@ -1,4 +1,4 @@
-"""What a reader of a replayed log should know: notes, and the answers that came most often."""
+"""Notes of a replayed log, and its most frequent answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def log_notes(replayed: LogRuns) -> Iterator[Note]:
             unmatched=len(rankings.unmatched),
             calls=len(replayed.calls),
             first=first.call,
-            reason=first.reason,
+            mismatch=first.mismatch,
             queries_left_out=tuple(rankings.left_out.values()),
         )
     if rankings.other_order:

@@ -1,4 +1,9 @@
-"""The orders that the answers of a log make of its candidates."""
+"""Make rankings of the answers in a log.
+
+A call shows a window of a query's list, numbered from [1], and its answer orders the window.
+Published code writes the new order into the list, and the next call shows the next window of it.
+Here the answers are read in three ways, and each way has its own list; see `ReplayedRankings`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ranktilt.data.notes.comparisons import Mismatch
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.answers import (
     END_OF_THOUGHT,
@@ -20,21 +26,20 @@ from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall, Matche
 
 @dataclass(frozen=True, kw_only=True)
 class ReadAnswer:
-    """One answer of a log, as it was read."""
+    """An answer of a log, and how it was read."""
 
     call: int
     """Number of the call in the log."""
     query: str
+    """Id of the query."""
     passages: int
-    """Number of passages that were shown."""
+    """Number of passages that the call showed."""
     kind: str
-    """One of `ranktilt.rankers.llm.answers.KINDS`."""
+    """Kind of answer, one of `ranktilt.rankers.llm.answers.KINDS`."""
     echo: bool
     """Whether it ranks all passages in the order in which they were shown."""
     moved: bool
-    """Whether the published reading puts them in another order than the one in which they were
-    shown.
-    """
+    """Whether the published reading puts the passages in another order than they were shown in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,44 +47,47 @@ class UnmatchedCall:
     """A call that was left out."""
 
     call: int
-    reason: str
+    """Number of the call in the log."""
+    mismatch: Mismatch
+    """Reason why it was left out."""
 
 
 @dataclass(kw_only=True)
 class ReplayedRankings:
-    """Rankings of the candidates' queries, as positions in each query's list, best first."""
+    """Rankings of the candidates' queries in three readings.
+
+    A ranking is a list of positions in the query's candidates, best first. Queries are numbers.
+    """
 
     published: list[list[int]]
-    """As RankGPT's and rank_llm's code reads the answers."""
+    """Rankings as the code of RankGPT and rank_llm reads the answers."""
     model: list[list[int]]
-    """As answers say that have a ranking of their own; everything else stays as it came."""
+    """Rankings by answers that do rank; any other answer leaves the order as it was."""
     strict: list[list[int]]
-    """The same, but what no answer decides is shuffled: nothing of the input order is left in a
-    window.
-    """
+    """The same, but what no answer decides is shuffled, so that no window keeps its input order."""
     answers: list[ReadAnswer] = field(default_factory=list)
+    """Every answer, in the log's order."""
     unmatched: list[UnmatchedCall] = field(default_factory=list)
+    """Calls that fit nothing."""
     left_out: dict[int, str] = field(default_factory=dict)
-    """Ids of the queries that an unmatched call can be about: their rankings may lack a step."""
+    """Queries that an unmatched call may be about, with their ids: a step may be missing there."""
     called: set[int] = field(default_factory=set)
-    """Queries that have a call, without those."""
+    """Queries that have a call and are not left out."""
     reordered: list[int] = field(default_factory=list)
-    """The query of each call that showed passages in another order than the calls before it leave,
-    as published.
-    """
+    """Query of each call that showed passages in another order than the published reading left."""
     restarted: int | None = None
-    """The call that ranks a query again from its first order: the log has several runs."""
+    """Number of a call that ranks a query from its first order again; None without one."""
 
     @property
     def misfits(self) -> float:
-        """Calls that do not follow from the published reading of those before."""
+        """Number of calls that do not follow from the published reading of the calls before."""
         if self.restarted is not None:
             return np.inf
         return len(self.unmatched) + len(self.reordered)
 
     @property
     def other_order(self) -> int:
-        """Calls that showed passages in another order, of queries that are not left out."""
+        """Number of calls in `reordered`, without queries that are left out."""
         return sum(query not in self.left_out for query in self.reordered)
 
 
@@ -88,12 +96,11 @@ def replay_calls(
 ) -> ReplayedRankings:
     """Read the answers of a log in turn.
 
-    Calls whose query or passages cannot be told are named, and their query is left out.
-
-    Published code reads an answer with ``</think>`` from there on (rank_llm), or whole (RankGPT).
-    The reading counts whose orders the later calls show, that of rank_llm where both fit.
-    `UserError` if a query is ranked again from its first order: the log then holds more than one
-    run.
+    Published code reads an answer with ``</think>`` from there on (rank_llm), or completely
+    (RankGPT). The reading that fits the orders which later calls show is used; if both fit, it is
+    that of rank_llm. A call whose query or passages are not recognised is noted, and the queries
+    that it may be about are left out. `UserError` if a query is ranked again from its first order,
+    because the log then holds several runs.
     """
     rankings = _Replay(candidates, seed, after_thought=True).read(calls)
     if rankings.misfits and any(END_OF_THOUGHT in (call.answer or "") for call in calls):
@@ -120,6 +127,7 @@ class _Replay:
         )
 
     def _input_orders(self) -> list[list[int]]:
+        """Return the candidates of each query in their first order."""
         return [list(range(len(docs))) for docs in self.candidates.docs]
 
     def read(self, calls: Sequence[LoggedCall]) -> ReplayedRankings:
@@ -127,7 +135,7 @@ class _Replay:
         rankings = self.rankings
         for call in calls:
             matched = self.candidates.match(call)
-            if isinstance(matched, str):
+            if isinstance(matched, Mismatch):
                 self._leave_out(call, matched, self.candidates.possible_queries(call))
             elif matched.query in rankings.left_out:
                 self._read_answer(call, matched)
@@ -139,22 +147,23 @@ class _Replay:
         rankings.called -= set(rankings.left_out)
         return rankings
 
-    def _leave_out(self, call: LoggedCall, reason: str, queries: Iterable[int]) -> None:
-        self.rankings.unmatched.append(UnmatchedCall(call=call.number, reason=reason))
+    def _leave_out(self, call: LoggedCall, mismatch: Mismatch, queries: Iterable[int]) -> None:
+        """Note a call that fits nothing, and the queries that it may be about."""
+        self.rankings.unmatched.append(UnmatchedCall(call=call.number, mismatch=mismatch))
         for query in sorted(queries):
             self.rankings.left_out[query] = self.candidates.queries[query]
 
     def _begins_another_run(self, matched: MatchedCall) -> bool:
-        """Tell whether passages are in their first order, which earlier calls have changed."""
+        """Tell whether passages are in their first order again, after calls that changed it."""
         order = self.rankings.published[matched.query]
         if len(_windows(order, matched.passages)) == 1:
             return False
         return bool(_windows(range(len(order)), matched.passages))
 
     def _read_call(self, call: LoggedCall, matched: MatchedCall) -> None:
-        """Rank the window of a call as its answer says."""
+        """Order the window of a call as its answer says, in all three readings."""
         window = self._window(matched)
-        if isinstance(window, str):
+        if isinstance(window, Mismatch):
             self._leave_out(call, window, {matched.query})
             return
         reading = self._read_answer(call, matched)
@@ -170,7 +179,7 @@ class _Replay:
         rankings.called.add(query)
 
     def _read_answer(self, call: LoggedCall, matched: MatchedCall) -> Reading:
-        """Read an answer strictly, and keep what kind it is."""
+        """Read an answer strictly, and note its kind."""
         count = len(matched.passages)
         reading = Reading(UNANSWERED, ())
         if call.answer is not None:
@@ -189,21 +198,25 @@ class _Replay:
         return reading
 
     def _published_order(self, call: LoggedCall, matched: MatchedCall) -> tuple[int, ...]:
+        """Return the order of the passages as published code reads the answer."""
         return published_ranking(
             call.answer or "", len(matched.passages), after_thought=self.after_thought
         )
 
-    def _window(self, matched: MatchedCall) -> list[int] | str:
-        """Return the passages of a call; of equal texts their order so far says which is which."""
+    def _window(self, matched: MatchedCall) -> list[int] | Mismatch:
+        """Return the passages of a call, as positions in the list of its query.
+
+        Of passages with equal texts, the ranking so far says which is which.
+        """
         order, size = self.rankings.published[matched.query], len(matched.passages)
         starts = _windows(order, matched.passages)
         if len(starts) == 1:
             return order[starts[0] : starts[0] + size]
         if any(len(candidates) > 1 for candidates in matched.passages):
-            return "shows passages of equal text in another order than earlier calls left them"
+            return Mismatch(kind="equal texts reordered")
         window = [candidates[0] for candidates in matched.passages]
         if len(set(window)) < size:
-            return "shows one document twice"
+            return Mismatch(kind="repeated document")
         self.rankings.reordered.append(matched.query)
         return window
 
@@ -219,13 +232,13 @@ def _windows(order: Sequence[int], passages: Sequence[tuple[int, ...]]) -> list[
 
 
 def _rest(order: Sequence[int], window: Sequence[int], ranked: Sequence[int]) -> list[int]:
-    """Return the passages of a window that an answer does not rank, in the order of a list."""
+    """Return the passages of a window that an answer does not rank, in the given order."""
     rest = set(window) - set(ranked)
     return [doc for doc in order if doc in rest]
 
 
 def _put(order: list[int], window: Sequence[int]) -> None:
-    """Put a window's passages into the positions that they have in a list, in a new order."""
+    """Put the passages of a window into the positions that they hold in a list, in a new order."""
     members = set(window)
     positions = [position for position, doc in enumerate(order) if doc in members]
     for position, doc in zip(positions, window, strict=True):

@@ -95,7 +95,8 @@ def replay_log(
 def _estimands(
     measures: Iterable[str | Estimand] | None, collection: Collection, by: str | None
 ) -> list[Estimand]:
-    has_judgments = collection.qrels.height > 0
+    """Read the questions; refuse those that cannot be split into parts."""
+    has_judgments = collection.has_judgments
     if measures is None:
         measures = ["nDCG@10"] * has_judgments + ["ExposureRatio"] * (by is not None)
     estimands = [estimand(measure) for measure in measures]

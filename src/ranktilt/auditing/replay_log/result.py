@@ -1,4 +1,4 @@
-"""The parts of input order, model and parser in the published run of a log."""
+"""The result of replaying a log: the parts of input order, model and parser in its run."""
 
 from __future__ import annotations
 
@@ -18,27 +18,34 @@ from ranktilt.rankers.llm.answers import AMBIGUOUS, KINDS, READABLE
 INPUT = "input order"
 """Name of the run in the order that the model was given."""
 MODEL = "model"
+"""Name of the run `ReplayedRankings.model`."""
 PUBLISHED = "published"
+"""Name of the run `ReplayedRankings.published`."""
 STRICT = "strict"
-"""Names of the runs that are made of a log's answers; see the fields of `ReplayedRankings`."""
+"""Name of the run `ReplayedRankings.strict`."""
 PARTS = (
     RunPair(new=MODEL, old=INPUT),
     RunPair(new=PUBLISHED, old=MODEL),
     RunPair(new=PUBLISHED, old=INPUT),
     RunPair(new=STRICT, old=INPUT),
 )
-"""The model's part, the parser's, both together; and what the answers are worth without the input
+"""Comparisons that show the parts.
+
+The model's part, the parser's part, both together; and what the answers are worth without the input
 order.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerExample:
-    """An answer that came often."""
+    """A frequent answer."""
 
     kind: str
+    """Kind of answer."""
     answer: str
+    """Text of the answer."""
     times: int
+    """Number of times that it came."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,22 +65,22 @@ class ReplayedLog(
     unmatched: tuple[UnmatchedCall, ...]
     """Calls that cannot be matched, and why."""
     examples: tuple[AnswerExample, ...]
-    """The answers that came most often, of each kind."""
+    """The most frequent answers of each kind."""
     queries: int
-    """Queries with a call, without those that an unmatched call can be about."""
+    """Number of queries that have a call and were not left out."""
     measures: tuple[str, ...]
-    """What was split; the first is the primary one."""
+    """Measures that were split; the first one is the primary one."""
     pairs: tuple[Pair, ...]
+    """Pairs of groups that were compared."""
     changes: tuple[Change, ...]
-    """Each measure's part of the model (`model` − `input order`), of the parser (`published` −
-    `model`), both together, and `strict` − `input order`.
-    """
+    """For each measure: the model's part (`model` − `input order`), the parser's part (`published`
+    − `model`), both together, and `strict` − `input order`."""
     notes: tuple[Coded[Note], ...]
-    """What a reader should know."""
+    """Notes for the reader."""
 
     @property
     def kinds(self) -> dict[str, int]:
-        """How many answers are of each kind, the best first."""
+        """Number of answers of each kind, the best kind first."""
         counts = Counter(answer.kind for answer in self.answers)
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
@@ -84,7 +91,7 @@ class ReplayedLog(
 
     @property
     def failures(self) -> int:
-        """These, and calls that cannot be matched."""
+        """Number of unreadable answers and unmatched calls."""
         return self.unreadable + len(self.unmatched)
 
     @property
@@ -115,6 +122,7 @@ class ReplayedLog(
         return None
 
     def derived(self) -> dict[str, Any]:
+        """Return numbers that follow from the fields, for the file."""
         return {
             "kinds": self.kinds,
             "failures": self.failures,

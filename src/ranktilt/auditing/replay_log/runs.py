@@ -15,6 +15,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import DataError, counted
+from ranktilt.presenter import presenter
 from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall, read_log
 
 
@@ -23,14 +24,17 @@ class LogRuns:
     """A log's answers, and the runs that they make."""
 
     file: str
+    """Path of the log."""
     calls: Sequence[LoggedCall]
+    """Calls of the log."""
     rankings: ReplayedRankings
+    """Rankings by their answers."""
     runs: Mapping[str, Run]
-    """The input order, the model on it, the published one, and the strict one."""
+    """Runs by their names: input order, model, published and strict."""
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The log's file, its hash and the number of its calls."""
+        """Path of the log, its hash and the number of its calls."""
         return {"path": self.file, "sha256": sha256(Path(self.file)), "calls": len(self.calls)}
 
 
@@ -71,16 +75,18 @@ def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: 
 def _nothing_to_replay(
     calls: Sequence[LoggedCall], lists: CandidateTexts, rankings: ReplayedRankings
 ) -> str:
+    """Say why no query of a log can be ranked."""
     first = rankings.unmatched[0]
     reason = f"none of its {counted(len(calls), 'call', 'calls')} fits the candidates"
     if rankings.answers:
         reason = "no query is complete"
     has_texts = any(lists.texts) or calls[0].ids
     hint = "" if has_texts else "; prompts are matched by text: name a collection"
-    return f"{reason}: call {first.call} {first.reason}{hint}"
+    return f"{reason}: call {first.call} {presenter().sentence(first.mismatch)}{hint}"
 
 
 def _candidate_texts(run: Run, collection: Collection) -> CandidateTexts:
+    """Return the lists of the first stage, with the texts that prompts may show."""
     rows = collection_rows(run, collection)
     titles = collection.docs["title"].to_list()
     texts = collection.docs["text"].to_list()
@@ -118,6 +124,7 @@ def _run(
     *,
     log: str,
 ) -> Run:
+    """Make a run of the orders of the queries that were called."""
     rows = []
     for query in sorted(queries):
         for rank, position in enumerate(orders[query], start=1):

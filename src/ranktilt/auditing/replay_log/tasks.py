@@ -1,4 +1,4 @@
-"""Comparisons of the runs of a log, part by part."""
+"""Compare the runs of a log, part by part."""
 
 from __future__ import annotations
 
@@ -24,10 +24,15 @@ class LogQuestions:
     """The questions about the runs of a log."""
 
     collection: Collection
+    """Documents and judgments."""
     runs: Sequence[Run]
+    """Runs of the log."""
     estimands: Sequence[Estimand]
+    """Measures and group estimands to split."""
     by: str | None
+    """Column of the groups; None without groups."""
     pairs: Sequence[Pair] | None
+    """Pairs of groups to compare; None for all."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,9 +40,9 @@ class PartTasks:
     """Comparisons of two runs each, for every part of a log."""
 
     means: tuple[ChangeTask, ...] = ()
-    """Of effectiveness."""
+    """Comparisons of effectiveness."""
     contrasts: tuple[ChangeTask, ...] = ()
-    """Of tilts, and of answers about groups."""
+    """Comparisons of tilts, and of answers about groups."""
 
 
 def part_tasks(questions: LogQuestions, *, resamples: int, seed: int) -> PartTasks:
@@ -56,6 +61,7 @@ def part_tasks(questions: LogQuestions, *, resamples: int, seed: int) -> PartTas
 def _measure_tasks(
     questions: LogQuestions, measures: Sequence[Measure], *, resamples: int, seed: int
 ) -> PartTasks:
+    """Return the comparisons on measures of relevance."""
     audited = audit(
         questions.collection,
         questions.runs,
@@ -78,6 +84,7 @@ def _measure_tasks(
 def _group_tasks(
     questions: LogQuestions, estimands: Sequence[GroupEstimand]
 ) -> Iterator[ChangeTask]:
+    """Return the comparisons on group estimands."""
     collection = questions.collection
     groups, pairs = grouped_pairs(collection, questions.by, questions.pairs)
     judgments = Judgments.from_collection(collection, groups)

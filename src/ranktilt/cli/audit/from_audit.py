@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
 
 VERBS = ("audit", "explain", "mitigate")
+"""Verbs that can take their inputs from an audit."""
 _RUN_OPTIONS = ("-r", "--ranker", "--run")
+"""Options that name rankers or runs, and so replace the audit's."""
 _SUFFIXES = (".json", ".json.gz")
+"""Endings of an audit's file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,9 @@ class TypedOption:
     """An option with its value, or a flag; a bare value where nothing stands before it."""
 
     name: str
+    """Name of the option; empty for a bare value."""
     words: tuple[str, ...]
+    """Everything that was typed of it."""
 
 
 def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
@@ -87,6 +92,7 @@ def _expanded(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str
 
 
 def _is_audit_file(word: str) -> bool:
+    """Tell whether a word is the path of a file that may be an audit."""
     return word.endswith(_SUFFIXES) and os.path.isfile(word)
 
 
@@ -136,6 +142,7 @@ def _without_run_names(typed: Sequence[str], audit: Audit) -> list[str]:
 
 
 def _words_of_verb(verb: str, audit: Audit, runs: list[str]) -> list[str]:
+    """Return an audit's inputs as words of a verb."""
     from ranktilt.auditing.answer.command_words import (
         audit_words,
         explain_words,

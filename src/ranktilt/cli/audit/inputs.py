@@ -100,6 +100,7 @@ class InputOptions(SavedRunOptions, LabelOptions):
 
     @property
     def files(self) -> list[Path]:
+        """Return the files that are read."""
         files = list(collection_files(self.folder))
         files += [file_of(run_file.text) for run_file in self.run_files]
         label_file = self.labels.path if self.labels else None

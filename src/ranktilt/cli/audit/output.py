@@ -72,11 +72,15 @@ class AuditedPart:
     """An audit with its runs and collection, for its page and its folder."""
 
     audit: Audit
+    """The audit."""
     runs: Sequence[Run]
+    """Its runs."""
     collection: Collection | None
+    """Its collection; None where there is none to show."""
 
 
 def _save(result: Audit | SourceAudits, parts: Sequence[AuditedPart], folder: Path) -> None:
+    """Write the audit, its table and its runs into a folder."""
     table = io.BytesIO()
     result.table.write_parquet(table)
     contents = {folder / AUDIT: result.to_json(), folder / TABLE: table.getvalue()}
@@ -90,10 +94,12 @@ def _save(result: Audit | SourceAudits, parts: Sequence[AuditedPart], folder: Pa
 
 
 def _slug(name: str) -> str:
+    """Return a name as a part of a file's name."""
     return file_name(re.sub(r"[^\w.=-]+", "_", name).strip("_"))
 
 
 def _page(result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> bytes:
+    """Return the page of an audit."""
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits, tested_part
     from ranktilt.reporting.report import report_page

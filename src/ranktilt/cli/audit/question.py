@@ -24,12 +24,19 @@ class AuditQuestion:
     """What is asked of every run, as it was typed."""
 
     measure: Sequence[str] | None
+    """Measures; None for the usual ones."""
     preset: str | None
+    """Name of a paper's settings."""
     card: bool
+    """Whether all questions of the card are asked."""
     controls: bool
+    """Whether controls are computed."""
     text: str | None
+    """Part of a document to read."""
     max_failures: float | None
+    """Share of queries or answers that may fail."""
     statistics: StatisticsOptions
+    """How tilts are tested."""
 
     def check(self) -> None:
         """Refuse what cannot be asked, before anything is read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -25,6 +25,12 @@ from ranktilt.cli.rankers import rank_with, read_rankers
 from ranktilt.cli.saved_runs import SavedRunOptions
 from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.run import Run
+    from ranktilt.explaining.factors.result import FactorEffects
+    from ranktilt.explaining.properties.result import ExplainedGaps
 
 
 @verb(
@@ -113,30 +119,25 @@ def explain(
     """
     output.check(*collection_files(folder), *input_files(saved_runs, labels))
     if by_factor or adopters is not None:
-        beside = bool(probe or encoder or attribution or saved_runs.run or labels.groups)
-        check_by_factor(by_factor, ranker, beside=beside)
-        from ranktilt.explaining.factors.effects import factor_effects
-
-        shares = read_shares(adopters)
-        designed = options.load_texts(require_folder(folder), split)
-        rankers = read_rankers(ranker or (), text=text)
-        output.deliver(factor_effects(designed, rankers, adopters=shares))
+        examines_texts = bool(probe or encoder or attribution or saved_runs.run or labels.groups)
+        check_by_factor(by_factor, ranker, beside=examines_texts)
+        output.deliver(_explain_factors(folder, split, ranker, text=text, adopters=adopters))
         return
     check_gaps(attribution, ranker, saved_runs, folder=folder, labels=labels)
-    from ranktilt.explaining.explain import explain as run_probes
-    from ranktilt.explaining.properties.gaps import are_mostly_twins, explain_gaps
-    from ranktilt.explaining.properties.values import NoPropertiesError
-
     runs = saved_runs.load_runs()
     rankers = read_rankers(ranker or (), text=text)
-    examined = read_rankers([encoder], text=text)[0] if encoder else None
+    encoder_to_examine = read_rankers([encoder], text=text)[0] if encoder else None
     collection = read_documents(folder, split, labels, by=by, runs=runs)
+    from ranktilt.explaining.explain import explain as run_probes
+    from ranktilt.explaining.properties.gaps import are_mostly_twins
+    from ranktilt.explaining.properties.values import NoPropertiesError
+
     if not (rankers or runs) or are_mostly_twins(collection, by):
         output.deliver(
             run_probes(
                 collection,
                 probe,
-                examined,
+                encoder_to_examine,
                 reference=labels.reference,
                 by=by,
                 attribute=[*rankers, *runs],
@@ -145,21 +146,51 @@ def explain(
         return
     if encoder:
         raise UserError("--encoder compares the vectors of twins, but these groups have no twins")
-    statistics = statistics_settings()
     all_runs = [*rank_with(rankers, collection), *runs]
     try:
-        gaps = explain_gaps(
-            collection,
-            all_runs,
-            probe,
-            by=by,
-            pairs=labels.reference_first(collection, by, None),
-            seed=statistics.seed,
-            correction=statistics.correction,
-        )
+        output.deliver(_explain_gaps(collection, all_runs, probe, labels=labels, by=by))
     except NoPropertiesError as error:
         if folder is not None:
             raise
         command = shlex.join(words_with_texts(saved_runs, labels, by))
         raise UserError(f"{error}; or name a folder DIR with the texts: {command}") from error
-    output.deliver(gaps)
+
+
+def _explain_factors(
+    folder: Path | None,
+    split: str | None,
+    specs: list[str] | None,
+    *,
+    text: options.Fields | None,
+    adopters: str | None,
+) -> FactorEffects:
+    """Show what each factor of a designed collection causes, for each ranker."""
+    from ranktilt.explaining.factors.effects import factor_effects
+
+    shares = read_shares(adopters)
+    designed = options.load_texts(require_folder(folder), split)
+    rankers = read_rankers(specs or (), text=text)
+    return factor_effects(designed, rankers, adopters=shares)
+
+
+def _explain_gaps(
+    collection: Collection,
+    runs: list[Run],
+    probes: list[str] | None,
+    *,
+    labels: LabelOptions,
+    by: str,
+) -> ExplainedGaps:
+    """Show which properties of the texts go with the gap of each run between groups."""
+    from ranktilt.explaining.properties.gaps import explain_gaps
+
+    statistics = statistics_settings()
+    return explain_gaps(
+        collection,
+        runs,
+        probes,
+        by=by,
+        pairs=labels.reference_first(collection, by, None),
+        seed=statistics.seed,
+        correction=statistics.correction,
+    )

@@ -12,6 +12,7 @@ from ranktilt.cli.app import INPUT, MORE, OUTPUT, SELDOM, command_group
 from ranktilt.cli.output import FILE_OR_STDOUT
 
 generate = command_group("generate", "Write documents with a language model.", MORE)
+"""The group of verbs that write documents."""
 
 Made = Annotated[
     Path | None,

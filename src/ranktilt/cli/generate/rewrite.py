@@ -5,24 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import INPUT, MODEL, SELDOM, verb
-from ranktilt.cli.generate.options import (
-    Attempts,
-    Limit,
-    Made,
-    Side,
-    SourceName,
-    Summary,
-    Truncate,
-    generate,
-)
-from ranktilt.cli.generate.pooling import draw_pool
+from ranktilt.cli.app import verb
+from ranktilt.cli.generate.options import Made, SourceName, Summary, generate
 from ranktilt.cli.generate.requests import check_request, load_side, note_side, show_estimate
+from ranktilt.cli.generate.rewrite_options import AnswerChecks, RewriteModelOptions, TextsToRewrite
 from ranktilt.cli.generate.rewrite_request import RewriteRequest
 from ranktilt.cli.generate.summaries import INCOMPLETE, conclude
 from ranktilt.cli.language_models import ConnectedModel
@@ -30,8 +18,6 @@ from ranktilt.cli.notes import note
 from ranktilt.errors import UserError
 from ranktilt.generation.settings import Rewriting
 from ranktilt.spec import parse_stages
-
-_Ratio = Parameter(metavar="X", group=SELDOM, validator=options.NOT_NEGATIVE)
 
 
 @verb(
@@ -45,101 +31,35 @@ def rewrite(
     folder: options.Folder,
     /,
     *,
-    llm: options.LanguageModel = None,
-    prompt: Annotated[
-        str,
-        Parameter(
-            help="paper (default), paraphrase, summarise, polish, shorten, informal, or a file "
-            "with {text}.",
-            metavar="NAME|FILE",
-            group=MODEL,
-        ),
-    ] = "paper",
-    temperature: Annotated[
-        list[Annotated[float, Parameter(validator=options.NOT_NEGATIVE)]] | None,
-        Parameter(
-            help="Sampling temperature (default: 0.2); each of several makes its own source.",
-            metavar="T",
-            group=MODEL,
-        ),
-    ] = None,
-    titles: Annotated[
-        Literal["keep", "rewrite", "drop"],
-        Parameter(help="Keep titles (default), rewrite them or drop them.", group=MODEL),
-    ] = "keep",
-    batch: options.Batch = False,
-    dry_run: options.DryRun = False,
-    price: options.Price = None,
-    split: options.Split = None,
-    source_to_rewrite: Side = None,
-    limit: Limit = None,
-    pool: Annotated[
-        str | None,
-        Parameter(
-            help="Rewrite only documents that are judged or retrieved by these rankers, such as "
-            "bm25,dense:minilm.",
-            metavar="SPEC,...",
-            group=INPUT,
-        ),
-    ] = None,
-    pool_depth: Annotated[
-        int | None,
-        Parameter(
-            help="Documents per query and ranker of the pool (default: 100).",
-            metavar="K",
-            group=INPUT,
-            validator=options.AT_LEAST_ONE,
-            converter=options.whole_number,
-        ),
-    ] = None,
+    asking: RewriteModelOptions = RewriteModelOptions(),
+    texts: TextsToRewrite = TextsToRewrite(),
     output: Made = None,
     source_name: SourceName = None,
     json: Summary = None,
     rows_per_file: options.RowsPerFile = None,
-    attempts: Attempts = 3,
-    truncate: Truncate = False,
-    min_length_ratio: Annotated[
-        float | None,
-        _Ratio,
-        Parameter(help="Flag answers with fewer than X times the words of the text."),
-    ] = None,
-    max_length_ratio: Annotated[
-        float | None,
-        _Ratio,
-        Parameter(help="Flag answers with more than X times the words of the text."),
-    ] = None,
+    checks: AnswerChecks = AnswerChecks(),
 ) -> int:
     """Rewrite documents with a language model.
 
     Exit 1 if some got no answer. Run the command again to resume; it asks only for those.
     """
-    prices = options.read_price(price, dry_run=dry_run)
-    check_request(folder, output, json, kind="rewrites", dry_run=dry_run)
-    if pool_depth is not None and pool is None:
-        raise UserError("--pool-depth needs a pool, such as --pool bm25")
-    model = ConnectedModel.read(llm, batch=batch)
-    rewriting = Rewriting(
-        prompt=prompt,
-        titles=titles,
-        of=source_to_rewrite or Rewriting.of,
-        source=source_name,
-        first=limit,
-        attempts=attempts,
-        truncate=truncate,
-        shortest=min_length_ratio,
-        longest=max_length_ratio,
-    ).with_sampling(model.sampling)
-    rewriting = _with_temperatures(rewriting, model, str(llm), temperature)
-    if not dry_run:
+    prices = options.read_price(asking.price, dry_run=asking.dry_run)
+    check_request(folder, output, json, kind="rewrites", dry_run=asking.dry_run)
+    texts.check()
+    model = ConnectedModel.read(asking.llm, batch=asking.batch)
+    rewriting = _rewriting(asking, texts, checks, source=source_name)
+    rewriting = rewriting.with_sampling(model.sampling)
+    rewriting = _with_temperatures(rewriting, model, str(asking.llm), asking.temperature)
+    if not asking.dry_run:
         model.client.check()
-    collection = load_side(folder, split, rewriting.of)
+    collection = load_side(folder, texts.split, rewriting.of)
     request = RewriteRequest(
         collection=collection,
         client=model.client,
         rewriting=rewriting,
-        pool=None if pool is None else draw_pool(collection, pool, pool_depth, of=rewriting.of),
+        pool=texts.draw_pool(collection, rewriting.of),
     )
-    if output is None or dry_run:
+    if output is None or asking.dry_run:
         show_estimate(request.prepare(), model.client, prices, json)
         note_side(collection, rewriting.of)
         return 0
@@ -148,9 +68,27 @@ def rewrite(
     note_side(collection, rewriting.of)
     if not is_complete:
         return INCOMPLETE
-    split_words = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
+    is_split_needed = texts.split is not None and len(saved.splits) > 1
+    split_words = ["--split", str(texts.split)] if is_split_needed else []
     note(f"Next: {shlex.join(['ranktilt', 'check', str(output), *split_words])}")
     return 0
+
+
+def _rewriting(
+    asking: RewriteModelOptions, texts: TextsToRewrite, checks: AnswerChecks, *, source: str | None
+) -> Rewriting:
+    """Return what is asked of the model, as the options say."""
+    return Rewriting(
+        prompt=asking.prompt,
+        titles=asking.titles,
+        of=texts.source_to_rewrite or Rewriting.of,
+        source=source,
+        first=texts.limit,
+        attempts=checks.attempts,
+        truncate=checks.truncate,
+        shortest=checks.min_length_ratio,
+        longest=checks.max_length_ratio,
+    )
 
 
 def _with_temperatures(

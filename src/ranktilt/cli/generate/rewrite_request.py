@@ -21,8 +21,11 @@ class RewriteRequest:
     """Documents to rewrite, and the model that rewrites them."""
 
     collection: Collection
+    """The collection."""
     client: LLM
+    """The model."""
     rewriting: Rewriting
+    """How documents are rewritten."""
     pool: Pool | None
     """The documents to rewrite; None for all of the side."""
 

@@ -19,6 +19,7 @@ INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
 
 _SHOWN = 3
+"""Most names that a line lists."""
 
 
 def write_summary(content: dict[str, Any], json: str | None) -> None:
@@ -101,4 +102,5 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
 
 
 def _reasons(label: str, counts: Mapping[str, int]) -> str:
+    """Write counts with their reasons."""
     return f"{label}: {', '.join(f'{count:,} {reason}' for reason, count in counts.items())}"

@@ -19,7 +19,9 @@ class VersionsModels:
     """The models that are asked; None for one that is not named."""
 
     writer: ConnectedModel | None
+    """Model that writes."""
     judge: ConnectedModel | None
+    """Model that grades changed facts."""
 
     @classmethod
     def read(cls, llm: str | None, judge: str | None, *, batch: bool) -> Self:

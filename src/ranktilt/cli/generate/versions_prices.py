@@ -19,7 +19,9 @@ class VersionsPrice:
     """The price of each prompt: those of factors, and that of the judge."""
 
     prompts: Sequence[PromptPrice]
+    """Price of each factor's prompt."""
     judge: PromptPrice | None
+    """Price of grading."""
 
     @property
     def rows(self) -> list[PromptPrice]:
@@ -52,6 +54,7 @@ class VersionsPrice:
 
 
 def _price_content(row: PromptPrice) -> dict[str, Any]:
+    """Return the price of a prompt, as JSON."""
     return {
         "prompt": row.prompt,
         "texts": row.texts,
@@ -63,6 +66,7 @@ def _price_content(row: PromptPrice) -> dict[str, Any]:
 
 
 def _price_line(row: PromptPrice) -> tuple[str, str]:
+    """Write the price of a prompt."""
     unit = "pairs" if row.estimate.noun == "pair" else "texts"
     tokens = f"{row.tokens_in:,} tokens in, {row.tokens_out:,} out"
     price = "" if row.price is None else f", price {row.price:,.2f}"

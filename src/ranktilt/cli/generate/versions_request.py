@@ -24,10 +24,15 @@ class VersionsRequest:
     """What is to be written, and which models are asked."""
 
     collection: Collection
+    """The collection."""
     factors: Sequence[Factor]
+    """Factors to vary."""
     crossing: Crossing
+    """Combinations to write."""
     models: VersionsModels
+    """Models that are asked."""
     grading: Grading
+    """How changed facts are graded."""
 
     def make(self) -> tuple[DesignedVersions, Grades | None]:
         """Write the versions, and let the judge grade those whose facts are changed."""

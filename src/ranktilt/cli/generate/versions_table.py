@@ -23,6 +23,7 @@ def read_versions(
 
 
 def _read_levels(levels: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Read the low and the high value of each factor's column."""
     low_high: dict[str, tuple[str, str]] = {}
     for text in levels:
         name, _, values = text.partition("=")

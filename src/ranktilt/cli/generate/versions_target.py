@@ -25,7 +25,9 @@ class VersionsTarget:
     """Where a designed collection goes, and how its checks are shown."""
 
     folder: Path | None
+    """Folder to write; None where nothing is written."""
     output: Output
+    """How the checks are printed and saved."""
 
     def fill(self, request: VersionsRequest) -> int:
         """Ask the models of a request, and write the versions; no other command may write too."""

@@ -26,9 +26,13 @@ class Grader:
     """A model, with the pairs of queries and documents that it grades."""
 
     collection: Collection
+    """The collection."""
     client: LLM
+    """The model."""
     grading: Grading
+    """How it grades."""
     runs: Sequence[Run]
+    """Runs whose documents it grades."""
 
     def show_estimate(self, price: tuple[float, float] | None) -> None:
         """Show what the rest of the requests would cost."""

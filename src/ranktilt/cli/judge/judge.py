@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from ranktilt.cli.output import PageOutput, with_sidecars
 from ranktilt.cli.statistics_options import statistics_settings
 
 if TYPE_CHECKING:
+    from ranktilt.cli.judge.grader import Grader
     from ranktilt.judging.grading import Grades
     from ranktilt.judging.probes import JudgeProbes
 
@@ -108,29 +110,26 @@ def judge(
     prices = options.read_price(model.price, dry_run=model.dry_run)
     pairs = options.read_pairs(None if pair is None else [pair])
     output.check(*inputs.files, also=with_sidecars({"--save-grades": model.save_grades}))
-    from ranktilt.judging.judge import MEASURES
-    from ranktilt.judging.judge import judge as run_judge
-    from ranktilt.judging.judge_grades import named_judges
-
     groups = inputs.read_groups()
     collection = inputs.load()
     statistics = statistics_settings()
     runs = inputs.read_runs(collection, text)
+    from ranktilt.judging.judge import MEASURES
+    from ranktilt.judging.judge import judge as run_judge
+    from ranktilt.judging.judge_grades import named_judges
+
     judges: dict[str, Any] = named_judges(inputs.judge or [])
-    grades: Grades | None = None
-    probed: list[JudgeProbes] = []
+    graded = GradedByModel()
     if model.llm is not None and collection is not None:
         grader = model.grader(collection, runs, text)
         if model.dry_run:
             grader.show_estimate(prices)
             return 0
-        grades = grader.grade(model.save_grades)
-        judges[grades.judge] = grades
-        if model.probe_pairs is not None:
-            probed = [grader.probe(model.probe_pairs)]
+        graded = _ask_model(grader, model)
+        judges |= graded.judges
         if inputs.human is None and not collection.qrels.height:
             note("no human grades to compare with: name them with --human FILE")
-            return _exit_code(grades)
+            return graded.exit_code
     output.deliver(
         run_judge(
             judges,
@@ -144,15 +143,38 @@ def judge(
             relevant=relevant_from or 1,
             top_grade=top_grade,
             human_sample=human_sample,
-            probed=probed,
+            probed=graded.probes,
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,
         )
     )
-    return _exit_code(grades)
+    return graded.exit_code
 
 
-def _exit_code(grades: Grades | None) -> int:
-    """Return how the command ends: incomplete where a model left pairs without a grade."""
-    return INCOMPLETE if grades is not None and grades.unanswered else 0
+@dataclass(frozen=True, kw_only=True)
+class GradedByModel:
+    """The grades of a language model and its probes; nothing where no model was asked."""
+
+    grades: Grades | None = None
+    """The grades; None where no model was asked."""
+    probes: Sequence[JudgeProbes] = ()
+    """Grades of edited passages."""
+
+    @property
+    def judges(self) -> dict[str, Grades]:
+        """The model as a judge, by its name."""
+        return {} if self.grades is None else {self.grades.judge: self.grades}
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command: incomplete where the model left pairs without a grade."""
+        return INCOMPLETE if self.grades is not None and self.grades.unanswered else 0
+
+
+def _ask_model(grader: Grader, model: GradingOptions) -> GradedByModel:
+    """Let the model grade, and grade the probes where they were asked for."""
+    grades = grader.grade(model.save_grades)
+    if model.probe_pairs is None:
+        return GradedByModel(grades=grades)
+    return GradedByModel(grades=grades, probes=[grader.probe(model.probe_pairs)])

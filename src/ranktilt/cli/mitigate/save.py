@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ranktilt.rankers.base import Ranker
 
 RUN_OPTION, RANKER_OPTION = "--save-run", "--save-ranker"
+"""Names of the options."""
 ENDINGS = (".trec", ".run", ".res", ".txt")
 """How the file of a run in TREC format ends, plain or with ``.gz`` behind it."""
 
@@ -108,6 +109,7 @@ class MitigatedInputs:
     """Inputs of a mitigation: the ranker, or the run, and the documents."""
 
     collection: Collection
+    """The documents."""
     ranker: Ranker | None
     """The ranker; None where labels and a run alone were read."""
     run: Run | None
@@ -143,6 +145,7 @@ def save(
 
 
 def _save_run(path: Path, bench: Bench, inputs: MitigatedInputs, applied: Candidate) -> None:
+    """Write the corrected run."""
     from ranktilt.cli.output import with_command
     from ranktilt.mitigation.apply import apply
 
@@ -173,6 +176,7 @@ def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[s
 def _save_ranker(
     folder: Path, bench: Bench, inputs: MitigatedInputs, rank_words: Sequence[str]
 ) -> None:
+    """Write the corrected ranker."""
     from ranktilt.mitigation.apply import save_ranker
 
     text = save_ranker(bench, inputs.collection, folder)

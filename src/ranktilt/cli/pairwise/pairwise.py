@@ -15,6 +15,7 @@ from ranktilt.cli.pairwise.request import PairRequest
 from ranktilt.cli.statistics_options import margin_of_shares, statistics_settings
 
 PAIRS = 20
+"""Pairs per query and kind, unless another number is given."""
 
 
 @verb(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ranktilt.rankers.llm.pairwise import Pairwise
 
 PROMPT = "pairwise-neutral"
+"""Prompt, unless another one is given."""
 
 
 @Parameter(name="*")

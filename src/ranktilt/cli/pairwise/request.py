@@ -21,8 +21,11 @@ class PairRequest:
     """Pairs of documents, and the model that chooses one of each."""
 
     collection: Collection
+    """The collection."""
     drawn: DrawnPairs
+    """Pairs that were drawn."""
     asker: Pairwise
+    """Ranker that asks the model."""
 
     def show_estimate(self, price: tuple[float, float] | None) -> None:
         """Show what the requests would cost."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ranktilt.data.run import Run
 
 _STDOUT = Path("stdout")
+"""Stands for standard output among paths."""
 
 
 @verb(

@@ -18,9 +18,13 @@ class RankedSource:
     """A collection and the options that say how it is read."""
 
     folder: Path
+    """The collection, as it was typed."""
     split: str | None
+    """Judgments to use; None for the usual ones."""
     qrels: str | None
+    """File of judgments to use instead; None for the collection's own."""
     ignore_unknown: bool
+    """Whether judgments of unknown documents are allowed."""
 
     @property
     def files(self) -> list[Path]:

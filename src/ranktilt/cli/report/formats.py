@@ -11,6 +11,7 @@ from ranktilt.data.files import require_place
 from ranktilt.errors import UserError, join_words
 
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf", "png")
+"""Formats of a paper's tables and figures."""
 
 
 def format_of(output: Path | None, layout: str | None, figures: Path | None) -> str:

@@ -27,6 +27,7 @@ from ranktilt.data.files import write_files
 from ranktilt.errors import UserError
 
 Formats = Literal["html", "latex", "markdown", "csv", "svg", "pdf", "png"]
+"""All formats of a report."""
 
 
 @verb(
@@ -130,11 +131,13 @@ def _page_to_open(form: str, output: Path | None) -> Path:
 
 
 def _open(page: Path) -> None:
+    """Open a page in a browser."""
     if not webbrowser.open(page.resolve().as_uri()):
         note(f"no browser could be opened; open {page} in yours")
 
 
 def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
+    """Write the page of results."""
     from ranktilt.reporting.numbers import size
     from ranktilt.reporting.reload import Loaded
     from ranktilt.reporting.report import opened, report_page
@@ -151,6 +154,7 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
 
 
 def _deliver(text: str, output: Path | None) -> None:
+    """Print a text, or write it into a file."""
     if output is None:
         print_result(text)
     else:

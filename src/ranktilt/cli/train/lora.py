@@ -25,6 +25,7 @@ _LORA_OPTIONS = {
     "prompt": "--prompt",
     "text": "--text",
 }
+"""Options by the name of the field that they set."""
 
 
 @verb(

@@ -11,6 +11,7 @@ from ranktilt.cli import options
 from ranktilt.cli.app import CORRECT, INPUT, MODEL, OUTPUT, TRAINING, command_group
 
 train = command_group("train", "Train a ranker on a collection's judgments.", CORRECT)
+"""The group of verbs that train."""
 
 Model = Annotated[
     Path,

@@ -32,6 +32,7 @@ def summary(trained: Trained, folder: Path, collection: Collection, stage: str) 
 
 
 def _learned(trained: Trained) -> str:
+    """Say what was learned, and from what."""
     figures = trained.figures
     steps = f"{figures['steps']:,} steps"
     if trained.resumed == figures["steps"]:
@@ -44,6 +45,7 @@ def _learned(trained: Trained) -> str:
 
 
 def _left_out_and_imbalance(figures: Mapping[str, Any]) -> str:
+    """Say what was left out, and which source has more."""
     text = ""
     left_out = figures.get("skipped_positives", 0)
     if left_out:

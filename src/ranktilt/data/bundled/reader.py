@@ -18,10 +18,14 @@ from ranktilt.data.collection import Collection
 from ranktilt.errors import DataWarning, UserError
 
 FEWEST = 40
+"""Fewest pairs of a usable collection."""
 ENOUGH = 120
+"""Number of pairs below which there is a warning."""
 # A section's name and the line under it, so that the section's first paragraph is found alone.
 _HEADING = re.compile(r"^.+\n-{3,}\n", re.MULTILINE)
+"""Heading of a section in a docstring."""
 _DOCS = dict.fromkeys(("id", "title", "text", "source", "origin"), pl.String)
+"""Columns of the documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +33,15 @@ class BundledPair:
     """One rewrite, and the place of the paragraph that it rewrites."""
 
     id: str
+    """Id of the pair, without source."""
     function: str
     """Dotted name of the function or class whose docstring holds the human paragraph."""
     sha256: str
     """Hash of the human paragraph with its white space folded."""
     title: str
+    """Title of both versions."""
     rewrite: str
+    """Text of the rewrite."""
 
 
 def bundled() -> Collection:
@@ -129,6 +136,7 @@ def _report_few_matches(match_count: int, pair_count: int, versions: dict[str, s
 
 
 def _docs(matched: list[BundledPair], paragraphs: list[str]) -> pl.DataFrame:
+    """Return the documents: all human ones, then their rewrites."""
     human = list[dict[str, str]]()
     claude = list[dict[str, str]]()
     for pair, text in zip(matched, paragraphs, strict=True):
@@ -141,12 +149,14 @@ def _docs(matched: list[BundledPair], paragraphs: list[str]) -> pl.DataFrame:
 
 
 def _queries() -> pl.DataFrame:
+    """Return the queries."""
     rows = [orjson.loads(line) for line in _lines("queries.jsonl")]
     data = [(row["_id"], row["text"]) for row in rows]
     return pl.DataFrame(data, schema={"id": pl.String, "text": pl.String}, orient="row")
 
 
 def _qrels(matched: list[str]) -> pl.DataFrame:
+    """Return the judgments of both versions of the pairs that were matched."""
     known = set(matched)
     rows = list[tuple[str, str, int]]()
     for line in _lines("qrels.tsv")[1:]:
@@ -158,5 +168,6 @@ def _qrels(matched: list[str]) -> pl.DataFrame:
 
 
 def _lines(name: str) -> list[str]:
+    """Read the lines of a bundled file."""
     file = importlib.resources.files("ranktilt.data.bundled").joinpath(name)
     return file.read_text(encoding="utf-8").removesuffix("\n").split("\n")

@@ -27,6 +27,7 @@ _BY_ORDER = (
     "the responses do not name their queries; give these in the same order with --queries FILE "
     "(queries=[…] in Python), or name the field that holds them: FILE:query=FIELD"
 )
+"""What to do where responses do not name their queries."""
 _INDEX = "index"
 """Field of re-ranking services for a document's position in the request."""
 
@@ -36,9 +37,13 @@ class EntryColumns:
     """Columns of some entries."""
 
     query: pl.Series
+    """Query of each entry."""
     document: pl.Series
+    """Document of each entry."""
     score: NumberColumn
+    """Score of each entry."""
     rank: NumberColumn
+    """Rank of each entry."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -122,9 +127,13 @@ class _LineNames:
     """The way to find the queries of lines: their own fields, their texts, or the order of ids."""
 
     shape: ValueShape
+    """Places of the fields."""
     request: RunRequest
+    """The user's options."""
     is_by_text: bool
+    """Whether queries are found by their texts."""
     is_by_order: bool
+    """Whether queries are found by the order of the lines."""
 
     @classmethod
     def from_shape(
@@ -218,6 +227,7 @@ def _by_text(values: Sequence[Any], shape: ValueShape, request: RunRequest) -> l
 
 
 def _unnamed(path: Path, count: int, request: RunRequest) -> DataError:
+    """Return the error for responses without a query each."""
     ids = f"{counted(count, 'response', 'responses')} and {len(request.queries or ()) or 'no'} ids"
     message = f"expected responses to searches and an id for each, got {ids}; {_BY_ORDER}"
     return DataError(path, message)
@@ -245,6 +255,7 @@ def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
 
 
 def _index_hint(shape: ValueShape, records: Sequence[Any]) -> str:
+    """Say that a position is no id, where a response has nothing else."""
     if "document" in shape.fields or _INDEX not in sample_keys(records):
         return ""
     return (
@@ -287,6 +298,7 @@ def _run(
 
 
 def _joined_columns(parts: Sequence[EntryColumns]) -> EntryColumns:
+    """Put the columns of several parts one below the other."""
     return EntryColumns(
         query=pl.concat([part.query for part in parts]),
         document=pl.concat([part.document for part in parts]),
@@ -296,6 +308,7 @@ def _joined_columns(parts: Sequence[EntryColumns]) -> EntryColumns:
 
 
 def _joined(parts: Sequence[NumberColumn]) -> NumberColumn:
+    """Put the numbers of several parts one below the other."""
     if len(parts) == 1:
         return parts[0]
     raw = list(chain.from_iterable(part.raw for part in parts))

@@ -64,6 +64,7 @@ class ValueShape:
     is_list: bool = False
     """Whether a value is a list of documents itself."""
     layout: ResponseLayout | None = None
+    """Layout of a producer's responses; None where each value is one document or answer."""
     is_response: bool = False
     """Whether a value may be an error in place of an answer."""
 
@@ -148,6 +149,7 @@ def shape_of(content: Content, valid: Names, choices: Mapping[str, str]) -> Valu
 def _shape_of_records(
     content: Content, records: Sequence[Any], valid: Names, choices: Mapping[str, str]
 ) -> ValueShape:
+    """Find the fields of objects: responses, answers with a list, or documents."""
     layouts = [layout for layout in map(layout_of, records) if layout is not None]
     if layouts and "hits" not in choices:
         return _shape_of_responses(layouts[0], records, valid, choices)
@@ -176,6 +178,7 @@ def _are_documents(records: Sequence[Any], valid: Names, choices: Mapping[str, s
 def _shape_of_lists(
     content: Content, sample: Sequence[Any], valid: Names, choices: Mapping[str, str]
 ) -> ValueShape:
+    """Find the fields of lists of documents, one list per answer."""
     documents = list[Any]()
     for hits in sample:
         _refuse_row(content, hits)
@@ -200,6 +203,7 @@ def _refuse_row(content: Content, values: Any) -> None:
 def _shape_of_responses(
     layout: ResponseLayout, records: Sequence[Any], valid: Names, choices: Mapping[str, str]
 ) -> ValueShape:
+    """Find the fields of responses in the layout of a known producer."""
     documents = list[Any]()
     for record in records:
         hits = hits_at(record, layout.hits)
@@ -242,6 +246,7 @@ def _shape_of_answers(
     valid: Names,
     choices: Mapping[str, str],
 ) -> ValueShape:
+    """Find the fields of answers that hold a list of documents."""
     documents = _documents_at(records, hits)
     fields = find_fields(documents[:_MOST_HITS], _of_hits(valid), choices)
     require_distinct(_keys(documents[:_MOST_HITS]), fields)
@@ -317,10 +322,12 @@ def _number_key(siblings: Any) -> str:
 
 
 def _any_has(records: Sequence[Any], path: str) -> bool:
+    """Tell whether any record has a value at a path."""
     return any(has_path(record, path) for record in records)
 
 
 def _top_level(paths: Sequence[str]) -> list[str]:
+    """Return the paths that lead to no nested field."""
     return [path for path in paths if "." not in path]
 
 
@@ -330,6 +337,7 @@ def _of_hits(valid: Names) -> Names:
 
 
 def _keys(records: Sequence[Any]) -> list[str]:
+    """Return the names of the fields of some records."""
     return list(dict.fromkeys(chain.from_iterable(records)))
 
 
@@ -339,6 +347,7 @@ def sample_keys(records: Sequence[Any]) -> list[str]:
 
 
 def _first_path(records: Sequence[Any], paths: Sequence[str]) -> str:
+    """Return the first path at which any record has a value; empty for none."""
     for record in records:
         path = first_path(record, paths)
         if path:

@@ -66,6 +66,7 @@ def _rows_below_names(document: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _first_list(document: Mapping[str, Any], paths: Sequence[str]) -> list[Any] | None:
+    """Return the first list at some paths; None where there is none."""
     for path in paths:
         values = value_at(document, path)
         if isinstance(values, list):

@@ -32,6 +32,7 @@ from ranktilt.data.formats.search_responses import is_error
 STRONG_QUERY = tuple(name for name in QUERY[: QUERY.index("query") + 1] if name != "topic")
 """Names of queries that a document would hardly have for something else."""
 _ANSWER_LISTS = ("responses",)
+"""Fields that hold the answers to several queries."""
 _WORKBENCH = "judgmentRatings"
 """Key of the judgments in OpenSearch's Search Relevance Workbench."""
 
@@ -41,9 +42,11 @@ class Content:
     """Values of a file, each an answer or a document."""
 
     values: Sequence[Any]
+    """The values."""
     keys: Sequence[str] | None = None
     """The query of each value, if an object has them as keys."""
     form: str = "JSON records"
+    """What the file is, in a message."""
     is_list: bool = True
     """Whether the values are those of a list, and not the one value of the file."""
 
@@ -77,6 +80,7 @@ def without_envelope(document: Any) -> Any:
 
 
 def _holds_ids(value: Any) -> bool:
+    """Tell whether a value is a list of ids, or of ids with scores."""
     if not isinstance(value, list):
         return False
     return all(type(hit) in (str, int) or is_pair(hit) for hit in value)
@@ -101,6 +105,7 @@ def content_of(document: Any, valid: Names, choices: Mapping[str, str]) -> Conte
 
 
 def _content_of_object(document: Mapping[str, Any], valid: Names) -> Content:
+    """Return the values of a file that is one object: a table, or a list of answers in it."""
     table = table_rows(document, valid)
     if table is not None:
         return Content(values=table, form="JSON table")
@@ -189,6 +194,7 @@ def _are_answers(key: str, sample: list[Any], document: Mapping[str, Any], valid
 
 
 def _plain_ids(valid: Names) -> list[str]:
+    """Return the names of fields with an id that cannot be a text."""
     return [name for name in valid["document"] if name not in TEXT_LIKE]
 
 

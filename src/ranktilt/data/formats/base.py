@@ -46,11 +46,13 @@ class RunRequest:
     """The user's options for reading a run's file."""
 
     score_order: str | None = None
+    """How scores order documents, in the user's word; None to find it out."""
     queries: Sequence[str] | None = None
     """Ids of the queries of responses that do not name them, in their order."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Id of each query by its text, which responses often repeat."""
     max_failures: float = MAX_FAILURES
+    """Largest share of failed responses that is accepted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +64,9 @@ class JudgmentFile:
     has_lines: bool = True
     """Whether ``line`` is a line of the file."""
     read_as: str = ""
+    """Layout that the file was read as."""
     skipped: int = 0
+    """Number of judgments that were left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,4 +76,6 @@ class FileLayout:
     name: str
     """Name such as ``TREC run``."""
     sniff: Callable[[DataFile], bool]
+    """Tells whether a file has this layout."""
     read: Callable[..., Any]
+    """Reads a file of this layout."""

@@ -13,7 +13,9 @@ from ranktilt.data.formats.ids import NUMBER, id_texts, plain_float, text_series
 _BEYOND = ("-inf", "-infinity")
 """Words for a score below all others, as programs print the logarithm of zero."""
 _WHOLE = 2**31
+"""Numbers below this are whole numbers of a column of 32 bits."""
 _NUMBERS = (int, float)
+"""Types of numbers in JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +23,7 @@ class NumberColumn:
     """A column of numbers as a file has it."""
 
     raw: Sequence[Any] | pl.Series
+    """The column as it is in the file."""
     values: pl.Series
     """Float64, null for what is no number."""
 
@@ -81,10 +84,12 @@ class NumberColumn:
 
 
 def _has_huge(values: list[Any], kinds: set[type]) -> bool:
+    """Tell whether a column has a whole number of more than 64 bits."""
     return int in kinds and any(abs(value) > 2**63 - 1 for value in values if type(value) is int)
 
 
 def _json_number(value: Any) -> float | None:
+    """Return a number, or one that is written as text; None for anything else."""
     if type(value) in _NUMBERS:
         try:
             return float(value)

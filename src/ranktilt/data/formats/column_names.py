@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ranktilt.errors import UserError, unknown
 
 Names = Mapping[str, Sequence[str]]
+"""Possible names of each column, in the order of preference."""
 QUERY = (
     "qid",
     "query_id",
@@ -29,13 +30,16 @@ QUERY = (
     "prompt",
     "input",
 )
+"""Names of the column of a query's id."""
 TEXT_LIKE = ("doc", "document")
 """Names of a document's id in tables; in JSON they mostly hold its text."""
+DOCUMENT_IDS = ("docno", "doc_id", "docid", "corpus_id", "corpus-id")
+"""Names of a document's id that only an id has, in the order of preference.
+
+PyTerrier's tables have both: ``docid`` is a number of its index, ``docno`` is the id.
+"""
 DOCUMENT = (
-    "docno",
-    "doc_id",
-    "docid",
-    "corpus_id",
+    *DOCUMENT_IDS,
     "document_id",
     "documentid",
     "passage_id",
@@ -63,6 +67,7 @@ DOCUMENT = (
     "href",
     *TEXT_LIKE,
 )
+"""Names of the column of a document's id."""
 SCORE = (
     "score",
     "_score",
@@ -80,7 +85,9 @@ SCORE = (
     "_distance",
     "$dist",
 )
+"""Names of the column of a score."""
 RANK = ("rank", "position", "doc_position")
+"""Names of the column of a rank."""
 GRADE = (
     "grade",
     "rating",
@@ -95,10 +102,13 @@ GRADE = (
     "is_relevant",
     "score",
 )
+"""Names of the column of a grade."""
 LABEL = ("source", "label", "is_ai", "origin", "group", "author", "generated")
+"""Names of the column of a label."""
 RUN_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "score": SCORE, "rank": RANK}
 """Names of each column of a run, in the order of preference."""
 QRELS_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "grade": GRADE}
+"""Names of the columns of judgments."""
 DISTANCES = frozenset({"distance", "_distance", "$dist", "distances"})
 """Names of scores of which smaller ones are usually better."""
 _ENDINGS = {"score": ("_score",), "grade": ("_label", "_grade", "_rating", "_relevance")}

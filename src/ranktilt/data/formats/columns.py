@@ -8,12 +8,14 @@ import orjson
 import polars as pl
 
 _BREAKS = r"[\t\r\n\x0b\x0c\x1c-\x1e\x{85}\x{2028}\x{2029}]+"
+"""Signs that would break a line of a run."""
 SCALARS: dict[type, type[pl.DataType]] = {
     str: pl.String,
     bool: pl.Boolean,
     int: pl.Int64,
     float: pl.Float64,
 }
+"""Column type of the values of a Python type."""
 
 
 def whole_or_fractions(grades: pl.Series) -> pl.Series:

@@ -24,10 +24,15 @@ from ranktilt.data.formats.column_names import (
 _START = 1 << 17
 """Bytes of a file's content to examine."""
 _BOM = b"\xef\xbb\xbf"
+"""Mark of byte order at the start of a file."""
 _JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["{\[\]]|-?[0-9]))')
+"""Start of a JSON object or list."""
 SEPARATORS = "\t,;|"
+"""Signs that separate the columns of a table."""
 _BETWEEN = f"{SEPARATORS} "
+"""The same, and a blank."""
 _BLANKS = " \t\r\n\x0b\x0c"
+"""Signs that cannot be seen."""
 _NAMED_SEPARATOR = re.compile(r'"?sep=(.)"?')
 """The line that names the separator of columns for Excel."""
 _ZEROS = 0.8
@@ -64,6 +69,7 @@ class DataFile:
     """A file to recognise; its start is read once."""
 
     path: Path
+    """Path of the file."""
     columns: dict[str, str] = field(default_factory=dict)
     """The user's choice of columns, by their content."""
 
@@ -197,6 +203,7 @@ def _looks_like_row(text: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
+    """Tell whether a text is a number."""
     try:
         float(text)
     except ValueError:
@@ -205,6 +212,7 @@ def _is_number(text: str) -> bool:
 
 
 def _is_json(text: str) -> bool:
+    """Tell whether a line is JSON, also if it has numbers that JSON does not know."""
     try:
         orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -21,6 +21,7 @@ LINE = "line of the file"
 _BLANKS = " \t\r\n"
 """What stands round a cell; other blanks, such as that which does not break, are part of it."""
 _ROWS = 2_000
+"""Rows that are read together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,7 @@ def read_named_table(file: DataFile) -> NamedTable:
 
 
 def _require_names(path: Path, names: list[str], line: int) -> None:
+    """Refuse a column that is named twice."""
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
         raise DataError(path, f"column {twice!r} is named twice; keep one of them", line=line)
@@ -122,6 +124,7 @@ def field_rows(
 def _quoted_rows(
     path: Path, texts: Iterable[str], separator: str, first_line: int
 ) -> Iterator[pl.DataFrame]:
+    """Read lines in which a field may be quoted, and may span lines."""
     rows = csv.reader(io.StringIO("\n".join(texts)), delimiter=separator, strict=True)
     written = (
         (first_line - 1 + rows.line_num, row)

@@ -24,12 +24,17 @@ class Entries:
     query: list[Any] = field(default_factory=list)
     """Query of each document."""
     records: list[Any] = field(default_factory=list)
+    """Documents as the file has them."""
     lines: list[int] = field(default_factory=list)
+    """Line of each document."""
     queries: list[Any] = field(default_factory=list)
     """Every query that has a list."""
     query_lines: list[int] = field(default_factory=list)
+    """Line of each answer."""
     failed: dict[str, str] = field(default_factory=dict)
+    """Fault by the query of a failed answer."""
     failed_lines: list[int] = field(default_factory=list)
+    """Line of each failed answer."""
 
 
 def gather(

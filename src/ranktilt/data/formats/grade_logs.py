@@ -30,6 +30,7 @@ class GradeLog:
     """The layout of one tool's log."""
 
     tool: str
+    """Name of the tool."""
     samples: tuple[str, ...]
     """Paths of the list of samples, in the order of preference."""
     signs: tuple[str, ...]
@@ -76,6 +77,7 @@ LOGS = (
         scores="metricsData",
     ),
 )
+"""Logs that can be read."""
 
 
 def log_of(values: Any) -> GradeLog | None:
@@ -171,6 +173,7 @@ def _scores(sample: Mapping[str, Any], log: GradeLog) -> dict[str, Any]:
 
 
 def _grade(sample: Mapping[str, Any], log: GradeLog, scorer: str) -> Any:
+    """Return the grade of a scorer, with letters as numbers."""
     scores = _scores(sample, log)
     grade = scores.get(scorer) if scorer in scores or scorer != log.total else sample.get(log.total)
     if isinstance(grade, bool):

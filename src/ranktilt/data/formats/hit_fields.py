@@ -12,6 +12,7 @@ from ranktilt.errors import UserError, join_words, shorten, unknown
 SAMPLE = 200
 """Most records to examine for the paths of fields."""
 _DEEPEST = 3
+"""Levels of nested fields that are searched."""
 HIT_KEYS = (
     "hits",
     "results",
@@ -60,6 +61,7 @@ NUMBER_KEYS = ("scores", "score", "similarities", "relevance_scores", "distances
 _ENDING_OF_IDS = "_ids"
 """Ending of the names of lists of ids."""
 _QUERY_PARENTS = ("query", "topic", "question", "search", "request")
+"""Names of objects that describe a query."""
 _LIKE_IDS = ("id", "_id", "qid", "number")
 """Names of a query's id in an object called ``query``."""
 _UNWRAPPED = ("$oid", "$numberDouble", "$numberInt", "$numberLong", "raw")
@@ -76,6 +78,7 @@ def scalar_paths(records: Sequence[Any]) -> list[str]:
 
 
 def _paths_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[str]:
+    """Yield the paths of the values in a record."""
     for key, value in record.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):

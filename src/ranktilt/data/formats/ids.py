@@ -23,6 +23,7 @@ _EXACT = 2**53
 NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*"
 """Pattern of a number as files write it."""
 _NUMBER = re.compile(rf"\s*{NUMBER}")
+"""A number at the start of a text, after blanks."""
 
 
 def require_frame(frame: Any, columns: Iterable[str], noun: str) -> pl.DataFrame:
@@ -77,11 +78,13 @@ def require_pandas(frame: Any, noun: str) -> list[str]:
 
 
 def _is_pandas(frame: Any) -> bool:
+    """Tell whether a value is a table of pandas, without importing pandas."""
     library = sys.modules.get("pandas")
     return library is not None and isinstance(frame, library.DataFrame)
 
 
 def _pandas_column(column: Any) -> pl.Series:
+    """Return a column of pandas; of Python's objects where Polars does not take it."""
     try:
         return pl.Series(pl.from_pandas(column))
     except Exception:
@@ -108,6 +111,7 @@ def ids_of(values: Any, noun: str) -> pl.Series:
 
 
 def _series(values: Any, noun: str) -> pl.Series:
+    """Return a list of ids as a column; `UserError` for anything that is no list."""
     if (
         isinstance(values, str | bytes | Mapping)
         or _is_pandas(values)
@@ -156,6 +160,7 @@ def id_texts(values: pl.Series, noun: str) -> pl.Series:
 
 
 def _id_text(value: Any, noun: str) -> str | None:
+    """Return an id as text; None where it is missing."""
     match value:
         case None:
             return None
@@ -173,6 +178,7 @@ def _id_text(value: Any, noun: str) -> str | None:
 
 
 def _whole_text(number: float, noun: str) -> str | None:
+    """Return a float that is a whole number as text; None where it is missing."""
     if np.isnan(number):
         return None
     if not number.is_integer() or abs(number) >= _EXACT:
@@ -181,6 +187,7 @@ def _whole_text(number: float, noun: str) -> str | None:
 
 
 def _no_id(value: Any, noun: str) -> UserError:
+    """Return the error for a value that is no id."""
     return UserError(
         f"{noun}: expected ids as strings or whole numbers, got {kind_of(value)}: {shorten(value)}"
     )
@@ -211,6 +218,7 @@ def score_series(scores: list[Any]) -> pl.Series:
 
 
 def _score(score: Any) -> float:
+    """Return a score as a number; NaN for anything else."""
     if isinstance(score, str | bytes | bool | np.bool_ | np.datetime64 | np.timedelta64):
         return np.nan
     try:

@@ -49,6 +49,7 @@ def read(file: DataFile) -> JudgmentFile:
 def _read_log(
     file: DataFile, log: GradeLog, samples: Sequence[Any], lines: Sequence[int] = ()
 ) -> JudgmentFile:
+    """Read the grades in a tool's log."""
     require_single_model(file, log, samples)
     return read_log(file, log, samples, lines)
 
@@ -65,6 +66,7 @@ def _is_grade_map(document: Any, content: Content) -> bool:
 
 
 def _read_map(file: DataFile, document: Mapping[str, Any]) -> JudgmentFile:
+    """Read a map of queries to documents to grades."""
     grades = map_of(file.path, document)
     return judgments_of_columns(
         file.path,
@@ -77,6 +79,7 @@ def _read_map(file: DataFile, document: Mapping[str, Any]) -> JudgmentFile:
 
 
 def _read_lines(file: DataFile) -> JudgmentFile:
+    """Read judgments, or the samples of a log, line by line."""
     first, blocks = first_blocks(file.path)
     values = list(chain.from_iterable(block.values for block in first))
     log = log_of(values)

@@ -39,6 +39,7 @@ def read(file: DataFile) -> pl.DataFrame:
 
 
 def _queries_of_records(file: DataFile, records: list[Any]) -> pl.DataFrame:
+    """Read queries from a list of objects."""
     if not records or not all(isinstance(record, Mapping) for record in records):
         raise refusal(file, QUERIES)
     columns = dict[str, pl.Series]()

@@ -14,9 +14,11 @@ import orjson
 from ranktilt.errors import DataError, shorten
 
 _KEY_ENDS = re.compile(r'"\s*:')
+"""End of a key in JSON."""
 _KEY_ENDS_IN_BYTES = re.compile(rb'"\s*:')
 """The end of a key. It also occurs in strings, so that there are at least as many as keys."""
 _NESTED = frozenset({dict, list})
+"""Types of nested values."""
 _TOKEN = re.compile(r'"(?P<text>[^"\\]*(?:\\.[^"\\]*)*)"(?P<colon>\s*:)?|[{}]', re.DOTALL)
 """A string, with the colon that makes it a key, or the begin or the end of an object."""
 

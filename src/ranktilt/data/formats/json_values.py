@@ -26,6 +26,7 @@ class ValueBlock:
     """The values of some lines."""
 
     values: list[Any]
+    """The values."""
     lines: list[int]
     """Line of each value."""
 
@@ -74,6 +75,7 @@ def first_blocks(path: Path) -> tuple[list[ValueBlock], Iterator[ValueBlock]]:
 
 
 def _line_value(path: Path, number: int, line: bytes) -> Any:
+    """Parse the JSON value in a line; `DataError` names the line."""
     try:
         return loads(line)
     except orjson.JSONDecodeError as error:
@@ -84,6 +86,7 @@ def _line_value(path: Path, number: int, line: bytes) -> Any:
 
 
 def _cut_off(error: orjson.JSONDecodeError) -> str:
+    """Say that a file is cut off, where JSON ends too soon."""
     return "; the file is cut off, so fetch or write it again" if "end of data" in error.msg else ""
 
 

@@ -17,10 +17,13 @@ from ranktilt.data.texts import LARGE, aside
 from ranktilt.errors import DataError, shorten
 
 _ID = "_id"
+"""Field of a document's id."""
 SWAP = {"id": _ID, _ID: "id"}
 """Field and column of the id have different names; a further field ``id`` is column ``_id``."""
 _FIRST = ("id", "title", "text", "source", "origin")
+"""Columns that come first."""
 STRINGS = ("title", "source", "origin")
+"""Fields that must hold texts."""
 
 
 def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
@@ -45,6 +48,7 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def _frames(path: Path, strings: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a file as tables, some lines at a time."""
     for first_line, lines in line_chunks(path, reported=True):
         try:
             rows = [parse_json(line) for line in lines if line and not line.isspace()]
@@ -95,6 +99,7 @@ def _frame(rows: list[dict[str, Any]], strings: tuple[str, ...]) -> pl.DataFrame
 
 
 def _column(values: list[Any]) -> pl.Series:
+    """Return values as a column; raw JSON where their type is not clear."""
     if {type(value) for value in values} - {type(None)} == {int, float}:
         # Raw JSON, so that the type of a column does not depend on where chunks end.
         documents = [None if value is None else orjson.dumps(value) for value in values]
@@ -120,10 +125,12 @@ def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _common(kinds: set[pl.DataType]) -> pl.DataType:
+    """Return the type that holds the values of several parts."""
     return pl.Binary() if len(kinds) > 1 else next(iter(kinds), pl.String())
 
 
 def _as(series: pl.Series, kind: pl.DataType) -> pl.Series:
+    """Return a column in a type, of raw JSON if need be."""
     if series.dtype in (kind, pl.Null()):
         return series.cast(kind)
     documents = [None if value is None else orjson.dumps(value) for value in series]

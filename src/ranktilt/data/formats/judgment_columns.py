@@ -64,6 +64,7 @@ def judgments_of_columns(
 
 
 def _has_grade(grade: NumberColumn) -> pl.Series:
+    """Tell which judgments have a grade at all."""
     if isinstance(grade.raw, pl.Series):
         return grade.raw.is_not_null()
     return pl.Series([value is not None and value != "" for value in grade.raw], dtype=pl.Boolean)

@@ -12,13 +12,19 @@ from typing import Any
 from ranktilt.errors import UserError, unknown
 
 PAIRS = r"[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*"
+"""Pattern of ``key=column,key=column``."""
 _NOTATION = re.compile(rf"(?P<file>.+?):(?P<pairs>{PAIRS})")
+"""Pattern of ``FILE:key=column,key=column``."""
 FIRST = "first"
 """The only choice of ``keep`` and ``several``."""
 RUN_NOUNS = ("query", "id", "score", "rank", "hits")
+"""Keys of a run's columns."""
 QRELS_NOUNS = ("query", "id", "grade", "hits")
+"""Keys of judgments' columns."""
 RUN_OPTIONS = {"keep": (FIRST,)}
+"""Other keys of a run, with their values."""
 QRELS_OPTIONS = {"several": (FIRST,)}
+"""Other keys of judgments, with their values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +32,7 @@ class NamedFile:
     """A file, and the user's choices for it."""
 
     path: Path
+    """Path of the file."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """Column or key by its content: ``{"id": "document.url"}``; ``hits`` names the key of lists."""
     options: Mapping[str, str] = field(default_factory=dict)

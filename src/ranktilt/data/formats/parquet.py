@@ -24,15 +24,19 @@ from ranktilt.errors import DataError, UserError, counted, located, shorten
 from ranktilt.progress import report
 
 PARQUET = ".parquet"
+"""Ending of the files."""
 JSON_COLUMNS = "ranktilt.json"
 """Key of a file's metadata: the names of its columns of bytes that are raw JSON."""
 _EXACT = 2**53
+"""Largest float of which every whole number below is exact."""
 _TEXTS = ("text", "title")
+"""Columns whose texts stay on disk until they are read."""
 _JUDGMENT = {
     "query_id": ("query-id", "query_id", "qid"),
     "doc_id": ("corpus-id", "corpus_id", "doc_id", "docid"),
     "grade": ("score", "relevance", "grade", "label"),
 }
+"""Names of the columns of judgments."""
 
 
 def read_parquet(
@@ -180,6 +184,7 @@ def _readable(series: pl.Series) -> pl.Series | None:
 
 
 def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
+    """Read a file; `DataError` where it is empty."""
     table = read_table(path, columns=columns)
     if not table.height:
         raise DataError(path, "the file is empty")
@@ -224,6 +229,7 @@ def json_table(
 
 
 def _field_values(rows: Sequence[Mapping[str, Any]], name: str, *, is_key: bool) -> list[Any]:
+    """Return the values of a field, by its key or its path."""
     return [row.get(name) if is_key else value_at(row, name) for row in rows]
 
 
@@ -237,11 +243,13 @@ def _require_ids(path: Path, name: str, values: Sequence[Any], lines: Sequence[i
 
 
 def _cell(value: Any) -> str | None:
+    """Return a value as text, or as JSON."""
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _id_cell(value: Any) -> str | None:
     # pandas writes 1 as 1.0 if a value of the column is missing.
+    """Return the value of an id as text."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return str(int(value))
     return _cell(value)
@@ -266,6 +274,7 @@ def _require_columns(
 
 
 def _text_ids(path: Path, ids: pl.Series, name: str) -> pl.Series:
+    """Return a column of ids as texts; the error names the file."""
     try:
         return id_texts(ids, f"column {name!r}")
     except UserError as error:
@@ -287,6 +296,7 @@ def _require_values(
 
 
 def _raw_json(series: pl.Series) -> pl.Series:
+    """Return a column as raw JSON."""
     documents = [
         None if value is None else orjson.dumps(value, default=str) for value in series.to_list()
     ]
@@ -294,6 +304,7 @@ def _raw_json(series: pl.Series) -> pl.Series:
 
 
 _SHARD = re.compile(r"-\d+-of-(?P<count>\d+)$")
+"""Name of a file that is one part of several."""
 
 
 def part_files(folder: Path) -> list[Path]:
@@ -338,6 +349,7 @@ def read_parts(folder: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def _described_columns(file: Path) -> str:
+    """Name the columns of a file, with their types."""
     return ", ".join(f"{name} {kind}" for name, kind in sorted(schema_of(file).items()))
 
 

@@ -19,6 +19,7 @@ from ranktilt.data.formats.parquet_run import nullable_ids
 from ranktilt.errors import UserError, located
 
 _NEEDED = ("query", "document", "grade")
+"""Columns that judgments need."""
 
 
 def sniff(file: DataFile) -> bool:

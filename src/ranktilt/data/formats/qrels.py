@@ -26,6 +26,7 @@ LAYOUTS = (
 )
 """Layouts of judgments in the order of recognition."""
 _HEADER = ("query-id", "corpus-id", "score")
+"""Names of the columns of BEIR's judgments."""
 
 
 def read_qrels(path: str | Path) -> pl.DataFrame:

@@ -30,19 +30,25 @@ from ranktilt.data.formats.table_run import table_name
 from ranktilt.errors import DataError, UserError
 
 DOCUMENTS, RESULT, EVALUATIONS = "documents", "a result of ranktilt", "values per query"
+"""Kinds of files besides those that are read as a column set."""
 _MEASURE = re.compile(
     r"\w+@[0-9]|(ndcg|map|mrr|err|recall|p|success)(_cut|_at)?_?[0-9]*$|recip_rank|bpref"
 )
 """Beginning of the names of measures that evaluation programs print."""
 _LETOR = re.compile(r"\S+ qid:\S+ [0-9]+:")
+"""A line of features for learning to rank."""
 _SAVE = "save it as CSV or JSON lines"
+"""What to do with a file of a spreadsheet program."""
 _MOST_ROWS = 200
+"""Most rows that are looked at."""
 _SCORE_OF_TREC = 4
 """Column of the scores in a TREC run."""
 _LONGEST = 200
 """Most characters of a first record."""
 _MEASURE_COLUMNS = ("measure", "metric", "ndcg", "map", "mrr", "recall", "ndcg@10", "ndcg@20")
+"""Names of the columns of a table of measures."""
 _TEXTS = ("text", "contents", "content", "body", "passage", "segment")
+"""Names of the column of a document's text."""
 _MARKUP = {
     "<!doctype html": "a web page",
     "<html": "a web page",
@@ -59,6 +65,7 @@ _REMEDIES = {
     "a Git LFS pointer": "fetch the file: git lfs pull",
     "TREC topics": "write them as lines of id, tab and text",
 }
+"""What to do with a file that cannot be used as it is, by what it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,11 +129,13 @@ def _unreadable(file: DataFile) -> Recognition | None:
 
 
 def _parquet(file: DataFile) -> Recognition:
+    """Recognise a Parquet file by its columns."""
     names = list(schema_of(file.path))
     return Recognition(format="Parquet", kinds=kinds_of(names), columns=tuple(names))
 
 
 def _table(names: Sequence[str], form: str, rows: Sequence[str]) -> Recognition:
+    """Recognise a table by its columns."""
     first = rows[0] if rows else ""
     return Recognition(format=form, kinds=kinds_of(names), columns=tuple(names), first=first)
 
@@ -191,10 +200,12 @@ class _AnswerFields:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """Fields that were understood."""
         return tuple(self.paths.values())
 
     @property
     def has_grades(self) -> bool:
+        """Whether documents have a grade, and not only a score."""
         grade = self.paths.get("grade", "")
         is_grade = bool(grade) and folded(grade.rpartition(".")[2]) != "score"
         return is_grade and "document" in self.paths
@@ -231,10 +242,12 @@ def _answer_fields(document: Any, valid: Names) -> _AnswerFields | None:
 
 
 def _is_nested(value: Any) -> bool:
+    """Tell whether a value holds others."""
     return isinstance(value, Mapping | list)
 
 
 def _is_number_map(document: Mapping[str, Any]) -> bool:
+    """Tell whether an object maps queries to documents to numbers."""
     values = list(document.values())
     if not values or not all(isinstance(value, Mapping) for value in values):
         return False
@@ -302,5 +315,6 @@ def _even_rows(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _are_numbers(texts: Iterable[str]) -> bool:
+    """Tell whether all texts are numbers."""
     numbers = NumberColumn.from_texts(pl.Series(list(texts), dtype=pl.String))
     return numbers.values.null_count() == 0

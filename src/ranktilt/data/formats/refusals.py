@@ -18,6 +18,7 @@ DOORS = {
 }
 """Where each kind of file goes."""
 ANYTHING = "a file of ranktilt"
+"""What is asked for where any kind of file will do."""
 _COLUMNS = {
     ANYTHING: "a run, judgments, labels, queries, documents or a result",
     RUN: "query, document and score (or rank)",
@@ -25,6 +26,7 @@ _COLUMNS = {
     LABELS: "doc_id and source",
     QUERIES: "id and text",
 }
+"""Columns that a kind of file needs."""
 _EXAMPLES = {
     RUN: "FILE:query=qid,id=url,score=bm25",
     JUDGMENTS: "FILE:query=qid,id=url,grade=rating",
@@ -32,6 +34,7 @@ _EXAMPLES = {
     QUERIES: "",
     ANYTHING: "FILE:query=qid,id=url,score=bm25",
 }
+"""How to name the columns of a kind of file."""
 
 _BY_NUMBER = {
     RUN: "FILE:query=1,id=3,score=5",
@@ -40,6 +43,7 @@ _BY_NUMBER = {
 }
 """Examples for files whose columns have no names."""
 _OF_THREE = {RUN: "FILE:query=1,id=2,score=3", JUDGMENTS: "FILE:query=1,id=2,grade=3"}
+"""How to name the columns of a file of three columns."""
 
 
 def refuse_binary(file: DataFile, kind: str) -> None:

@@ -16,8 +16,11 @@ from ranktilt.data.formats.json_values import read_document
 from ranktilt.errors import DataError, UserError, located
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
+"""Endings of compressed files."""
 _ENDINGS = (".json", ".jsonl")
+"""Endings of responses."""
 _PARTS = re.compile(r"([^0-9]*)([0-9]*)")
+"""Parts of a name: letters and numbers, to sort by both."""
 
 
 def query_name(path: Path) -> str:
@@ -43,6 +46,7 @@ def _in_order(file: Path) -> list[tuple[str, int]]:
 
 
 def _is_response(file: Path) -> bool:
+    """Tell whether a file of a folder may be a response."""
     plain = file.name
     for ending in _PACKED:
         plain = plain.removesuffix(ending)

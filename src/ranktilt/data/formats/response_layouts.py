@@ -22,12 +22,15 @@ class ResponseLayout:
     """The paths of hits, ids and scores in the responses of one producer."""
 
     producer: str
+    """Name of the engine or library."""
     hits: str
     """Path of the list of hits; ``*`` is the only key of its object."""
     document: tuple[str, ...] = ()
     """Paths of the id in a hit, in the order of preference; empty for the common names."""
     score: tuple[str, ...] = ()
+    """Paths of a hit's score, the first that there is."""
     rank: tuple[str, ...] = ()
+    """Paths of a hit's rank, the first that there is."""
     query: tuple[str, ...] = ()
     """Paths at which the response repeats its query."""
     signs: tuple[str, ...] = ()

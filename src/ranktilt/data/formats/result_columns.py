@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ranktilt.data.formats.column_names import RUN_COLUMNS, find_columns, require_distinct
 
 _FIELDS = {"query": "query_id", "document": "doc_id", "score": "score", "rank": "rank"}
+"""Names of a run's columns by what they hold."""
 
 
 def result_columns(names: Sequence[str]) -> dict[str, str]:

@@ -24,11 +24,15 @@ class RunColumns:
     """The columns of a run's file, a row for each entry."""
 
     path: Path
+    """Path of the file."""
     query: pl.Series
     """Ids; null for a missing one."""
     document: pl.Series
+    """Ids of documents."""
     score: NumberColumn
+    """Scores; without values where the file has none."""
     rank: NumberColumn
+    """Ranks; without values where the file has none."""
     names: Mapping[str, str]
     """Name of each column in the file."""
     lines: Sequence[int] = ()
@@ -119,6 +123,7 @@ def without_empty_ids(
 
 
 def _require_scores(columns: RunColumns) -> None:
+    """Refuse a score that is missing or not finite."""
     values = columns.score.values
     is_wrong = values.is_null() | values.is_nan() | (values == np.inf)
     if is_wrong.any():
@@ -129,11 +134,13 @@ def _require_scores(columns: RunColumns) -> None:
 
 
 def _place_ranks(query: pl.Series) -> pl.Series:
+    """Return the place of each entry among those of its query, from 1."""
     ranks = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("query")
     return query.alias("query").to_frame().select(ranks.alias("rank"))["rank"]
 
 
 def _no_numbers(count: int) -> pl.Series:
+    """Return a column without values."""
     return pl.repeat(None, count, dtype=pl.Float64, eager=True)
 
 

@@ -40,26 +40,39 @@ LAYOUTS = (
 )
 """In this order; the first that fits reads the file."""
 Queries = Sequence[str] | Mapping[str, str]
+"""Ids of queries in the order of the responses, or their texts by id."""
 _ORDERED = 3
 """Documents from which ranks say something that one score for all of them hides."""
 
 
 class _Truncated(msgspec.Struct):
+    """How much a ranker cut off, as its sidecar says."""
+
     limit: int
+    """Tokens after which it cuts."""
     share: dict[str, float]
+    """Share of the documents that it cut, by source."""
 
 
 class _Sidecar(msgspec.Struct):
     """Of a sidecar, what is read and not only passed on."""
 
     ranker: str = ""
+    """Text of the ranker."""
     name: str = ""
+    """Name of the run."""
     score_order: str = ""
+    """How its scores order documents."""
     file: str = ""
+    """Name of the run's file."""
     own_documents_dropped: int = 0
+    """Number of entries that were a query's own document."""
     queries_without_documents: tuple[str, ...] = ()
+    """Queries to which nothing was retrieved."""
     truncated: _Truncated | msgspec.UnsetType = msgspec.UNSET
+    """How much the ranker cut off."""
     candidates: _Sidecar | msgspec.UnsetType = msgspec.UNSET
+    """The run that was ranked again."""
 
 
 def read_run_file(
@@ -131,6 +144,7 @@ def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
 
 
 def _warn(text: str) -> None:
+    """Warn of a file, in the name of whoever reads it."""
     warnings.warn(text, DataWarning, stacklevel=4)
 
 

@@ -19,6 +19,7 @@ from ranktilt.data.formats.score_order import IN_GIVEN_ORDER
 from ranktilt.errors import DataError, UserError, located, shorten
 
 SHAPE = "{query: {document: score}}"
+"""The layout, in a message."""
 MTEB = "mteb_model_meta"
 """Key in mteb's predictions by which they are recognised."""
 
@@ -32,7 +33,9 @@ class ScoreMap:
     query: pl.Series
     """Query of each entry; null if its id is empty."""
     document: pl.Series
+    """Document of each entry."""
     numbers: NumberColumn
+    """Number of each entry."""
 
 
 def map_of(path: Path, content: Mapping[str, Any]) -> ScoreMap:

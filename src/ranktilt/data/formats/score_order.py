@@ -23,6 +23,7 @@ WAYS_ON = (
     "say how to order the results with --score-order ascending (smaller is better, as with "
     "distances), rank (the given order counts) or score (larger is better); score_order= in Python"
 )
+"""How to say the order of scores, in a command."""
 
 ENGINE_WAYS_ON = (
     "say how to order the results with score_order=ascending (smaller is better, as with "
@@ -30,7 +31,9 @@ ENGINE_WAYS_ON = (
     "engine:MODULE:FUNCTION(score_order=ascending), or "
     "--score-order"
 )
+"""How to say the order of an engine's scores."""
 IN_GIVEN_ORDER = 'for the given order instead, use --score-order rank (score_order="rank")'
+"""How to take results in the given order."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -48,7 +51,9 @@ class Directions:
     lists: int
     """Lists of three results or more whose scores are not all equal."""
     rising: int
+    """Number of lists whose scores rise."""
     falling: int
+    """Number of lists whose scores fall."""
 
     @property
     def rise(self) -> bool:

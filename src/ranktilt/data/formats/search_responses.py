@@ -21,10 +21,12 @@ from ranktilt.data.formats.response_layouts import (
 from ranktilt.errors import counted, shorten
 
 Json = Mapping[str, Any]
+"""A JSON object."""
 
 MAX_FAILURES = 0.05
 """Largest share of a run's queries that may fail."""
 _IDS = ("id", "_id", "key")
+"""Fields of a hit's id, where a layout names none."""
 _FIRST_ERROR = 400
 """Lowest HTTP status of an error."""
 
@@ -45,6 +47,7 @@ def hits_of(response: Json) -> list[Any]:
 
 
 def _hit(hit: Json, layout: ResponseLayout, scores: Sequence[str]) -> dict[str, Any]:
+    """Return id and score of a hit."""
     name = value_at(hit, first_path(hit, layout.document or _IDS))
     if layout.id_after and isinstance(name, str):
         name = name.split(layout.id_after, 1)[-1]
@@ -111,6 +114,7 @@ def _faults(response: Json) -> Iterator[str]:
 
 
 def _first_value(records: Sequence[Json], key: str) -> Any:
+    """Return the first value of a field that is not empty; None for none."""
     return next((record[key] for record in records if record.get(key)), None)
 
 
@@ -129,6 +133,7 @@ def _error_text(error: Any, status: Any) -> str:
 
 
 def _shard_faults(shards: Any) -> Iterator[str]:
+    """Yield what kept parts of an index from answering."""
     if not isinstance(shards, Mapping):
         return
     total, successful = shards.get("total"), shards.get("successful")
@@ -147,6 +152,7 @@ def _shard_faults(shards: Any) -> Iterator[str]:
 
 
 def _cluster_faults(clusters: Any) -> Iterator[str]:
+    """Yield which clusters did not answer in full."""
     if not isinstance(clusters, Mapping):
         return
     total, successful = clusters.get("total"), clusters.get("successful")
@@ -160,6 +166,7 @@ def _cluster_faults(clusters: Any) -> Iterator[str]:
 
 
 def _solr_faults(header: Any) -> Iterator[str]:
+    """Yield what Solr says of an answer that is not complete."""
     if not isinstance(header, Mapping):
         return
     if header.get("status"):
@@ -183,6 +190,7 @@ def _store_faults(response: Json) -> Iterator[str]:
 
 
 def _vespa_faults(root: Any) -> Iterator[str]:
+    """Yield what Vespa says of an answer that is not complete."""
     if not isinstance(root, Mapping):
         return
     for error in root.get("errors") or ():

@@ -11,6 +11,7 @@ from ranktilt.data.formats.ids import NUMBER
 _FORMULA = r"(?s)'*[=+\-@\t\r\n].+"
 """Text that spreadsheets run, also after apostrophes: so that `from_cell` is the exact inverse."""
 _ESCAPED = re.compile(rf"'{_FORMULA.removeprefix('(?s)')}", re.DOTALL)
+"""A text that was protected from being read as a formula."""
 
 
 def csv_text(frame: pl.DataFrame) -> str:
@@ -22,6 +23,7 @@ def csv_text(frame: pl.DataFrame) -> str:
 
 
 def _escaped(texts: pl.Expr) -> pl.Expr:
+    """Protect texts that a spreadsheet program would read as formulas."""
     is_formula = texts.str.contains(f"^{_FORMULA}$") & ~texts.str.contains(f"^{NUMBER}$")
     return pl.when(is_formula).then(pl.lit("'") + texts).otherwise(texts).name.keep()
 

@@ -19,6 +19,7 @@ from ranktilt.data.formats.table_run import table_name
 from ranktilt.errors import UserError, located
 
 _NEEDED = ("query", "document", "grade")
+"""Columns that judgments need."""
 
 
 def sniff(file: DataFile) -> bool:

@@ -20,9 +20,11 @@ from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.errors import DataError, UserError, located
 
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
+"""Columns of BEIR's judgments, which are no run."""
 _INDEX = ("", "index", "unnamed:_0")
 """What a column of row numbers is called."""
 _NAMES = {"\t": "TSV", ",": "CSV", " ": "columns separated by blanks"}
+"""Name of a table by its separator."""
 
 
 def sniff(file: DataFile) -> bool:

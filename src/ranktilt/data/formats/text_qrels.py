@@ -16,10 +16,13 @@ from ranktilt.data.formats.three_column_run import has_ranks
 from ranktilt.errors import DataError, shorten
 
 _HEADER = ("query-id", "corpus-id", "score")
+"""Names of the columns of BEIR's judgments."""
 _FIRST = ("query-id", "qid", "query")
 """First fields of a header."""
 _FIELD = r"[^ \t\x0b\x0c\r]+"
+"""A field between blanks."""
 _NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
+"""A number, with an exponent or without."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +34,17 @@ class _Form:
     query: int = 0
     """Position of the query's id among the fields."""
     document: int
+    """Position of the document's id."""
     grade: int
     """Position of the grade: the last field."""
     noun: str
     """Name of the grade in a message."""
     has_tabs: bool = False
+    """Whether tabs separate the fields, and not any blanks."""
 
     @property
     def width(self) -> int:
+        """Number of fields."""
         return self.grade + 1
 
     def fields(self, line: str) -> list[str]:
@@ -53,13 +59,16 @@ _BEIR = _Form(
     noun="score",
     has_tabs=True,
 )
+"""Lines of BEIR, with tabs."""
 _BLANKS = _Form(expected=f"{', '.join(_HEADER)} (3 fields)", document=1, grade=2, noun="score")
+"""Lines of BEIR, with any blanks."""
 _TREC = _Form(
     expected="query-id, iteration, document-id, grade (4 fields)",
     document=2,
     grade=3,
     noun="grade",
 )
+"""Lines of TREC."""
 
 
 _FEWEST_RANKS = 5
@@ -167,6 +176,7 @@ def _refuse_ranks(path: Path, frame: pl.DataFrame) -> None:
 
 
 def _require_grades(path: Path, frame: pl.DataFrame, noun: str) -> None:
+    """Refuse a grade that is no number; the error names the line."""
     bad = frame.filter(whole_or_fractions(frame["grade"]).is_null())
     if bad.height:
         row = bad.row(0, named=True)

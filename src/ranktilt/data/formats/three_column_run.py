@@ -16,12 +16,16 @@ from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.errors import DataError, shorten
 
 _FIELD = r"[^ \t\x0b\x0c\r]+"
+"""A field between blanks."""
 _WIDTH = 3
+"""Number of fields."""
 _NAMES = {"query": "1", "document": "2", "score": "3", "rank": "3"}
+"""Column by what it may be named for."""
 _JUDGMENTS = (
     "three columns of whole numbers that do not count ranks are judgments (--qrels); if they "
     "are a run, add a header such as qid,docno,score"
 )
+"""What to say of a file that looks like judgments."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -35,10 +39,12 @@ def sniff(file: DataFile) -> bool:
 
 
 def _is_tabbed(file: DataFile) -> bool:
+    """Tell whether tabs separate the columns."""
     return file.rows[0].count("\t") == 2
 
 
 def _split(line: str, is_tabbed: bool) -> list[str]:
+    """Divide a line into its fields."""
     return line.split("\t") if is_tabbed else blank_fields(line)
 
 

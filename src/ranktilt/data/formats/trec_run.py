@@ -21,11 +21,15 @@ from ranktilt.data.formats.score_order import IN_GIVEN_ORDER
 from ranktilt.errors import DataError, shorten
 
 _FIELDS = "query-id, Q0, document-id, rank, score"
+"""Fields of a line of TREC, without the tag."""
 _EXPECTED = {4: _FIELDS.replace(" Q0,", ""), 5: _FIELDS, 6: f"{_FIELDS}, tag"}
+"""Fields of a line by their number."""
 _POSITIONS = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
 """Positions of query, document, rank and score by the number of fields in a line."""
 _TAG = re.compile(r"(?!(?:ranktilt|rank|run|runid|standard|tag)$)[a-z][\w.+-]{1,39}", re.IGNORECASE)
+"""Tag that names a run, and is no placeholder."""
 _BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
+"""Replaces other blanks by a space."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -165,6 +169,7 @@ def _single_blanks(lines: list[bytes]) -> bytes:
 
 
 def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) -> DataError:
+    """Return the error for a line with another number of fields than the first."""
     expected = _EXPECTED[width]
     for number, line in enumerate(lines, start=first_line):
         count = len(line.split())

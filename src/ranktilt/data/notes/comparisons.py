@@ -10,6 +10,20 @@ from ranktilt.data.notes.groups import FewQueries
 
 Side = Literal["new", "old"]
 ResultKind = Literal["audit", "pairwise audit"]
+MismatchKind = Literal[
+    "unknown query",
+    "unknown document",
+    "unknown passage",
+    "no known passage",
+    "too few ids",
+    "too few passages",
+    "other passage count",
+    "repeated document",
+    "other query",
+    "several queries",
+    "equal texts reordered",
+]
+"""Reasons why a logged call fits no query of its candidates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +131,25 @@ class GrowthsJudgedAlone(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mismatch:
+    """The reason why a logged call fits no query of its candidates."""
+
+    kind: MismatchKind
+    query: str = ""
+    """Id of the query that the call names, or whose candidates its passages should be."""
+    document: str = ""
+    """Id of a document that is no candidate of the query."""
+    passage: int = 0
+    """Number of a passage that is no candidate of the query, as in ``[2]``."""
+    announced: int = 0
+    """Passages that the prompt says it shows."""
+    counted: int = 0
+    """Passages that the prompt does show."""
+    queries: int = 0
+    """Queries that the call fits equally well."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CallsUnmatched(Note):
     """Calls of a log that cannot be matched with the candidates."""
 
@@ -125,8 +158,8 @@ class CallsUnmatched(Note):
     calls: int
     first: int
     """Number of the first one."""
-    reason: str
-    """Why the first one cannot be."""
+    mismatch: Mismatch
+    """Reason why the first one cannot be matched."""
     queries_left_out: tuple[str, ...]
     """Queries that an unmatched call can be about."""
 

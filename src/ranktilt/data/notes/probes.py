@@ -1,4 +1,4 @@
-"""What probes find in texts, as notes: findings, what figures and tables show, and attribution."""
+"""Notes on findings of probes: means, figures, tables and attribution."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class NoTwinsToCompare(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceMean(Note):
-    """The mean of what was measured of a source's texts, where there are no twins to compare."""
+    """Mean of a property over a source's texts, if there are no twins to compare."""
 
     source: str
     mean: float
     unit: str
     is_per_document: bool = True
-    """Whether it is of each document by itself; otherwise of documents after their origins."""
+    """Whether each document was measured alone; otherwise each after its origin."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TermsKept(Note):
-    """How many of a text's terms its rewrites keep, means over pairs of twins."""
+    """Share of a text's terms that its rewrite keeps; means over pairs of twins."""
 
     source: str
     reference: str
@@ -40,26 +40,26 @@ class TermsKept(Note):
     overlap: float
     """Share of the reference's terms that rewrites keep, in [0, 1]; NaN without pairs."""
     jaccard: float
-    """Terms of both over terms of either, in [0, 1]; NaN without pairs."""
+    """Jaccard similarity of both texts' terms, in [0, 1]; NaN without pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwinsNear(Note):
-    """How near twins lie in an encoder's space, and whether the sources can be told apart."""
+    """Similarity of twins in an encoder's space, and whether the sources can be separated there."""
 
     source: str
     model: str
     pairs: int
     """Pairs with a vector on both sides."""
     median: float
-    """Of the cosines of twins, −1 to 1."""
+    """Median cosine of twins, from −1 to 1."""
     above: float
     """Share of twins whose cosine is above `limit`, in [0, 1]."""
     limit: float
     other_pairs: int
-    """Pairs of a text and the rewrite of another one."""
+    """Number of pairs of a text and the rewrite of another text."""
     other_median: float
-    """Of their cosines; NaN without any."""
+    """Median cosine of these pairs; NaN without any."""
     auc: float
     """Area under the ROC curve for separating the sources, in [0, 1]; NaN if unknown."""
 
@@ -72,11 +72,13 @@ class DirectionsConcentrated(Note):
     reference: str
     pairs: int
     share: float
+    """Share of the source, in [0, 1]."""
     reference_share: float
-    """Of the source and of the reference, in [0, 1]."""
+    """Share of the reference, in [0, 1]."""
     low: float
+    """Lower end of the 95 % interval of the difference, source minus reference."""
     high: float
-    """95 % interval of the difference, source less reference."""
+    """Upper end of the same interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,17 +87,20 @@ class RatiosShown(Note):
 
     source: str
     first: float = np.nan
+    """First relative singular value; NaN if there is none."""
     last: float = np.nan
-    """The first, and the last one above rounding; NaN where none is."""
+    """Last one above rounding; NaN if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValuesShown(Note):
-    """What a histogram shows of one series."""
+    """What a histogram shows of one series of values."""
 
     series: str
     values: int
+    """Number of values."""
     mean: float
+    """Mean; NaN without values, like the quartiles."""
     quartile_1: float
     quartile_3: float
     """NaN without values."""
@@ -103,33 +108,36 @@ class ValuesShown(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class GapPartsShown(Note):
-    """Parts of a mean gap, drawn beside each other."""
+    """Parts of a mean gap, drawn next to each other."""
 
     gap: float
-    """In standard deviations of a query's scores."""
+    """Mean gap in standard deviations of a query's scores."""
     is_of_retrieved: bool
-    """Whether it is of retrieved pairs only."""
+    """Whether only retrieved pairs count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapAttributed(Note):
-    """Which side a ranker scores higher, and which properties of texts go with that."""
+    """The side that a ranker scores higher, and properties of texts that go with that."""
 
     run: str
     source: str
     reference: str
     gap: float
+    """Mean gap in standard deviations of a query's scores; above 0, the reference is scored higher.
+    """
     low: float
+    """Lower end of its 95 % interval."""
     high: float
-    """Mean gap, in standard deviations of a query's scores, and its 95 % interval; positive: the
-    reference is scored higher."""
+    """Upper end of its 95 % interval."""
     is_of_retrieved: bool
     """Whether pairs were chosen by their scores, so that no property is named."""
     with_gap: tuple[str, ...]
+    """Properties that are shown to go with the gap."""
     against_gap: tuple[str, ...]
-    """Properties that are shown to go with the gap, and against it."""
+    """Properties that are shown to go against it."""
     unvarying: tuple[str, ...] = ()
-    """Properties that could not be examined, because all twins differ by the same."""
+    """Properties that could not be examined, because all twins differ by the same amount."""
 
     @property
     def is_shown(self) -> bool:
@@ -139,7 +147,7 @@ class GapAttributed(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentsScored(Note):
-    """Documents that a ranker scored, whether it retrieves them or not."""
+    """Documents that a ranker scored, whether or not it retrieves them."""
 
     run: str
     documents: int
@@ -149,7 +157,7 @@ class DocumentsScored(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class AttributionNote(Note):
-    """What one run's attribution leaves out, or where it means less than it seems to."""
+    """What an attribution of one run leaves out, or where it means less than it seems to."""
 
     run: str
     source: str
@@ -161,6 +169,7 @@ class PairsWithoutValues(AttributionNote):
 
     pairs: int
     properties: tuple[Count, ...]
+    """Number of pairs without a value, by property."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,15 +182,15 @@ class PropertyValue:
 
 @dataclass(frozen=True, kw_only=True)
 class PropertiesConstant(AttributionNote):
-    """Properties in which all twins differ by the same."""
+    """Properties in which all twins differ by the same amount."""
 
     properties: tuple[PropertyValue, ...]
-    """With the difference."""
+    """Properties with this difference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneQuery(AttributionNote):
-    """There is one query, so that intervals speak of other documents alone."""
+    """There is one query, so that intervals are only about other documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,17 +198,17 @@ class PropertiesInflated(AttributionNote):
     """Properties that follow from each other."""
 
     properties: tuple[PropertyValue, ...]
-    """With the inflation of their variances; NaN where it has no end."""
+    """Properties with the inflation of their variances; NaN if it is infinite."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapsOfTwins(Note):
-    """Gaps are between scores of twins, and not those of a measure of relevance."""
+    """Gaps are differences of twins' scores, and not of a measure of relevance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PropertyUnit:
-    """What is measured of a text, and in which unit."""
+    """Name and unit of a property."""
 
     name: str
     unit: str
@@ -223,6 +232,7 @@ class TheoremChecked(Note):
     undecided: tuple[str, ...]
     """Conditions whose limit lies in their interval."""
     conclusion: Decision
+    """Whether the conclusion holds."""
     value: float
     """Left side of the conclusion, in nats per token."""
     low: float

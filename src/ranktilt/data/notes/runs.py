@@ -1,4 +1,4 @@
-"""Notes on rankings: what they lack, and how little they may say."""
+"""Notes on rankings: what they lack, and why they may say little."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class RunReadAs(Note):
     file: str
     """The file, or the run's name."""
     format: str
+    """Description of the layout that it was read as."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,7 @@ class QueriesMissing(Note):
     run: str
     queries: int
     are_judged: bool
+    """Whether the collection has judgments, so that these queries are judged ones."""
     count_as_zero: bool
     """Whether each counts as a list without a relevant document; otherwise it does not count."""
 
@@ -34,6 +36,7 @@ class QueriesFailed(Note):
     run: str
     queries: int
     are_judged: bool
+    """Whether the collection has judgments, so that these queries are judged ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +46,9 @@ class EntriesUnknown(Note):
     run: str
     entries: int
     documents: int
+    """Number of distinct documents of these entries."""
     first: str
+    """Id of the first of them."""
     has_labels_only: bool
     """Whether labels stand for a collection, without its texts."""
 
@@ -58,14 +63,16 @@ class OwnDocumentsLeftOut(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswersRead(Note):
-    """What kinds of answers a language model gave."""
+    """Kinds of answers that a language model gave."""
 
     stage: str
     """The stage of the pipeline, or the model, that was asked."""
     kinds: tuple[Count, ...]
+    """Number of answers of each kind."""
     tokens_read: int | None = None
+    """Tokens of the prompts; None if unknown."""
     tokens_written: int | None = None
-    """None where they are not known."""
+    """Tokens of the answers; None if unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +81,11 @@ class AnswersUnreadable(Note):
 
     severity: Severity = "warning"
     stage: str
+    """Stage of the pipeline, or model, that was asked."""
     answers: int
     unreadable: int
     kinds: tuple[Count, ...]
+    """Number of answers of each kind, readable ones included."""
     first: str
     """The first unreadable answer."""
 
@@ -88,16 +97,16 @@ class LittleVariation(Note):
     severity: Severity = "warning"
     runs: tuple[str, ...]
     measures: tuple[str, ...]
-    """On which it is so; empty where on all."""
+    """Measures that this holds for; empty if it holds for all."""
     total: int
     """Lists, pairs of documents, or queries of a judge."""
     fixed: tuple[Count, ...]
-    """How many of them could not vary, by the reason (`ranktilt.statistics.variation.Reason`)."""
+    """Number of those that could not vary, by reason (`ranktilt.statistics.variation.Reason`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunsIdentical(Note):
-    """Runs that are one ranking under several names."""
+    """Runs that are the same ranking under several names."""
 
     runs: tuple[str, ...]
 
@@ -120,7 +129,7 @@ class ListsCutInTies(Note):
     lists: int
     total: int
     documents: int
-    """How many documents of such a list share its last score, in the median."""
+    """Median number of documents of such a list that share its last score."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +140,7 @@ class QueriesRepeated(Note):
     runs: tuple[str, ...]
     queries: int
     first: str
+    """Id of the first query that repeats another."""
     repeats: str
     """The query that the first one repeats."""
 
@@ -142,12 +152,12 @@ class FittedQueriesLeftOut(Note):
     queries: int
     files: tuple[str, ...]
     keeps_medians: bool = False
-    """Whether medians of random labels rest on them all the same."""
+    """Whether medians of random labels still include these queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictWithinNoise(Note):
-    """A verdict that would be another one if scores moved within their resolution."""
+    """A verdict that could change if scores moved within their resolution."""
 
     severity: Severity = "warning"
     run: str
@@ -155,13 +165,13 @@ class VerdictWithinNoise(Note):
     b: str
     measure: str
     resolution: str
-    """To which scores are known."""
+    """Resolution to which scores are known."""
     points: float
-    """By which the answer may move, either way."""
+    """How far the answer may move to either side."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SavedRunNotControlled(Note):
-    """A saved run, which cannot be ranked again, so that one control alone applies to it."""
+    """A saved run. It cannot be ranked again, so that only one control applies to it."""
 
     run: str

@@ -18,13 +18,15 @@ class NoCommonDocuments(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class UnevenCoverage(Note):
-    """The sources do not cover the same documents, so that only common ones are compared."""
+    """The sources do not cover the same documents, so that only common documents are compared."""
 
     severity: Severity = "warning"
     common: int
+    """Documents that every source rewrote."""
     rewritten: int
+    """Documents that any source rewrote."""
     lacking: tuple[Count, ...]
-    """By source, how many it did not rewrite."""
+    """Number of documents that a source did not rewrite, by source."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class OnlyCommonDocuments(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class SeveralTemperatures(Note):
-    """A source of several temperatures, which is in no trend."""
+    """A source with several temperatures; it is in no trend."""
 
     source: str
     temperatures: int
@@ -54,14 +56,14 @@ class NamedTemperature:
 
 @dataclass(frozen=True, kw_only=True)
 class TemperaturesFromNames(Note):
-    """Temperatures that were read from the names of sources, for want of a column."""
+    """Temperatures that were read from the names of sources, because no column has them."""
 
     sources: tuple[NamedTemperature, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FewTemperatures(Note):
-    """A series of too few temperatures for a trend."""
+    """A series with too few temperatures for a trend."""
 
     series: str
     temperatures: int
@@ -69,13 +71,13 @@ class FewTemperatures(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class TemperaturesUnknown(Note):
-    """Sources without a known temperature, in no trend."""
+    """Sources without a known temperature; they are in no trend."""
 
     sources: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesApart(Note):
-    """Temperatures enough for a trend, each of a series of its own."""
+    """Enough temperatures for a trend, but each of another series."""
 
     temperatures: int

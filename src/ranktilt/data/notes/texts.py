@@ -24,7 +24,7 @@ class ProbeLeftOut(Note):
 
     probe: str
     error: str
-    """The message of what went wrong."""
+    """Message of the failure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class SourceWithoutOrigins(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class TwinsIdentical(Note):
-    """Twins that are one text, in which no property can differ."""
+    """Twins that are the same text, in which no property can differ."""
 
     source: str
     reference: str
@@ -54,7 +54,7 @@ class TwinsIdentical(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class PartLeftOut(Note):
-    """A part of a check that was asked for and left out."""
+    """A part of a check that was asked for but left out."""
 
     part: Part
     reason: Literal["no twins", "one side", "nothing relevant"]
@@ -62,7 +62,7 @@ class PartLeftOut(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class EffectivenessOfPairs(Note):
-    """Effectiveness of two sides is that of a search among twins alone."""
+    """Effectiveness of each side is that of a search among its twins only."""
 
     source: str
     reference: str
@@ -76,11 +76,11 @@ class QueriesOfOneSideExcluded(Note):
     """Queries without a relevant document on both sides."""
 
     excluded: int
-    """Of the comparison with the most."""
+    """Number of these queries, in the comparison with most of them."""
     queries: int
-    """All queries, those excluded among them."""
+    """All queries, with the excluded ones."""
     are_alike: bool
-    """Whether it is the same number in every comparison."""
+    """Whether the number is the same in every comparison."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ class EffectivenessNotTested(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class FewQueriesTested(Note):
-    """So few queries that their t tests are not to rely on."""
+    """Too few queries for reliable t tests."""
 
     severity: Severity = "warning"
     queries: int
@@ -111,7 +111,7 @@ class VoidingFault:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckFailed(Note):
-    """A collection whose check ends with Void, so that a tilt may come of its faults."""
+    """A collection whose check ends with Void, so that a tilt may be due to its faults."""
 
     severity: Severity = "warning"
     folder: str
@@ -128,7 +128,7 @@ class InteractionsAliased(Note):
     """Interactions that change together, so that one number is their sum."""
 
     interactions: tuple[str, ...]
-    """With a minus where they change in opposite directions."""
+    """Names, with a minus if they change in opposite directions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,18 +145,18 @@ class VersionsNotJudged(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class NoFactorCouldMove(Note):
-    """A run in most of whose lists no factor could move a document."""
+    """A run with lists in most of which no factor could move a document."""
 
     severity: Severity = "warning"
     run: str
     total: int
     fixed: tuple[Count, ...]
-    """How many lists could not vary, by the reason (`ranktilt.statistics.variation.Reason`)."""
+    """Number of lists that could not vary, by reason (`ranktilt.statistics.variation.Reason`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentsNotRetrieved(Note):
-    """Relevant documents of which no version is retrieved, counted query by query."""
+    """Relevant documents without a retrieved version, counted for each query."""
 
     run: str
     left_out: int
@@ -165,13 +165,13 @@ class DocumentsNotRetrieved(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class VersionsNotRetrieved(Note):
-    """Versions that are not retrieved, and stand below all that are."""
+    """Versions that are not retrieved; they are below all retrieved versions."""
 
     run: str
     share: float
-    """In [0, 1], of the versions of documents of which one is retrieved."""
+    """Share of the versions of documents with a retrieved version, in [0, 1]."""
     is_cut: bool
-    """Whether the run is cut at a rank, and would hold more if it were ranked deeper."""
+    """Whether the run is cut at a rank, and a deeper ranking would hold more of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +183,7 @@ class NoScoreGap(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class FewToTest(Note):
-    """Queries and documents that are too few to test."""
+    """Too few queries and documents for a test."""
 
     run: str
     queries: int
@@ -192,13 +192,13 @@ class FewToTest(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class FileHasOtherReadings(Note):
-    """What a file could be as well."""
+    """Other kinds that a file could be."""
 
     kinds: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileNotReadable(Note):
-    """Why a file cannot be read as it is."""
+    """Reason why a file cannot be read as it is."""
 
     error: str

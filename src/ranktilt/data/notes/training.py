@@ -13,26 +13,26 @@ class BodyTuned(Note):
 
     body: str
     tuned: str
-    """What it was tuned for."""
+    """Task that it was tuned for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeanOfTrainings(Note):
-    """Each trained ranker is the mean of trainings that differ in the seed."""
+    """Each trained ranker is the mean of several trainings with different seeds."""
 
     trainings: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneTraining(Note):
-    """One training of each ranker, which tells nothing of others."""
+    """Each ranker was trained once, which says nothing about other trainings."""
 
     severity: Severity = "warning"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FewQueriesEvaluated(Note):
-    """A collection of so few queries that they show little."""
+    """A collection with too few queries to show much."""
 
     severity: Severity = "warning"
     collection: str

@@ -20,17 +20,22 @@ from ranktilt.errors import unknown
 # joined by an apostrophe, full stop, colon or middle dot, digits by what stands in numbers;
 # ideographs stand alone.
 _LETTER = r"[[\p{L}\p{Nl}\p{M}]--[\p{Han}\p{Hiragana}]]"
+"""A letter or mark, but no Chinese or Japanese sign, which is a token of its own."""
 _STANDARD = (
     r"[\p{Han}\p{Hiragana}]"
     rf"|(?:{_LETTER}(?:[.:'\u2019\u00b7\u2027]{_LETTER})*"
     r"|\p{Nd}(?:[.,;'\u2019]\p{Nd})*"
     r"|[\w--[\p{L}\p{M}\p{N}]])+"
 )
+"""Pattern of a token: Lucene's standard tokenizer, which follows Unicode's word boundaries."""
 # Where Porter's program departs from his paper: see `porter`. A vowel and then a consonant stand
 # before the ending.
 _DEPARTURE = re.compile("(?:log|bl)(?:[iy]s?|ies|ied)$")
+"""Words in which Porter's program departs from his paper before step 2."""
 _STEP_2 = re.compile(".*(?:[aeiou]|(?<=[^aeiou])y)[^aeiou].*(logi|bli)")
+"""Words to which step 2 of the stemmer applies."""
 Normalize = Callable[[list[str]], list[str | None]]
+"""Function from tokens to terms; None for a token to drop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +43,7 @@ class Analyzer:
     """A way to turn texts into terms: split them, then map each distinct token to a term."""
 
     name: str
+    """Name of the analyzer."""
     split: Callable[[pl.Series], pl.Series]
     """Function from texts to lists of tokens."""
     normalize: Normalize
@@ -81,14 +87,17 @@ def stop_words(name: str) -> frozenset[str]:
 
 
 def _split_standard(texts: pl.Series) -> pl.Series:
+    """Split texts as Lucene's standard tokenizer does, in lower case."""
     return texts.str.to_lowercase().str.extract_all(_STANDARD)
 
 
 def _split_at_blanks(texts: pl.Series) -> pl.Series:
+    """Split texts at white space."""
     return texts.str.extract_all(r"\S+")
 
 
 def _english(tokens: list[str]) -> list[str | None]:
+    """Return the terms of Lucene's English chain."""
     words = [token[:-2] if token.endswith(("'s", "\u2019s")) else token for token in tokens]
     stop = stop_words("lucene")
     return [
@@ -115,6 +124,7 @@ def porter(words: list[str]) -> list[str]:
 
 
 def _drop(stop: frozenset[str]) -> Normalize:
+    """Return a function that drops stop words and keeps other tokens."""
     return lambda tokens: [None if token in stop else token for token in tokens]
 
 
@@ -173,6 +183,7 @@ class Vocabulary:
         return text[is_term], term[is_term]
 
     def _learn(self, tokens: list[str], grow: bool) -> None:
+        """Give each new token the number of its term; −1 if it is no term."""
         for token, term in zip(tokens, self.analyzer.normalize(tokens), strict=True):
             if term is None:
                 number = -1

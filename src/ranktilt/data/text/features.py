@@ -11,6 +11,7 @@ from ranktilt.data.text.quality import query_word_shares, share, words
 Floats = npt.NDArray[np.float64]
 
 _SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
+"""End of a sentence: closing punctuation, quotes and brackets, then white space."""
 
 
 def sentences(texts: pl.Series) -> pl.Series:
@@ -35,16 +36,19 @@ def readability(texts: pl.Series) -> Floats:
 
 
 def type_token_ratio(texts: pl.Series) -> Floats:
-    """Return the number of distinct terms over that of all terms, 0 to 1; NaN without a term."""
+    """Return the number of distinct terms divided by that of all terms, from 0 to 1.
+
+    NaN for a text without a term.
+    """
     terms = texts.str.to_lowercase().str.extract_all(r"\w+")
     return share(terms.list.n_unique().to_numpy(), terms.list.len().to_numpy())
 
 
 def query_word_share(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFrame) -> Floats:
-    """Return the share of a query's distinct terms that a document contains, 0 to 1.
+    """Return the share of a query's distinct terms that a document contains, from 0 to 1.
 
-    It is the mean over the queries for which a document is relevant (a grade of 1 or more); NaN for
-    a document that is relevant for none. `docs` and `queries` have ``id`` and ``text``.
+    It is the mean over the queries that the document is relevant to (grade 1 or more); NaN for a
+    document that is relevant to none. `docs` and `queries` have ``id`` and ``text``.
     """
     query_rows = queries.select(query_id="id").with_row_index("query")
     text_rows = docs.select(doc_id="id").with_row_index("row")

@@ -1,4 +1,4 @@
-"""Read the values of labels: which name no group, which name several, which are alike.
+"""Read the values of labels: those that name no group or several, and spellings of one name.
 
 Every label passes through `known_labels`, whichever file or table it comes from.
 """
@@ -25,6 +25,7 @@ SEVERAL = "|"
 _NULL_WORDS = frozenset({"na", "n/a", "#n/a", "none", "null", "nil", "nan", "undefined", "\\n"})
 """Lower-case words that may stand for a missing value; they may be names too, and so are groups."""
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+"""Soft hyphens, zero-width characters, direction marks, and the mark that begins some files."""
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -46,6 +47,7 @@ class AlikeLabels:
     @property
     def joined(self) -> str:
         """The labels in quotes; with code points if they look alike on a screen."""
+        # NFC joins a letter and its accent, so equal composed forms look the same when printed.
         composed = {unicodedata.normalize("NFC", label) for label in self.labels}
         quote = repr if len(composed) == len(self.labels) else ascii
         return join_words([quote(label) for label in self.labels])
@@ -62,7 +64,10 @@ def known_labels(column: pl.Series) -> pl.Series:
 
 
 def split_labels(column: pl.Series) -> pl.Series:
-    """Return the groups that each value names, as lists; null for a value that names none."""
+    """Return the groups that each value names, as lists; null for a value that names none.
+
+    The value ``a | b`` names the groups ``a`` and ``b``.
+    """
     lists = column.str.split(SEVERAL).list.eval(pl.element().str.strip_chars())
     groups = lists.list.eval(pl.element().filter(~pl.element().is_in(NO_LABEL)))
     return groups.set(groups.list.len() == 0, None)
@@ -79,6 +84,7 @@ def as_numbers(column: pl.Series) -> pl.Series:
         return column
     for kind in (pl.Int64, pl.Float64):
         numbers = column.cast(kind, strict=False)
+        # What is no number becomes null, so that equal counts mean that every value is a number.
         if numbers.null_count() == column.null_count() < len(column):
             return numbers
     return column
@@ -86,21 +92,23 @@ def as_numbers(column: pl.Series) -> pl.Series:
 
 def alike_labels(labels: Iterable[str]) -> list[AlikeLabels]:
     """Find labels that differ only in case, blanks, Unicode form, or how a number is written."""
-    by_name = defaultdict[str, list[str]](list)
+    spellings_by_name = defaultdict[str, list[str]](list)
     for label in dict.fromkeys(labels):
-        by_name[_as_number(_plain(label, _SPELLINGS.values()))].append(label)
+        spellings_by_name[_as_number(_plain(label, _SPELLINGS.values()))].append(label)
     return [
         AlikeLabels(labels=_plainest_first(spellings), difference=_difference(spellings))
-        for spellings in by_name.values()
+        for spellings in spellings_by_name.values()
         if len(spellings) > 1
     ]
 
 
 def _without_blanks(label: str) -> str:
+    """Remove invisible characters and blanks at the ends, and make every blank a single space."""
     return " ".join(_INVISIBLE.sub("", label).split())
 
 
 def _compatible(label: str) -> str:
+    """Replace characters by their compatible forms, such as ``ﬁ`` by ``fi``."""
     return unicodedata.normalize("NFKC", label)
 
 
@@ -113,7 +121,7 @@ _SPELLINGS: dict[str, Callable[[str], str]] = {
 
 
 def _plain(label: str, steps: Iterable[Callable[[str], str]]) -> str:
-    """Return a label without some differences of spelling."""
+    """Return a label without the differences of spelling that the steps remove."""
     steps = list(steps)
     # Twice, because a later step may leave work to an earlier one: NFKC makes a blank of a
     # full-width blank.
@@ -130,7 +138,10 @@ def _as_number(label: str) -> str:
 
 
 def _plainest_first(spellings: Sequence[str]) -> tuple[str, ...]:
-    """Order spellings: first small letters without blanks, or the shortest form of a number."""
+    """Order spellings: first the one in small letters without blanks, then by length.
+
+    Of numbers, the shortest form comes first: ``1`` before ``1.0``.
+    """
     name = _plain(spellings[0], _SPELLINGS.values())
     if _NUMBER.fullmatch(name):
         name = min(spellings, key=len)

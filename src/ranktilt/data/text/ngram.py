@@ -17,12 +17,15 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 FOLDS = 5
+"""Parts of the texts; each part is scored by a model of the others."""
 MOST_WORDS = 20_000_000
 """Most words to train a model on; of more, texts are drawn."""
 _START = 0
 """Number of the word before a text, twice; it is never predicted."""
 _TEXTS_AT_ONCE = 20_000
+"""Texts to score at a time."""
 _LEAST_DISCOUNT, _LARGEST_DISCOUNT = 0.1, 0.95
+"""Bounds of an estimated discount; few texts estimate it badly."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,6 +33,7 @@ class Words:
     """Texts as word numbers, one text after the other."""
 
     numbers: Ints
+    """Number of each word; texts follow each other."""
     lengths: Ints
     """Number of words of each text."""
     vocabulary: int
@@ -83,6 +87,7 @@ class _Level:
     types: Ints
     """Number of distinct words after each context, N₁₊(context •)."""
     discount: float
+    """Amount that is taken off each count, for words that did not occur after the context."""
 
     @classmethod
     def from_pairs(
@@ -103,8 +108,9 @@ class _Level:
     def probability(self, context: Ints, word: Ints, lower: Floats) -> Floats:
         """Return P(word | context), mixed with the probability `lower` after a shorter context.
 
-        (max(c(context word) − D, 0) + D · N₁₊(context •) · lower) / c(context •); after a context
-        that is unknown (−1) or without words, `lower`.
+        It is (max(c(context word) − D, 0) + D · N₁₊(context •) · lower) / c(context •) with the
+        discount D. After a context that is unknown (−1) or was never followed by a word, it is
+        `lower`.
         """
         if not len(self.keys):
             return lower.copy()
@@ -121,8 +127,11 @@ class Discounts:
     """Discounts of the three levels of a model; None to estimate one."""
 
     words: float | None = None
+    """Discount of single words."""
     pairs: float | None = None
+    """Discount of pairs."""
     trigrams: float | None = None
+    """Discount of trigrams."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -137,11 +146,15 @@ class NgramModel:
     """
 
     vocabulary: int
+    """Number of distinct words."""
     contexts: Ints
     """Pairs of words that occur before a word, sorted: first · (vocabulary + 2) + second."""
     words: _Level
+    """Counts of single words."""
     pairs: _Level
+    """Counts of pairs."""
     trigrams: _Level
+    """Counts of trigrams."""
 
     @classmethod
     def fit(
@@ -191,6 +204,7 @@ class NgramModel:
 
 
 def _discount(counts: Ints) -> float:
+    """Estimate a discount from how many counts are 1 and 2."""
     once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
     discount = once / (once + 2 * twice) if once else 0.0
     return min(max(discount, _LEAST_DISCOUNT), _LARGEST_DISCOUNT)
@@ -225,13 +239,14 @@ def cross_fitted_perplexity(
 
 
 def _hash(name: str) -> int:
+    """Return a hash of a name, the same on every machine."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
 def _drawn(
     training: npt.NDArray[np.bool_], hashes: npt.NDArray[np.uint64], lengths: Ints, most: int
 ) -> npt.NDArray[np.bool_]:
-    """Return which training texts to learn: as many as have at most so many words, by hash."""
+    """Return which training texts to learn from: by their hashes, up to `most` words."""
     order = np.flatnonzero(training)
     order = order[np.argsort(hashes[order], kind="stable")]
     is_drawn = np.zeros(len(training), dtype=bool)
@@ -240,5 +255,6 @@ def _drawn(
 
 
 def _parts(rows: Ints) -> Iterator[Ints]:
+    """Yield the rows of texts in parts."""
     for start in range(0, len(rows), _TEXTS_AT_ONCE):
         yield rows[start : start + _TEXTS_AT_ONCE]

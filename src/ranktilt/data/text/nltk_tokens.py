@@ -12,9 +12,11 @@ from ranktilt.optional import need
 _MARK = "\ue000"
 """Placeholder for a neighbouring word: of no script, so that no rule of the tokenizer applies."""
 _SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
+"""White space that Python's ``split`` knows."""
 _CLOSING = "])}>\"'»”\u2019" + _SPACE
 """Signs that may follow the full stop at the end of a sentence."""
 _WORDS_A_CALL = 2_000
+"""Words that the tokenizer reads at a time."""
 Tokenize = Callable[[str], list[str]]
 
 
@@ -34,8 +36,11 @@ class _TokenTables:
     """The tokens of each distinct word in each position of a sentence."""
 
     first: Mapping[str, list[str]]
+    """Tokens of each first word."""
     middle: Mapping[str, list[str]]
+    """Tokens of each word in the middle."""
     end: Mapping[str, list[str]]
+    """Tokens of each end."""
 
 
 def require_nltk() -> None:

@@ -1,4 +1,9 @@
-"""Examine texts: length, boilerplate, refusals, cut-off ends, shared terms, writing script."""
+"""Examine texts: length, boilerplate, refusals, cut-off ends, shared terms, writing script.
+
+The patterns below are built from smaller ones. `_OPENING` is what a chat model says before a
+rewrite, `_ANSWER_OPENING` before an answer, and `_REFUSAL` in place of one; `_WHOLE` is how a
+complete text ends.
+"""
 
 from __future__ import annotations
 
@@ -10,41 +15,55 @@ NEAR_IDENTICAL = 0.95
 """Jaccard similarity of term sets from which twins count as near-identical."""
 
 _WORD = r"[^\s\x1c-\x1f]+"
+"""A word as Python's ``split`` sees it."""
 _PAIRS_AT_ONCE, _ENDS_AT_ONCE = 4_096, 16_384
+"""Pairs of texts to compare, and ends of texts to examine, at a time."""
 _TAIL = 400
+"""Characters at the end of a text that show whether it is complete."""
 
 # Openings. No part matches a sentence with which a person would begin a text.
 _S = r"['\u2019]"
+"""Apostrophe, straight or curly."""
 _QUOTES = r"\"'\u2018\u2019\u201c\u201d"
+"""Quotation marks."""
 _REWRITE = (
     r"(?:re-?writ(?:e|es|ten|ing)|paraphras(?:e|ed|ing)|re-?phras(?:ed|ing)|re-?word(?:ed|ing))"
 )
+"""Words for rewriting."""
 _NOUN = (
     r"(?:text|passage|paragraph|abstract|article|document|content|sentence|excerpt|summary|answer"
     r"|version)s?"
 )
+"""Words for a text."""
 _GIVEN = r"(?:the|your|this|that|my) (?:(?:given|original|provided|above|following|input|same) )*"
+"""Words for the text that was to be rewritten."""
 _MORE = r"[^.:!?\n]{0,90}?"
+"""The rest of a sentence, up to its end."""
 _IS = (
     rf"(?:here(?:{_S}s| is| are)|below is|(?:the )?following is|this is) "
     r"(?:a|an|the|my|your|one|another|some)\b"
 )
+"""Announcement of the text: "here is a"."""
 _YES = (
     r"(?:sure thing|sure|certainly|of course|absolutely|gladly|with pleasure|no problem|understood"
     r"|got it|all ?right|okay|ok|great|yes)\s*[!,.:\u2013\u2014-]+\s*"
 )
+"""Agreement: "Sure!"."""
 _BETTER = (
     r"(?:polished|improved|refined|simplified|condensed|shortened|summari[sz]ed|clearer|smoother"
     r"|(?:more )?concise)"
 )
+"""Words for an improved text."""
 _WILLING = (
     rf"(?:i(?:{_S}d| would|{_S}ll| will)(?: be| gladly)?(?: happy| glad)?(?: to)?"
     r"|i can(?: certainly)?|happy to)"
 )
+"""Offer of help: "I'd be happy to"."""
 _OFFER = (
     rf"(?:{_WILLING} (?:help|assist|{_REWRITE})\b{_MORE}[.:!\n]"
     rf"|thank you for (?:providing|sharing) {_MORE}[.!\n])\s*"
 )
+"""Sentence that offers help, or thanks for the text."""
 _ANNOUNCED = "|".join(
     (
         rf"(?:as requested, )?{_IS}{_MORE}\b{_REWRITE}"
@@ -59,6 +78,7 @@ _ANNOUNCED = "|".join(
         rf"here(?:{_S}s| is| are) {_GIVEN}(?:{_REWRITE}|{_BETTER}) {_NOUN}[*_]{{0,3}}\s*:",
     )
 )
+"""Announcement of a rewrite."""
 _LABELLED = "|".join(
     (
         rf"(?:(?:the|a|my|possible|suggested) )*{_REWRITE}(?: {_NOUN})?(?: of {_GIVEN}{_NOUN})?"
@@ -67,32 +87,40 @@ _LABELLED = "|".join(
         rf"(?:the )?(?:re-?written|paraphrased|re-?phrased|re-?worded) {_NOUN}[*_]{{0,3}}\s*\n",
     )
 )
+"""Label of a rewrite: "Rewritten text:"."""
 _WRAPPED = rf"[\s*_#>{_QUOTES}`~=-]*"
+"""Marks around an announcement."""
 _RULE = r"[*_]{0,3}\s*(?:(?:-{3,}|={3,}|`{3}\w*)\s*)?"
+"""Line between an announcement and the text."""
 _OPENING = (
     rf"(?i)\A({_WRAPPED}(?:"
     rf"(?:{_YES})?(?:{_OFFER})?(?:{_WRAPPED}(?:{_ANNOUNCED}|{_LABELLED}){_RULE}){{1,3}}"
     rf"|{_YES}{_OFFER}"
     r"|(?:sure thing|sure|certainly|of course|absolutely)!\s+))"
 )
+"""Everything before a rewrite."""
 _REPLY = r"(?:passage|paragraph|answer|response|reply|explanation|summary|overview|document)"
+"""Words for an answer."""
 _ANSWER_OPENING = (
     rf"(?i)\A({_WRAPPED}(?:(?:{_YES})?(?:{_IS}|here(?:{_S}s| is) {_GIVEN}){_MORE}\b{_REPLY}\b"
     rf"{_MORE}:{_RULE}\n"
     r"|(?:the )?(?:final )?(?:passage|paragraph|answer|response|reply)[*_]{0,3}\s*:[*_]{0,3}\s))"
 )
+"""Everything before an answer."""
 
 # Refusals, each at the start of the text.
 _SORRY = (
     rf"(?:(?:i|we)(?: am|{_S}m| are|{_S}re)? (?:\w+ )?(?:sorry|afraid)|sorry|i apologi[sz]e"
     r"|(?:my )?apologies)\b"
 )
+"""Apology."""
 _CANNOT = (
     rf"(?:cannot|can{_S}?t|can not|am not able|{_S}m not able|am unable|{_S}m unable|won{_S}?t"
     rf"|will not|won{_S}?t be able|must (?:respectfully )?decline"
     rf"|do(?: not|n{_S}t) (?:have|understand|know|feel comfortable)"
     rf"|(?:am|{_S}m) (?:not|an? (?:ai|large|text|language)))"
 )
+"""Words for not being able to."""
 _TASK = (
     r"(?:fulfil+|help (?:you|with)|assist|provide|re-?write|paraphrase|comply|generate|answer"
     r"|satisfy|engage in|complete (?:the|this|your)"
@@ -100,11 +128,14 @@ _TASK = (
     r"(?:(?:a|any|this|that|the|your|such) )?(?:given |provided )?"
     r"(?:content|rewrite|paraphrase|summary|text|passage|version|request)\b)"
 )
+"""Words for what was asked."""
 _MODEL = r"as an? (?:ai|artificial intelligence|large language|language)\b"
+"""Words of a model about itself."""
 _ASK = (
     r"(?:please|could you(?: please)?) provide (?:me with )?(?:the|a|more|some) "
     r"(?:original |full |actual )?"
 )
+"""Request for more of the text."""
 _REFUSALS = (
     rf"{_SORRY}[^.!?\n]{{0,160}}?\b"
     rf"(?:i ?{_CANNOT}|(?:possible|appropriate|ethical) for me to|not enough context)\b",
@@ -118,11 +149,15 @@ _REFUSALS = (
     r"no (?:text|passage) (?:was|has been) (?:provided|given)(?:[.,]| to re| for me)",
     rf"(?:[^.!?\n]{{0,120}}[.!,] )?{_ASK}(?:text|passage|paragraph|context)\b",
 )
+"""Kinds of refusals."""
 _REFUSAL = rf"(?i)\A[\s*_{_QUOTES}]*(?:{'|'.join(_REFUSALS)})"
+"""Beginning of a refusal."""
 
 # Endings.
 _CLOSER = r"[\s\p{Pe}\p{Pi}\p{Pf}\"'>*_`~]*"
+"""Closing brackets, quotes and Markdown."""
 _NOTE = r"(?:\s*(?:\([^()\n]{0,200}\)|\[[^\[\]\n]{0,200}\]))*"
+"""Notes in brackets at the end."""
 _WHOLE = "|".join(
     (
         rf"\p{{Sentence_Terminal}}{_CLOSER}{_NOTE}{_CLOSER}\z",
@@ -131,11 +166,14 @@ _WHOLE = "|".join(
         r"[\p{Thai}\p{Lao}][\p{Thai}\p{Lao}\s]*\z",
     )
 )
+"""End of a complete text."""
 _TRAILS_OFF = rf"(?i)(?:\.\.+|\u2026){_CLOSER}\z|\(abstract truncated[^()]*\)\s*\z"
+"""End of a text that trails off."""
 
 UNSPACED = "unspaced"
 """Name of all scripts without white space between words."""
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
+"""Signs of scripts without white space between words."""
 
 
 def words(text: pl.Series) -> pl.Series:

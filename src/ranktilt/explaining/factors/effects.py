@@ -69,17 +69,20 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _ALIASED = 1 - 1e-9
+"""Correlation above which two columns change together, rounding aside."""
 _FEWEST = 10
 """Queries, and documents, below which nothing is tested."""
 _ABSENT = 0.05
-"""Share of versions that were not retrieved from which it is said."""
+"""Share of versions that were not retrieved, from which on a note says so."""
 
 
 class DesignTerm(NamedTuple):
     """A column of the regression: a factor, or the product of two; its label names aliases."""
 
     label: str
+    """Name of the effect, with those that cannot be told apart from it."""
     factors: tuple[int, ...]
+    """Numbers of the factors whose product is the column."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,13 +90,17 @@ class FactorDesign:
     """The factors of a designed collection: −1 and 1 by document row, NaN for no level."""
 
     factors: tuple[DesignedFactor, ...]
+    """The factors, in the order of the columns of `levels`."""
     levels: Floats
+    """Level of each factor in each document: (n_docs, n_factors)."""
     terms: tuple[DesignTerm, ...]
     """Main effects, then interactions."""
     notes: tuple[Note, ...]
+    """What cannot be told apart."""
 
     @property
     def names(self) -> list[str]:
+        """Names of the factors."""
         return [factor.name for factor in self.factors]
 
     @property
@@ -145,6 +152,7 @@ class FactorDesign:
 
 
 def _levels(collection: Collection, name: str) -> Floats:
+    """Return a factor's level in each document."""
     column = collection.docs[PREFIX + name]
     for value in column.unique().to_list():
         if value not in ("low", "high", None):
@@ -172,6 +180,7 @@ def _terms(
 
 
 def _check_main_effects(names: Sequence[str], levels: Floats, centred: Floats) -> None:
+    """Raise a `UserError` if a factor never varies, or varies only with others."""
     for name, column, centred_column in zip(names, levels.T, centred.T, strict=True):
         if not centred_column.any():
             reason = "one level in all versions of each document"
@@ -226,6 +235,7 @@ def _alias_sets(products: Floats) -> list[list[int]]:
 
 
 def _correlation(a: Floats, b: Floats) -> float:
+    """Return the cosine of two columns; 0 where one never changes."""
     size = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / size if size > 0 else 0.0
 
@@ -314,13 +324,18 @@ class EstimandFit(NamedTuple):
     """The regression of one estimand on all terms of the design."""
 
     regression: WithinFit
+    """Coefficients with their errors."""
     outcome: Outcome
+    """Values that were regressed."""
 
 
 def _ranked(
     collection: Collection, rankers: Sequence[Ranker | Run], versions: int
 ) -> Iterator[Run]:
-    """Rank as many times deeper as a document has versions; the run keeps the ranker's own name."""
+    """Rank to a depth that is multiplied by the versions of a document.
+
+    The run keeps the ranker's own name.
+    """
     for ranker in rankers:
         if isinstance(ranker, Run):
             yield ranker
@@ -333,7 +348,7 @@ def _ranked(
 
 
 def _deeper(stage: Any, versions: int) -> Any:
-    """Let a stage retrieve as many times more as a document has versions, if it has a depth."""
+    """Multiply a stage's depth by the versions of a document, if it has a depth."""
     depth = getattr(stage, "k", None)
     return stage if depth is None else replace(stage, k=depth * versions)
 
@@ -357,6 +372,7 @@ def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, Esti
 
 
 def _fit(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTerm]) -> WithinFit:
+    """Regress one estimand on the terms of the design, within each document and query."""
     columns = design.columns(outcome.row, terms)
     return regress_within(
         outcome.values,
@@ -370,7 +386,7 @@ def _fit(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTerm]) ->
 def _rows(
     fit: EstimandFit, design: FactorDesign, ranker: str, estimand: str
 ) -> Iterator[FactorEffect]:
-    """Give every effect on an estimand, not yet corrected."""
+    """Return every effect on an estimand, not yet corrected."""
     outcome = fit.outcome
     values, errors, half_widths = fit.regression.combined(2 * np.eye(len(design.terms)))
     query_count, origin_count = len(np.unique(outcome.query)), len(np.unique(outcome.origin))
@@ -410,7 +426,10 @@ def _corrected(rows: Sequence[FactorEffect]) -> Iterator[FactorEffect]:
 def _sources(
     fit: EstimandFit, design: FactorDesign, ranker: str, estimand: str
 ) -> Iterator[SourceEffect]:
-    """Give the source before and after the others are held; nothing without both."""
+    """Return the effect of the source before and after other factors are held fixed.
+
+    Nothing where the design does not have both.
+    """
     names = design.names
     if SOURCE not in names or len(names) < 2:
         return
@@ -472,11 +491,15 @@ class ContrastEstimate(NamedTuple):
     """A value with its 95 % interval."""
 
     value: float
+    """The estimate."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
 
 
 def _estimate(regression: WithinFit, weights: Floats) -> ContrastEstimate:
+    """Estimate a weighted sum of the coefficients, with its 95 % interval."""
     values, _, half_widths = regression.combined(weights[None, :])
     value, half_width = float(values[0]), float(half_widths[0])
     return ContrastEstimate(value, value - half_width, value + half_width)
@@ -485,10 +508,10 @@ def _estimate(regression: WithinFit, weights: Floats) -> ContrastEstimate:
 def _adoptions(
     standing: Standings, design: FactorDesign, shares: Sequence[float]
 ) -> Iterator[AdoptionEffect]:
-    """Give what an edit does to the exposure of who makes it, and of who does not.
+    """Return what an edit does to the exposure of who makes it, and of who does not.
 
-    Both are compared with the unedited document where nobody edits. Exposure and not ranks, because
-    how deep a document stands that is not retrieved depends on how many others are.
+    Both are compared with the unedited document where nobody edits. Exposure is used rather than
+    ranks, because the rank below all retrieved documents depends on how many are retrieved.
     """
     for number, factor in enumerate(design.factors):
         if not factor.analysed or not shares:

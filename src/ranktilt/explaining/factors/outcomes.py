@@ -24,15 +24,20 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 _CELLS = 1 << 22
+"""Most pairs of versions that are compared at once."""
 
 
 class Outcome(NamedTuple):
     """Values of versions on one estimand; versions of the same query and origin are neighbours."""
 
     values: Floats
+    """Value of each version."""
     group: Ints
+    """Number of the query and origin that a version belongs to."""
     query: Ints
+    """Number of its query."""
     origin: Ints
+    """Number of its origin."""
     row: Ints
     """Row of the version in the collection."""
 
@@ -41,7 +46,9 @@ class Targets(NamedTuple):
     """The documents whose versions are compared: pairs of query and origin, by number."""
 
     query: Ints
+    """Number of the query."""
     origin: Ints
+    """Number of the origin."""
     grade: Floats
     """NaN where nothing is judged."""
 
@@ -51,7 +58,9 @@ class Standings:
     """A run of a designed collection, and the versions that are compared in it."""
 
     collection: Collection
+    """The designed collection."""
     run: Run
+    """Its run."""
     versions: Ints
     """Rows of the versions of each origin, by the origin's number, padded with −1: (n_origins,
     most).
@@ -59,10 +68,12 @@ class Standings:
 
     @cached_property
     def ranking(self) -> Ranking:
+        """The scores of the run, list by list."""
         return Ranking(self.run.offsets, self.run.scores)
 
     @cached_property
     def docs(self) -> Ints:
+        """Row in the collection of each entry of the run."""
         return collection_rows(self.run, self.collection)[self.run.docs]
 
     @cached_property
@@ -133,6 +144,7 @@ class Standings:
 
     @property
     def _queries(self) -> pl.Series:
+        """Ids of the run's queries."""
         return pl.Series("query_id", self.run.queries, dtype=pl.String)
 
     @cached_property
@@ -177,7 +189,7 @@ class Standings:
 
     @property
     def cut(self) -> bool:
-        """Whether most lists are as long as the longest: the ranker cuts them."""
+        """Whether most lists are as long as the longest, because the ranker cuts them."""
         lengths = np.diff(self.run.offsets)
         return bool((lengths == lengths.max(initial=0)).mean() > 0.5)
 
@@ -214,7 +226,7 @@ class Standings:
         return net_wins
 
     def _contests(self) -> Iterator[tuple[slice, Bools, Bools]]:
-        """Give who ranks above whom (target, winner, loser), and ties, some targets at a time."""
+        """Return who ranks above whom (target, winner, loser), and ties, some targets at a time."""
         step = max(_CELLS // self.rows.shape[1] ** 2, 1)
         for start in range(0, len(self.rows), step):
             part = slice(start, start + step)
@@ -248,7 +260,7 @@ class Standings:
         return self._outcome(np.where(self.rows >= 0, values, 0.0), is_compared)
 
     def head_to_head(self) -> Outcome:
-        """In percent."""
+        """Return the share of a document's versions that each version beats, in percent."""
         return self._outcome(100 * self.won())
 
     def ndcg(self, weights: Floats) -> Outcome | None:
@@ -265,6 +277,7 @@ class Standings:
         return self._outcome(np.where(self.entries >= 0, gain, 0.0))
 
     def _outcome(self, values: Floats, which: Bools | None = None) -> Outcome:
+        """Return the values of the versions that are there, of all targets or some."""
         present = self.rows >= 0
         if which is not None:
             present &= which[:, None]
@@ -279,7 +292,7 @@ class Standings:
 
 
 def version_table(collection: Collection, designed: Bools) -> Ints:
-    """Rows of the designed versions of each origin, by its number, padded with −1."""
+    """Return the rows of each origin's designed versions, by its number, padded with −1."""
     origins = collection.origin_codes()
     rows = np.flatnonzero(designed)
     rows = rows[np.argsort(origins[rows], kind="stable")]
@@ -292,17 +305,16 @@ def version_table(collection: Collection, designed: Bools) -> Ints:
 
 
 def even_weights(collection: Collection) -> Floats:
-    """Give all versions of a document one probability, which add up to 1."""
+    """Return equal probabilities for the versions of each document, which add up to 1."""
     origins = collection.origin_codes()
     weights: Floats = 1.0 / np.bincount(origins)[origins]
     return weights
 
 
 def adopted_weights(collection: Collection, levels: Floats, share: float) -> Floats:
-    """Give an edited version to a share of the documents.
+    """Return probabilities by which a share of the documents has an edited version.
 
-    `levels` are −1 and 1 by row, NaN for no level. Documents without both levels stay as they
-    are.
+    `levels` are −1 and 1 by row, NaN for no level. Documents without both levels stay as they are.
     """
     origins, weights = collection.origin_codes(), even_weights(collection)
     n = int(origins.max(initial=-1)) + 1

@@ -12,14 +12,17 @@ from ranktilt.data.notes.base import Note
 from ranktilt.statistics.variation import Variation
 
 SOURCE, MODEL_TEXT = "source", ("source", "length", "words", "fluency", "style")
-"""The factor that says who wrote a text, and those in which a model's text may differ from a
-person's by itself.
-"""
+"""The factor of who wrote a text, and all in which a model's text may differ by itself."""
 TOGETHER: Final = "together"
+"""All factors in which a model's text may differ, high at once."""
 ALONE: Final = "alone"
+"""The source by itself, in the regression."""
 HELD: Final = "others held"
+"""The source, with the others held fixed at both levels."""
 AS_IS: Final = "others as is"
+"""The source, where all others are low."""
 Question = Literal["together", "alone", "others held", "others as is"]
+"""What an effect of the source leaves fixed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +30,17 @@ class EstimandUnit:
     """How the effects on one estimand are printed."""
 
     name: str
+    """Name of the estimand."""
     unit: str
+    """Unit of its effects."""
     digits: int
+    """Decimals that are printed."""
     about: str
     """What a value of a version is."""
 
 
 PRIMARY, HEAD_TO_HEAD = "rank gap", "head-to-head"
+"""The estimand that comes first, and that of wins against other versions."""
 UNITS = {
     unit.name: unit
     for unit in (
@@ -60,6 +67,7 @@ UNITS = {
         ),
     )
 }
+"""Estimands by name, in the order of the tables."""
 _NOTHING = 1e-9
 """What rounding leaves of an effect of nothing, in ranks."""
 
@@ -69,8 +77,11 @@ class DesignedFactor:
     """A factor of the design, and its two levels."""
 
     name: str
+    """Name of the factor."""
     low: str
+    """What its low level is."""
     high: str
+    """What its high level is."""
     analysed: bool = True
     """False where its check failed: it stays in the regression, and its effect is not reported."""
 
@@ -80,27 +91,33 @@ class FactorEffect:
     """The effect of a factor, or how one factor changes another's effect (``length × words``)."""
 
     ranker: str
+    """Name of the ranker."""
     estimand: str
+    """Name of the estimand, of `UNITS`."""
     effect: str
+    """Name of the factor, or of both."""
     value: float
     """High less low: twice the coefficient of levels coded −1 and 1. Above 0 a version stands
     higher.
     """
     low: float
-    """95 % interval."""
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
     error: float
+    """Standard error, clustered by query and document."""
     p: float
-    """The level at which the interval first excludes 0: t by errors clustered by query and
-    document.
-    """
+    """Level at which the interval first excludes 0, by a t-test with these errors."""
     p_corrected: float
+    """The same, corrected over all rankers and effects of the estimand."""
     detectable: float
     """Smallest effect that the table would show with 80 % power."""
     queries: int
+    """Number of queries."""
     origins: int
+    """Number of different documents."""
     versions: int
-    """(query, document version) that were compared."""
+    """Number of versions that were compared, query by query."""
 
     @property
     def is_shown(self) -> bool:
@@ -109,14 +126,16 @@ class FactorEffect:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it moves nothing, whatever the query."""
+        """Whether the factor moves nothing, whatever the query."""
         return abs(self.value) + self.error < _NOTHING
 
     @property
     def interaction(self) -> bool:
+        """Whether it is the effect of one factor on another's effect."""
         return " × " in self.effect
 
     def derived(self) -> dict[str, Any]:
+        """Return what a file holds besides the fields."""
         return {"is_shown": self.is_shown}
 
 
@@ -125,15 +144,21 @@ class SourceEffect:
     """What a text by a model gains, with and without the other factors."""
 
     ranker: str
+    """Name of the ranker."""
     estimand: str
+    """Name of the estimand, of `UNITS`."""
     question: Question
     """``together``: all factors in which a model's text may differ, high at once. Of the source by
     itself: ``alone`` in the regression, with ``others held``, and where all ``others as is``.
     """
     factors: tuple[str, ...]
+    """Factors that are high, against low."""
     value: float
+    """The effect; above 0 the model's text stands higher."""
     low: float
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,9 +166,11 @@ class AdoptionEffect:
     """Effect of an edit on exposure where a share of all others has it, against no edit at all."""
 
     ranker: str
+    """Name of the ranker."""
     factor: str
+    """Name of the factor, whose high level is the edit."""
     share: float
-    """Of the other documents, 0 to 1."""
+    """Share of the other documents that have the edit, 0 to 1."""
     edited: bool
     """Whether the document itself has the edit."""
     value: float
@@ -151,7 +178,9 @@ class AdoptionEffect:
     retrieved.
     """
     low: float
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -39,6 +39,7 @@ from ranktilt.statistics.correction import correct, detectable_effect
 from ranktilt.statistics.gelbach import DRAWS, Decomposition, PropertyShare, decompose
 
 CUTOFF = 10
+"""Ranks that ``first ranks`` counts, unless another number is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +47,13 @@ class GapOptions:
     """How gaps are split; `explain_gaps` has the meaning of each."""
 
     cutoff: int
+    """Ranks that ``first ranks`` counts."""
     draws: int
+    """Joint draws behind the intervals of parts."""
     seed: int
+    """Seed of the draws."""
     correction: str
+    """How p-values are corrected."""
 
 
 def explain_gaps(
@@ -191,12 +196,13 @@ def _gaps(rows: PairRows, run: str, pair: Pair, options: GapOptions) -> Iterator
 
 
 def _parts(names: Sequence[str], fit: Decomposition, *, is_tested: bool) -> Iterator[GapPart]:
+    """Yield a part for each property; without p where nothing may be tested."""
     for name, share in zip(names, fit.shares, strict=True):
         yield _part(name, share, p=share.part.p if is_tested else np.nan)
 
 
 def _part(name: str, share: PropertyShare, *, p: float) -> GapPart:
-    """Make a part, whose coefficient is one of a standard deviation of the property."""
+    """Return the part of one property, per standard deviation of it."""
     coefficient, low, high = (
         share.spread * number
         for number in (share.coefficient.value, share.coefficient.low, share.coefficient.high)
@@ -249,7 +255,7 @@ def _coverage(run: Run, entries: RunEntries, groups: Groups) -> ListCoverage:
 def _said_once(
     left_out: Sequence[LeftOutProperty], runs: Sequence[str]
 ) -> tuple[LeftOutProperty, ...]:
-    """Say of a property that is left out of every run that it is left out, and nothing of runs."""
+    """Return the properties that are left out, without the run where it is all of them."""
     singles = list(dict.fromkeys(left_out))
     shortened: list[LeftOutProperty] = []
     for single in singles:
@@ -261,6 +267,7 @@ def _said_once(
 def _spec(
     collection: Collection, runs: Sequence[Run], by: str, options: GapOptions
 ) -> dict[str, Any]:
+    """Return inputs and options, as JSON."""
     return {
         **audit_provenance(collection, [run.spec for run in runs]),
         "by": by,

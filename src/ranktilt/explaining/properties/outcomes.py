@@ -30,6 +30,7 @@ class RunEntries:
     document: Ints
     """Row of the document in the collection."""
     outcomes: Mapping[Outcome, Floats]
+    """Values by the name of the outcome."""
 
     @classmethod
     def from_run(cls, run: Run, collection: Collection, *, cutoff: int) -> RunEntries:
@@ -73,4 +74,5 @@ def _middle_ranks(ranking: Ranking) -> Floats:
 
 
 def _list_sums(ranking: Ranking, values: Floats) -> Floats:
+    """Return the sum of some values over each list."""
     return sums(ranking.query, values, len(ranking.offsets) - 1)

@@ -32,9 +32,11 @@ class GapProperty:
     """A property of documents."""
 
     name: str
+    """Name of the property."""
     unit: str
     """What its numbers count, such as ``words``; empty where a column does not say."""
     kind: Literal["column", "text"]
+    """Whether it is a column of numbers, or measured from texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +44,11 @@ class LeftOutProperty:
     """A property that is in no part, and why."""
 
     name: str
+    """Name of the property."""
     reason: Reason
+    """Why it is left out."""
     run: str = ""
-    """Where it is left out of one run's gaps alone."""
+    """The only run that it is left out of; empty where it is left out of all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +56,9 @@ class ListCoverage:
     """How much of the rankable documents a run's lists hold."""
 
     run: str
+    """Name of the run."""
     queries: int
+    """Number of lists."""
     listed: int
     """Documents with a group in all lists together."""
     documents: int
@@ -69,21 +75,31 @@ class GapPart:
     """How much of a gap goes with one property."""
 
     property_name: str
+    """Name of the property."""
     value: float
     """Γ·β, in the outcome's unit; above 0 it goes with more for the first group."""
     low: float
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
     error: float
+    """Standard error."""
     p: float
+    """Level at which the interval first excludes 0."""
     p_corrected: float
+    """The same, corrected over all runs and pairs of one outcome."""
     difference: float
     """Γ: how much more of the property the first group has within lists, in its unit."""
     difference_low: float
+    """Lower end of its 95 % interval."""
     difference_high: float
+    """Upper end of its 95 % interval."""
     coefficient: float
     """What one standard deviation of the property goes with, at equal others and in one group."""
     coefficient_low: float
+    """Lower end of its 95 % interval."""
     coefficient_high: float
+    """Upper end of its 95 % interval."""
     spread: float
     """Standard deviation of the property within lists."""
     inflation: float
@@ -95,7 +111,7 @@ class GapPart:
         return self.p_corrected < ALPHA
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file tells besides."""
+        """Return what a file holds besides the fields."""
         return {"is_shown": self.is_shown}
 
 
@@ -104,37 +120,51 @@ class ExplainedGap:
     """The gap between two groups in one run, and the properties that it goes with."""
 
     run: str
+    """Name of the run."""
     outcome: Outcome
+    """What the gap is in."""
     group_a: str
+    """The first group."""
     group_b: str
+    """The second group."""
     value: float
     """The gap within lists, above 0 where the first group stands higher."""
     low: float
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
     error: float
+    """Standard error."""
     p: float
+    """Level at which the interval first excludes 0."""
     p_corrected: float
+    """The same, corrected over all runs and pairs of one outcome."""
     detectable: float
     """Smallest gap that the table would show with 80 % power."""
     remaining: float
     """The gap at equal properties."""
     remaining_low: float
+    """Lower end of its 95 % interval."""
     remaining_high: float
+    """Upper end of its 95 % interval."""
     explained: float
     """The sum of all parts."""
     explained_low: float
+    """Lower end of its 95 % interval."""
     explained_high: float
+    """Upper end of its 95 % interval."""
     parts: tuple[GapPart, ...]
     """One for each property, in the order in which they were given."""
     queries: int
-    """Lists that hold both groups."""
+    """Number of lists that hold both groups."""
     documents: int
-    """Different documents of both groups, twins counted once."""
+    """Number of different documents of both groups, twins counted once."""
     entries: int
-    """Documents of both groups over all lists, with a value of every property."""
+    """Number of entries of both groups over all lists, with a value of every property."""
     dropped: int
-    """Those without a value of some property."""
+    """Number of entries without a value of some property, which are left out."""
     effective_n: float
+    """Number of independent queries or documents that the data is worth."""
 
     @property
     def has_enough(self) -> bool:
@@ -164,7 +194,7 @@ class ExplainedGap:
         return part.value / self.value if self.is_shown else np.nan
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file tells besides."""
+        """Return what a file holds besides the fields."""
         return {"is_shown": self.is_shown}
 
 

@@ -34,8 +34,11 @@ class GroupedProperties:
     """A collection with its groups, and everything that was measured of its documents."""
 
     collection: Collection
+    """The collection."""
     groups: Groups
+    """The groups of its documents."""
     table: PropertyTable
+    """The properties."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,15 +48,19 @@ class PairRows:
     entries: RunEntries
     """All entries of the run."""
     rows: Ints
-    """Numbers of those that are rows here: of either group, with a value of every property."""
+    """Entries that are rows here: of either group, with a value of every property."""
     side: Floats
+    """1 for the first group, 0 for the second."""
     properties: Floats
+    """Values of the properties: (n_rows, n_properties)."""
     names: tuple[str, ...]
-    """Of the properties that are in the regression."""
+    """Names of the properties."""
     document: Ints
     """Number of each row's document; twins share one."""
     dropped: int
+    """Number of entries without a value of some property."""
     left_out: tuple[LeftOutProperty, ...]
+    """Properties that cannot be separated from the groups or from others."""
 
     @classmethod
     def from_entries(cls, entries: RunEntries, measured: GroupedProperties, pair: Pair) -> PairRows:
@@ -91,6 +98,7 @@ class PairRows:
 
     @property
     def query(self) -> Ints:
+        """Number of each row's list."""
         return self.entries.query[self.rows]
 
     @cached_property
@@ -165,6 +173,7 @@ def _told_apart(
 
 
 def _normed(column: Floats) -> Floats:
+    """Return a column of length 1; one of zeros as it is."""
     size = float(np.sqrt(np.square(column).sum()))
     unit: Floats = column / size if size > 0 else column
     return unit

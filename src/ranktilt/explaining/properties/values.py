@@ -37,6 +37,7 @@ class MeasuredProperty:
     """A property, and its value of every document."""
 
     about: GapProperty
+    """Name and unit."""
     values: Floats
     """In the order of ``collection.docs``; NaN where unknown."""
     probe: TextProbe | None = None
@@ -70,8 +71,11 @@ class PropertyTable:
     """All measured properties, and those without numbers."""
 
     measured: tuple[MeasuredProperty, ...]
+    """Properties with their values."""
     left_out: tuple[LeftOutProperty, ...]
+    """Columns that hold no numbers."""
     has_texts: bool
+    """Whether the collection has texts."""
 
 
 class NoPropertiesError(UserError):
@@ -136,6 +140,7 @@ def measure_properties(
 
 
 def _all_properties(collection: Collection, groups: Groups) -> PropertyTable:
+    """Measure every column of numbers, and every feature of texts that is no column."""
     measured, left_out = [], []
     for column in _columns(collection, groups):
         numbers = _numbers(column)
@@ -176,6 +181,7 @@ def _numbers(column: pl.Series) -> pl.Series | None:
 
 
 def _named_column(column: pl.Series) -> MeasuredProperty:
+    """Return a column as a property; `UserError` where it holds no numbers."""
     numbers = _numbers(column)
     if numbers is None:
         raise UserError(f"property {column.name!r}: expected a column of numbers")
@@ -185,6 +191,7 @@ def _named_column(column: pl.Series) -> MeasuredProperty:
 def _named_probe(
     name: PropertyName, collection: Collection, groups: Groups, columns: list[str]
 ) -> MeasuredProperty:
+    """Measure a feature of texts; `UserError` where there is none of this name."""
     if isinstance(name, str) and not has_texts(collection):
         raise unknown("property", name, columns)
     if isinstance(name, str) and name.split(":")[0].split("(")[0] not in probe_classes():

@@ -24,6 +24,7 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
 HUMAN = "human"
+"""Name that no written source may have."""
 _ANSWER_TOKENS = 200
 """Expected tokens of an answer."""
 
@@ -33,6 +34,7 @@ class AnswerInputs(GenerationInputs):
     """The requests for documents from queries."""
 
     settings: Answering
+    """How queries are answered."""
     queries: pl.DataFrame
     """Queries to answer, `settings.n` times each."""
     ids: Mapping[str, pl.Series]

@@ -17,17 +17,20 @@ from ranktilt.generation.datacard_sections import (
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 
 KIND = "answers"
+"""Kind of the folder, in its manifest."""
 _JUDGMENTS = (
     "Made, not judged: each document counts as relevant (grade 1) to the query it was written "
     "from. Nobody has checked whether it answers the query, or whether it is true. Measures "
     "computed with these judgments alone only say how well a ranker matches a document with its "
     "own query."
 )
+"""What the data card says of the judgments."""
 _LICENCE = (
     "The queries keep their licence. The terms of the model, or of its provider, say what you may "
     "do with its answers, such as whether you may train a model on them. The program that wrote "
     "this card knows neither. Look both up before you pass this folder on."
 )
+"""What the data card says of licences."""
 
 
 def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
@@ -99,6 +102,7 @@ def datacard(answered: AnsweredQueries, splits: Iterable[str]) -> str:
 
 
 def _opening(answered: AnsweredQueries) -> str:
+    """Return the first paragraph of the data card."""
     spec = answered.spec
     queries = counted(answered.collection.queries.height, "query", "queries")
     if spec["collection"].get("path"):

@@ -29,12 +29,14 @@ _TITLES = {
         "more of the originals. Rank with `--text text`."
     ),
 }
+"""What the data card says of titles, by the option."""
 _LICENCE = (
     "The source texts keep their licence, and rewrites are made from them, so its conditions "
     "(naming the authors, no commercial use, sharing alike) apply to the rewrites too. The terms "
     "of the model, or of its provider, say what you may do with its answers. The program that "
     "wrote this card knows neither. Look both up before you pass this folder on."
 )
+"""What the data card says of licences."""
 
 
 def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
@@ -66,6 +68,7 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
 
 
 def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
+    """Return the first paragraph of the data card."""
     spec, summaries = rewritten.spec, rewritten.summaries
     path = spec["collection"].get("path")
     collection = f" from `{path}`" if path else ""
@@ -108,6 +111,7 @@ def _earlier_note(rewritten: Rewritten) -> str:
 
 
 def _prompt(rewritten: Rewritten) -> str:
+    """Return the section on the prompt."""
     content = "the document's text"
     if "{title}" in rewritten.spec["prompt"]["text"]:
         content += " and title"

@@ -35,9 +35,11 @@ class RewriteInputs(GenerationInputs):
     """The requests to rewrite a collection, in the collection's order; empty texts are rejected."""
 
     settings: Rewriting
+    """How documents are rewritten."""
     collection: Collection
     """The collection; if no document had a source, with the source to rewrite."""
     limits: RewriteLimits
+    """Limits that an answer must keep to."""
     only: bool = False
     """Whether only some documents of the source are rewritten."""
     pool: Pool | None = None
@@ -131,6 +133,7 @@ def _source(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting: Rew
 
 
 def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewriting) -> None:
+    """Refuse an unknown side, and a source that the collection has already."""
     if rewriting.of not in collection.sources:
         raise _unknown_side(collection, rewriting.of)
     for source in sources:

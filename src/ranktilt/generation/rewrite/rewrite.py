@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
 _REWRITE_COLUMNS = ("model", "temperature", "prompt", "cut_to")
+"""Columns that rewrites have besides those of documents."""
 _SETTINGS = ("of", "titles", "truncate")
 """Settings that the spec holds, besides those of all generated texts."""
 
@@ -220,6 +221,7 @@ def _with_pool(inputs: RewriteInputs) -> Collection:
 
 
 def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]) -> Collection:
+    """Return the collection with the rewrites of each source added."""
     parts = [
         Collection(docs, collection.queries.clear(), collection.qrels.clear())
         for docs in added.partition_by("source", maintain_order=True)
@@ -233,6 +235,7 @@ def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]
 
 
 def _spec(inputs: RewriteInputs, llm: LLM) -> dict[str, Any]:
+    """Return inputs and options, as JSON."""
     spec = spec_of(llm, inputs, inputs.collection)
     for name in _SETTINGS:
         spec[name] = getattr(inputs.settings, name)

@@ -33,9 +33,12 @@ SMALL = 0.2
 Analysis, 1988).
 """
 FEWEST_ORIGINS = 3
+"""Fewest origins of which an effect has an interval."""
 MOVED, HELD, UNCLEAR, FAILED = "moved", "held", "unclear", "failed"
+"""Verdicts of a check."""
 
 _WORD = re.compile(r"[A-Za-z]+|\d+(?:[.,]\d+)*")
+"""A word or a number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +46,9 @@ class FactorCheck:
     """The effect of one factor on one property."""
 
     factor: str
+    """Name of the factor."""
     probe: str
+    """Name of the property."""
     expected: str
     """``up``, ``down`` or ``moves`` where the factor must move it, ``holds`` where it must not,
     empty for neither.
@@ -51,14 +56,17 @@ class FactorCheck:
     origins: int
     """Number of origins with a version on both levels."""
     low_mean: float
+    """Mean of the property on the low level."""
     high_mean: float
+    """Mean of the property on the high level."""
     g: float
     """Hedges' g of the origins' means on the high level against those on the low one; NaN where
     neither varies.
     """
     low: float
+    """Lower end of the 95 % interval, by origin."""
     high: float
-    """95 % interval, by origin."""
+    """Upper end of the 95 % interval, by origin."""
     verdict: str
     """``moved``, ``held``, ``unclear`` or ``failed``; empty where nothing is expected."""
 
@@ -94,6 +102,7 @@ class ManipulationChecks(
         return tuple(dict.fromkeys(row.factor for row in self.rows if row.verdict == FAILED))
 
     def derived(self) -> dict[str, Any]:
+        """Return what a file holds besides the fields."""
         return {"failed": list(self.failed)}
 
 
@@ -161,6 +170,7 @@ def _check(factor: Factor, probe: str, low: Floats, high: Floats) -> FactorCheck
 
 
 def _expectation(factor: Factor, probe: str) -> str:
+    """Say what a factor should do to a property."""
     if probe in factor.moves:
         return {1: "up", -1: "down", 0: "moves"}[factor.moves[probe]]
     return "holds" if probe in factor.holds else ""

@@ -16,16 +16,20 @@ from ranktilt.errors import UserError, counted, join_words, refuse_twice
 Levels = npt.NDArray[np.int8]
 """−1 for low, 1 for high, with a row for each run and a column for each factor."""
 MOST_FACTORS = 6
+"""Most factors of a design."""
 FULL = "full"
+"""Size of a design with every combination."""
 SIZES = ("8", "16", "32", FULL)
 """Values of ``--design``."""
 PREFIX = "factor:"
 """Beginning of the columns of factors in the documents of a designed collection."""
 LOW, HIGH = "low", "high"
+"""Names of the two levels."""
 FACTS = "facts"
 """The factor that changes what a text says: no judgment is carried over to its high level."""
 
 _LETTERS = "ABCDEF"
+"""Letters of the factors in generators."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,7 @@ class Fraction:
     generators: tuple[str, ...]
     """Columns as products of other columns, by letters in the order of the factors: ``E=-ABCD``."""
     resolution: str
+    """Which effects are mixed with which, as a Roman number."""
 
 
 FRACTIONS: Mapping[tuple[int, int], Fraction] = {
@@ -54,7 +59,9 @@ class Design:
     """Combinations of two levels of each factor; in the first, the original, all are low."""
 
     factors: tuple[str, ...]
+    """Names of the factors."""
     levels: Levels
+    """Level of each factor in each combination."""
     kind: str
     """``factorial``, or ``given`` where the versions existed already."""
     generators: tuple[str, ...] = ()
@@ -66,6 +73,7 @@ class Design:
 
     @property
     def runs(self) -> int:
+        """Number of combinations."""
         return len(self.levels)
 
     def cells(self) -> list[dict[str, str]]:
@@ -89,7 +97,7 @@ class Design:
 
 
 def design(factors: Sequence[str], size: str | int = FULL) -> Design:
-    """Lay out an experiment with two levels a factor.
+    """Lay out an experiment with two levels per factor.
 
     `size` is a number of runs, or ``full`` for every combination. A fraction is of resolution IV at
     least, so that the effect of a factor is mixed with no interaction of two; a smaller one is
@@ -133,6 +141,7 @@ def _fraction(factor_count: int, runs: int) -> Fraction:
 
 
 def _check_names(names: tuple[str, ...]) -> None:
+    """Refuse no factors, too many, and names that no column could have."""
     if not names:
         raise UserError("expected a factor, such as length, got none")
     if len(names) > MOST_FACTORS:

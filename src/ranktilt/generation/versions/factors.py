@@ -17,9 +17,11 @@ from ranktilt.generation.versions.design import FACTS
 from ranktilt.generation.versions.rules import Origin
 
 Edit = Callable[[str, Origin], str]
+"""A function from a text and its document to the changed text."""
 Expected = Mapping[str, int]
 """Probes that a factor must move, by the direction: 1 up, −1 down, 0 either."""
 AS_IS = "as is"
+"""Name of the low level."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +29,11 @@ class Factor:
     """One property of a text with two levels: as it is, and changed."""
 
     name: str
+    """Name of the factor."""
     high: str
     """Name of the high level: ``halved``."""
     moves: Expected
+    """Probes that it must move."""
     holds: tuple[str, ...] = ()
     """Probes that it must not move."""
     edit: Edit | None = None
@@ -65,7 +69,9 @@ class Factor:
 
 
 _TEXT = ("words", "sentences", "query-words", "facts")
+"""Probes of a text by itself, and of its facts."""
 _TEXT_AND_OVERLAP = (*_TEXT, "overlap")
+"""The same, and the words that a version shares with its origin."""
 _RULES = (
     Factor(name="source", high="rewritten", moves={"overlap": -1}, source=""),
     Factor(
@@ -112,6 +118,7 @@ _RULES = (
         edit=rules.swapped_words,
     ),
 )
+"""Factors by rule."""
 RULES: Mapping[str, Factor] = {factor.name: factor for factor in _RULES}
 """Factors by rule, in the order in which they are applied."""
 _PROMPTED = (
@@ -144,9 +151,11 @@ _PROMPTED = (
         prompt="shorten",
     ),
 )
+"""Factors by a language model."""
 PROMPTED: Mapping[str, Factor] = {factor.name: factor for factor in _PROMPTED}
 """Factors by a language model, in the order in which they are applied, before all rules."""
 NAMES = (*RULES, *(name for name in PROMPTED if name not in RULES))
+"""Names of all factors that are built in."""
 
 
 def read_factors(specs: Sequence[str], *, by_rule: bool = False) -> tuple[Factor, ...]:
@@ -165,6 +174,7 @@ def read_factors(specs: Sequence[str], *, by_rule: bool = False) -> tuple[Factor
 
 
 def _factor(spec: str, by_rule: bool) -> Factor:
+    """Return the factor of a text that users type."""
     name, colon, argument = spec.partition(":")
     if name == "source" and colon:
         return Factor(name="source", high=argument, moves={"overlap": -1}, source=argument)
@@ -180,12 +190,14 @@ def _factor(spec: str, by_rule: bool) -> Factor:
 
 
 def _built_in(name: str, by_rule: bool) -> Factor:
+    """Return a factor of ours, by its prompt unless a rule is asked for."""
     if by_rule and name not in RULES:
         raise UserError(f"factor {name!r} has no rule: leave out --by-rule and name a model, --llm")
     return PROMPTED[name] if name in PROMPTED and not by_rule else RULES[name]
 
 
 def _prompt_file(file: str, by_rule: bool) -> Factor:
+    """Return a factor that is made by the prompt in a file."""
     if by_rule:
         raise UserError(f"factor {file!r} is a prompt: leave out --by-rule and name a model, --llm")
     return Factor(
@@ -194,6 +206,7 @@ def _prompt_file(file: str, by_rule: bool) -> Factor:
 
 
 def _function(spec: str) -> Factor:
+    """Return a factor that is made by a function of the user's."""
     folder = os.getcwd()
     if folder not in sys.path and "" not in sys.path:
         sys.path.insert(0, folder)

@@ -26,6 +26,7 @@ ANSWERS = pl.Schema(
         **{name: kind for name, kind in RECORD.items() if name != "row"},
     }
 )
+"""Columns of the answers to prompts."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,6 +42,7 @@ class DesignedVersions(Generated):
     originals: Collection
     """The documents that versions were made of."""
     checks: ManipulationChecks
+    """How the factors changed the texts."""
 
     def united(self, qrels: pl.DataFrame) -> Collection:
         """Return the same documents under another split's judgments of the originals."""
@@ -116,6 +118,7 @@ def versions(
 
 
 def _spec(writer: VersionWriter, factors: Sequence[Factor], llm: LLM | None) -> dict[str, Any]:
+    """Return factors, seed and model, as JSON."""
     return {
         "factors": [factor.to_dict() for factor in factors],
         "seed": writer.crossing.seed,

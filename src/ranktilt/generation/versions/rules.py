@@ -138,10 +138,12 @@ def other_words(text: str, origin: Origin) -> str:
 
 
 def _all_forms(word: str, synonym: str) -> set[str]:
+    """Return all forms of a word and its synonym."""
     return {word, *synonym.split(), *forms_of(word), *forms_of(synonym)}
 
 
 def _cased(word: str, like: str) -> str:
+    """Write a word with the capitals of another one."""
     if like.isupper() and len(like) > 1:
         return word.upper()
     return word[:1].upper() + word[1:] if like[:1].isupper() else word
@@ -174,6 +176,7 @@ def synonyms() -> Mapping[str, str]:
 
 @cache
 def _forms() -> Mapping[str, frozenset[str]]:
+    """Return the forms that belong together, by each of them."""
     forms_by_form: dict[str, frozenset[str]] = {}
     for kind, *pair in _pairs():
         for word in pair:

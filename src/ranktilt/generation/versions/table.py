@@ -105,6 +105,7 @@ def _judgments_by_origin(qrels: pl.DataFrame, docs: pl.DataFrame) -> pl.DataFram
 def _check_columns(
     path: Path, table: pl.DataFrame, factors: Sequence[str], low_high: LowHigh
 ) -> None:
+    """Refuse a table without the columns of versions and factors."""
     missing = [name for name in ("origin", "text", *factors) if name not in table.columns]
     if missing or not factors:
         columns = join_words(["origin", "text", *(factors or ["one a factor (--factors)"])])
@@ -199,6 +200,7 @@ def _judged(
 def _judged_by_table(
     path: Path, table: pl.DataFrame, docs: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return queries and judgments from the table's own columns."""
     for name in ("query_id", "query"):
         if name not in table.columns:
             raise DataError(

@@ -145,6 +145,7 @@ class VersionWriter:
         return sum(old != new for old, new in pairs) / len(pairs) if pairs else 0.0
 
     def _title(self, factor: Factor, row: int, names: Applied) -> str:
+        """Return a title after some factors, the last of which may change it."""
         title = self.titles[row, names[:-1]]
         return factor.edit(title, self.origins[row]) if factor.titles and factor.edit else title
 
@@ -197,6 +198,7 @@ class VersionWriter:
         return Collection(docs, self.originals.queries, carried(self.originals.qrels, docs), spec)
 
     def _document(self, row: int, cell: Mapping[str, str], model: str) -> dict[str, Any]:
+        """Return a version, as a row of the collection."""
         names = self.applied(cell)
         makers = {factor.by for factor in self.order if factor.name in names}
         source = self.rewriter if "collection" in makers else None
@@ -285,6 +287,7 @@ def _rewriter(collection: Collection, factors: Iterable[Factor], base: str) -> s
 
 
 def _texts_by_origin(collection: Collection, source: str) -> dict[str, str]:
+    """Return the texts of one source by their origin."""
     docs = collection.docs.filter(pl.col("source") == source)
     return dict(docs.select("origin", "text").iter_rows())
 

@@ -74,6 +74,7 @@ class GroupLists:
         return self._in_order(order)
 
     def _in_order(self, order: Ints) -> GroupLists:
+        """Return the lists with their documents in another order."""
         return replace(self, kind=self.kind[order], relevant=self.relevant[order])
 
     def sums(self, weight: Floats) -> Floats:

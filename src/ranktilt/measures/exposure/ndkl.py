@@ -1,4 +1,4 @@
-"""NDKL: how far every prefix of a list lies from the groups' target shares, the top most."""
+"""NDKL: how far the top of a list, at every depth, is from the groups' target shares."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, block_positi
 
 @dataclass(frozen=True, repr=False)
 class NormalizedDiscountedDivergence(TargetedEstimand):
-    """Divergence of every prefix of a list from the target shares, the top most.
+    """Divergence of the first 1, 2, 3, … documents from the target shares; the top counts most.
 
     ``Σ_i KL(D_i ‖ target)/log2(i + 1) ÷ Σ_i 1/log2(i + 1)``, with D_i the groups' shares of the
-    first i documents (Geyik, Ambler & Kenthapadi, KDD 2019, eq. 4). Ties give the expected value
-    over all orders of tied documents: of both sums, where documents without a label are tied with
-    the first document that has one.
+    first i documents (Geyik, Ambler & Kenthapadi, KDD 2019, eq. 4). With ties it is the quotient of
+    the expected values of both sums over all orders of tied documents. The sums begin at the first
+    document with a label.
     """
 
     target: str = "candidates"
@@ -187,6 +187,7 @@ def _chances(size: int, count: int, draws: int) -> Floats:
 
 
 def _hypergeometric(size: int, count: int, draws: int) -> Floats:
+    """Compute the table of `_chances`, which see."""
     drawn = np.arange(draws + 1)[:, None]
     hits = np.arange(min(count, draws) + 1)
     most = size - count

@@ -14,9 +14,9 @@ from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans
 class PropertyEstimand(Estimand):
     """A question about where documents with more or less of a property rank.
 
-    Its answer for a list is a weighted mean of the property less the plain one, over the documents
-    whose value is known. Values are one number an entry, NaN where unknown. The result is NaN for
-    a list in which no two values differ, or no document counts.
+    Its answer for a list is a weighted mean of the property minus the plain mean, over the
+    documents whose value is known. `values` below is the property of each entry, NaN if unknown.
+    The answer is NaN for a list in which no two values differ, or no document counts.
     """
 
     unit = "list"
@@ -27,20 +27,23 @@ class PropertyEstimand(Estimand):
         raise NotImplementedError
 
     def of_values(self, ranking: Ranking, values: Floats) -> Floats:
-        """Answer it for each query, shape (n_queries,)."""
+        """Answer the question for each query, shape (n_queries,)."""
         lift = _list_sums(ranking, self.factors(ranking, values) * np.nan_to_num(values))
         lift[~self._counts(ranking, values)] = np.nan
         return lift
 
     def factors(self, ranking: Ranking, values: Floats) -> Floats:
-        """Return what each entry's value is multiplied with; the factors of a list add up to 0."""
+        """Return the factor of each entry's value in the answer.
+
+        The factors of a list add up to 0.
+        """
         is_known = ~np.isnan(values)
         weighted = _shares_of_list(ranking, self.weights(ranking, is_known))
         factors = weighted - _shares_of_list(ranking, is_known.astype(np.float64))
         return np.where(self._counts(ranking, values)[ranking.query], factors, 0.0)
 
     def value_effects(self, ranking: Ranking, values: Floats) -> tuple[Floats, Floats]:
-        """Return what each entry's value adds beyond its list's mean, and how much it counts."""
+        """Return what each entry's value adds beyond its list's mean, and the entry's weight."""
         is_known = ~np.isnan(values)
         plain = _shares_of_list(ranking, is_known.astype(np.float64))
         mean = _list_sums(ranking, plain * np.nan_to_num(values))[ranking.query]
@@ -63,7 +66,10 @@ class PropertyEstimand(Estimand):
         return float(first.mean()), float(mean.mean())
 
     def _counts(self, ranking: Ranking, values: Floats) -> Bools:
-        """Tell the lists in which values differ, and some of the documents that count have one."""
+        """Tell which lists count.
+
+        Their values differ, and some document with a known value has a weight.
+        """
         count = len(ranking.offsets) - 1
         is_known = ~np.isnan(values)
         lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
@@ -103,12 +109,13 @@ class PropertyLiftOfFirstRanks(PropertyEstimand):
 
 
 def _list_sums(ranking: Ranking, values: Floats) -> Floats:
+    """Return the sum of the entries of each list."""
     count = len(ranking.offsets) - 1
     return np.bincount(ranking.query, weights=values, minlength=count).astype(np.float64)
 
 
 def _shares_of_list(ranking: Ranking, weights: Floats) -> Floats:
-    """Return each entry's part of its list's sum; 0 where that is 0."""
+    """Return each entry's share of its list's sum; 0 where the sum is 0."""
     total = _list_sums(ranking, weights)[ranking.query]
     shares: Floats = np.divide(weights, total, out=np.zeros(len(weights)), where=total > 0)
     return shares

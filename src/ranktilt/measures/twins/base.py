@@ -1,4 +1,4 @@
-"""Twins in a run: the ranks of both documents of a pair, query by query."""
+"""Find twins in a run: the ranks of both documents of a pair, query by query."""
 
 from __future__ import annotations
 
@@ -23,17 +23,20 @@ class TwinLists:
     """The input of a question about twins: a run, and the pairs of documents to look for in it."""
 
     ranking: Ranking
+    """Ranking of all queries."""
     docs: Ints
-    """Row of each entry's document; negative for a document that does not count."""
+    """Number of each entry's document; negative for a document that does not count."""
     pairs: Ints
-    """Rows of the first and of the second group's document of each pair: (n_pairs, 2)."""
+    """Numbers of the first and the second group's document of each pair, of shape (n_pairs, 2)."""
     relevant: tuple[Ints, Ints]
-    """Query and row of every relevant document, retrieved or not. A pair is relevant if either side
-    is."""
+    """Query and document number of every relevant document, retrieved or not.
+
+    A pair is relevant if either of its documents is.
+    """
     relevant_pairs: tuple[Ints, Ints] | None = None
-    """Query and pair of every relevant pair, retrieved or not; None where nothing is judged."""
+    """Query and pair of every relevant pair, retrieved or not; None if nothing is judged."""
     scored: bool = True
-    """Whether scores say more than the order."""
+    """Whether the run has scores, and not only an order."""
 
     @property
     def queries(self) -> int:
@@ -42,14 +45,14 @@ class TwinLists:
 
     @cached_property
     def meetings(self) -> Meetings:
-        """Pairs of which a query retrieved a side."""
+        """All pairs that a query retrieved at least one side of, with their outcomes."""
         return _meetings(self)
 
     @cached_property
     def below(self) -> Floats:
-        """Rank of each entry, counted from the rank after the last of its query; negative.
+        """Rank of each entry minus the rank after the last one of its query; negative.
 
-        Tied documents have their middle rank.
+        Tied documents have their middle rank. In this scale an unretrieved document has rank 0.
         """
         after_last = np.diff(self.ranking.offsets) + 1
         below: Floats = mid_ranks(self.ranking) - after_last[self.ranking.query]
@@ -57,12 +60,12 @@ class TwinLists:
 
     @cached_property
     def entries(self) -> Positions:
-        """Entry of each (query, document)."""
+        """Index from query and document to the entry."""
         return Positions.from_ranking(self.ranking, self.docs)
 
     @cached_property
     def partners(self) -> Partners:
-        """Rows of the twins of each document of the first group."""
+        """Index from each document of the first group to its twins."""
         document_count = int(max(self.docs.max(initial=-1), self.pairs.max(initial=-1))) + 1
         return Partners.from_pairs(self.pairs, document_count)
 
@@ -73,13 +76,18 @@ def mid_ranks(ranking: Ranking) -> Floats:
 
 
 class Meetings(NamedTuple):
-    """Pairs of which a query retrieved a side: one row for each pair and query."""
+    """Pairs that a query retrieved at least one side of: one row for each pair and query.
+
+    Arrays that belong together row by row; a NamedTuple, so that blocks can be concatenated field
+    by field.
+    """
 
     query: Ints
+    """Number of the query."""
     doc: Ints
-    """Row of one of the two documents."""
+    """Number of one of the two documents."""
     outcome: npt.NDArray[np.int8]
-    """1 where the first side wins, −1 where it loses, 0 for a tie."""
+    """1 if the first side is ranked higher, −1 if the second is, 0 for a tie."""
     both: Bools
     """Whether both sides are retrieved."""
     irrelevant: Bools
@@ -131,11 +139,15 @@ class _MeetingTable:
     """
 
     document_count: int
+    """Columns of the table; a cell is ``query · document_count + document``."""
     twins_of_first: Partners
+    """Twins of each document of the first side."""
     twins_of_second: Partners
+    """Twins of each document of the second side."""
     scores: Floats
     """Score in each cell; −∞ where the document is not retrieved."""
     relevant: Bools
+    """Whether the document of each cell is relevant to the query."""
 
     @classmethod
     def from_pairs(cls, pairs: Ints, *, queries: int, document_count: int) -> _MeetingTable:
@@ -150,7 +162,10 @@ class _MeetingTable:
         )
 
     def meetings(self, query: Ints, docs: Ints, scores: Floats, relevant_cells: Ints) -> Meetings:
-        """Find the meetings of one block, whose queries are numbered from 0."""
+        """Find the meetings of one block, whose queries are numbered from 0.
+
+        The cells that are filled in are emptied again, for the next block.
+        """
         cells = query * self.document_count + docs
         self.scores[cells], self.relevant[relevant_cells] = scores, True
         index, partner = self.twins_of_first.expand(docs)
@@ -175,7 +190,7 @@ class _MeetingTable:
 
 
 def _by_query(judged: tuple[Ints, Ints], document_count: int) -> tuple[Ints, Ints]:
-    """Sort queries and rows of documents below `document_count` by query."""
+    """Sort the judgments of documents below `document_count` by query."""
     query, row = judged
     query, row = query[row < document_count], row[row < document_count]
     order = np.argsort(query, kind="stable")
@@ -183,13 +198,14 @@ def _by_query(judged: tuple[Ints, Ints], document_count: int) -> tuple[Ints, Int
 
 
 class Positions(NamedTuple):
-    """Entry of each (query, document) of a run."""
+    """Index from a query and a document to the entry of a run."""
 
     keys: Ints
-    """Query and document as one number, rising."""
+    """Query and document as one number, ``query · width + document``, in rising order."""
     entries: Ints
+    """Entry of each key."""
     width: int
-    """Documents that a key leaves room for."""
+    """Number of documents, so that each key is unique."""
 
     @classmethod
     def from_ranking(cls, ranking: Ranking, docs: Ints) -> Positions:
@@ -211,24 +227,26 @@ class Positions(NamedTuple):
 
 
 class Partners(NamedTuple):
-    """Rows of the twins on the other side, for each row of a document."""
+    """Twins on the other side of each document."""
 
     start: Ints
+    """Index in `partner` of the first twin of each document."""
     length: Ints
+    """Number of twins of each document."""
     partner: Ints
-    """Rows of twins; those of document d are ``start[d]`` and the following ``length[d]``."""
+    """Numbers of twins: document d has ``length[d]`` of them, from ``start[d]`` on."""
 
     @classmethod
     def from_pairs(cls, pairs: Ints, document_count: int) -> Partners:
-        """Sort pairs of rows below `document_count` by their first."""
+        """Index pairs of documents by their first; numbers are below `document_count`."""
         order = np.argsort(pairs[:, 0], kind="stable")
         count = np.bincount(pairs[:, 0], minlength=document_count)
         return cls(start=np.cumsum(count) - count, length=count, partner=pairs[order, 1])
 
     def expand(self, docs: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-        """Return each (document, twin): positions in `docs`, and rows of the twins.
+        """Return each document with each of its twins: indexes in `docs`, and numbers of the twins.
 
-        Negative rows have no twins.
+        A negative number has no twins.
         """
         if not len(self.length):
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -242,16 +260,19 @@ class Partners(NamedTuple):
 
 
 class TwinAnswers(NamedTuple):
-    """The answers of one run, query by query: the value is ``Σ total / Σ weight``."""
+    """Answers of one run, a row for each query; the value is ``Σ total / Σ weight``."""
 
     total: Floats
+    """Total of each query."""
     weight: Floats
-    """What each query counts: pairs, or 1; 0 where it says nothing."""
+    """Weight of each query: its pairs, or 1; 0 if it says nothing."""
     parts: dict[str, float] = {}  # noqa: RUF012
-    """Counts behind the value, for its details."""
+    """Counts behind the value, for the effect's details."""
     clusters: Clusters | None = None
-    """What each comparison of twins adds; in place of an origin the row of one of the two
-    documents."""
+    """What each comparison of twins adds, for the error over documents.
+
+    `Clusters.origin` holds the number of one of the two documents until `with_origins`.
+    """
 
 
 @dataclass(frozen=True, repr=False)
@@ -259,6 +280,7 @@ class TwinEstimand(Estimand):
     """A question about twins: two documents of one origin, one of each group."""
 
     pairs: str = field(default="all", kw_only=True)
+    """Twins that count: all, those that are relevant to the query, or the others."""
 
     kind = "twins"
     unit = "pair"

@@ -1,4 +1,4 @@
-"""Head-to-head: how often each of two twins stands above the other."""
+"""Head-to-head: how often each of two twins is ranked above the other."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from ranktilt.statistics.two_way import Clusters
 
 
 class PairCounts(NamedTuple):
-    """Pairs of twins of each query with at least one side retrieved, shape (n_queries,) each."""
+    """Numbers of pairs of twins for each query that retrieved at least one side.
+
+    Shape (n_queries,).
+    """
 
     wins: Ints
-    """Pairs whose first side stands higher, or is retrieved alone."""
+    """Pairs whose first side is ranked higher, or retrieved alone."""
     losses: Ints
-    """Pairs whose second side stands higher, or is retrieved alone."""
+    """Pairs whose second side is ranked higher, or retrieved alone."""
     ties: Ints
-    """Pairs with both sides retrieved with the same score."""
+    """Pairs whose sides are both retrieved, with the same score."""
     both: Ints
-    """Pairs with both sides retrieved."""
+    """Pairs whose sides are both retrieved."""
     alone: Ints
-    """Wins of a first side that is retrieved alone."""
+    """Pairs whose first side is retrieved alone; they are among the wins."""
 
 
 def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
-    """Count wins, losses and ties of twins in a run: of the relevant pairs, and of all others.
+    """Count wins, losses and ties of twins in a run: of relevant pairs, and of all others.
 
-    An unretrieved twin stands below every retrieved document.
+    An unretrieved twin is below every retrieved document.
     """
     meetings = lists.meetings
     is_win = meetings.outcome > 0

@@ -15,6 +15,7 @@ from ranktilt.data.formats.jsonl import json_objects
 from ranktilt.errors import DataError, DataWarning, counted, refuse_twice, shorten
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f]")
+"""Signs that would break a name over several lines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +23,13 @@ class QuestionFields:
     """Names of a line's fields; the file's name is the domain if `domain` is None."""
 
     question: str = "question"
+    """Field of the question."""
     human: str = "human_answers"
+    """Field of people's answers."""
     llm: str = "chatgpt_answers"
+    """Field of the language model's answers."""
     domain: str | None = None
+    """Field of the domain; with None the file's name is the domain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +37,13 @@ class AnsweredQuestion:
     """A question with its answers; a side may have none, never both."""
 
     text: str
+    """The question, as it is in the file."""
     domain: str
+    """The subject that it belongs to, such as ``medicine``."""
     human: tuple[str, ...]
+    """People's answers, without blank ones."""
     llm: tuple[str, ...]
+    """The language model's answers, without blank ones."""
 
     @property
     def key(self) -> str:
@@ -43,6 +52,7 @@ class AnsweredQuestion:
 
     @property
     def has_answer(self) -> bool:
+        """Whether anybody answered the question."""
         return bool(self.human or self.llm)
 
 
@@ -51,8 +61,11 @@ class AnsweredQuestions:
     """Questions of several files in their order, and how much was left out."""
 
     questions: tuple[AnsweredQuestion, ...]
+    """All questions with an answer."""
     files: tuple[Path, ...]
+    """Files that they were read from."""
     fields: QuestionFields = QuestionFields()
+    """Names of the fields that they were read from."""
     empty_answers: Mapping[str, int] = field(default_factory=dict)
     """Number of blank answers by side, ``human`` and ``llm``; they are left out."""
     unanswered: int = 0
@@ -108,6 +121,7 @@ def read_answered(
 def _require_both_sides(
     path: Path, questions: Sequence[AnsweredQuestion], fields: QuestionFields
 ) -> None:
+    """Refuse a file in which one side answers nothing: its field has another name."""
     if not any(question.human for question in questions):
         name, option = fields.human, "--human-answers"
     elif not any(question.llm for question in questions):
@@ -123,9 +137,13 @@ class _QuestionLine:
     """A line of a file of questions, which is read field by field."""
 
     path: Path
+    """File of the line."""
     number: int
+    """Number of the line, from 1."""
     row: Mapping[str, Any]
+    """Fields of the line by name."""
     fields: QuestionFields
+    """Names of the fields to read."""
 
     def question(self) -> AnsweredQuestion:
         """Return the question with its answers that are not blank."""
@@ -144,6 +162,7 @@ class _QuestionLine:
         return len(self._answers(name)) - len(self._stripped_answers(name))
 
     def _domain(self) -> str:
+        """Return the domain, from its field or from the file's name."""
         name = self.fields.domain
         file_name = self.path.name.removesuffix(".gz")
         stem = file_name.removesuffix(".jsonl").removesuffix(".json")
@@ -153,9 +172,11 @@ class _QuestionLine:
         return domain.strip()
 
     def _stripped_answers(self, name: str) -> tuple[str, ...]:
+        """Return the answers in a field that are not blank."""
         return tuple(answer.strip() for answer in self._answers(name) if answer.strip())
 
     def _answers(self, name: str) -> list[str]:
+        """Return the answers in a field, which may hold a single one."""
         value = self.row.get(name) or []
         answers = [value] if isinstance(value, str) else value
         if not isinstance(answers, list) or not all(map(_is_text, answers)):
@@ -163,10 +184,12 @@ class _QuestionLine:
         return answers
 
     def _fault(self, expected: str, name: str | None) -> DataError:
+        """Return the error for a field that holds something else."""
         value = shorten(self.row.get(name or ""))
         message = f"expected {expected} in the field {name!r}, got {value}"
         return DataError(self.path, message, line=self.number)
 
 
 def _is_text(value: object) -> bool:
+    """Tell whether a value is a text."""
     return isinstance(value, str)

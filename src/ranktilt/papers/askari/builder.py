@@ -20,7 +20,9 @@ class BuiltAnswers(BuiltCollection):
     """The collection, with the judgments of every split."""
 
     answers: RetrievalQA
+    """The collection with its splits."""
     qa_files: QAFiles
+    """Further files that are saved with it."""
 
     def save(self, folder: Path) -> None:
         """Write the collection, its splits, runs and triples."""

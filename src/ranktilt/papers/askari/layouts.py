@@ -16,7 +16,9 @@ from ranktilt.reporting.layouts.selection import Selection
 from ranktilt.training.study_result import BASELINE, Evaluation, Kind, TrainingStudy
 
 SOURCE = "Askari et al., CIKM 2023"
+"""Origin of the layouts, as they print it."""
 DAGGER = "†"
+"""Mark of the best ranker."""
 _DOMAINS = {
     "all": "All",
     "medicine": "Medicine",
@@ -26,15 +28,19 @@ _DOMAINS = {
     "open_qa": "OpenQA",
     "wiki_csai": "Wiki (CSAI)",
 }
+"""The paper's names of domains."""
 _SPLITS = {"dev": "validation"}
 """The paper's names of splits."""
 _IS_ALL = pl.col("group") == ALL
+"""Rows of all documents, whatever their group."""
 _NOT_AT_HOME = pl.lit(False)
+"""Keeps a table that others fill as well from being printed unasked."""
 _QUERIES = (
     pl.when(pl.col("split").is_null())
     .then(pl.lit("queries"))
     .otherwise(pl.format("queries {}", "split"))
 )
+"""Name of the number of queries, with the split where there is one."""
 
 
 def tested(*kinds: Kind) -> Callable[[TrainingStudy], pl.DataFrame]:
@@ -50,6 +56,7 @@ def tested(*kinds: Kind) -> Callable[[TrainingStudy], pl.DataFrame]:
 
 
 def _means(study: TrainingStudy, *kinds: Kind) -> Iterator[dict[str, Any]]:
+    """Yield the mean of each ranker, group and measure in evaluations of these kinds."""
     for evaluation in study.of_kind(*kinds):
         for mean in evaluation.means:
             yield {
@@ -77,10 +84,12 @@ def trained_on(study: TrainingStudy) -> pl.DataFrame:
 
 
 def _query_count(evaluation: Evaluation, group: str) -> float:
+    """Return the number of queries that a group's mean covers."""
     return float(evaluation.mean(evaluation.rankers[0], evaluation.measures[0], group).queries)
 
 
 def _of_study(kinds: tuple[Kind, ...], where: pl.Expr, dataset: str = "dataset") -> Selection:
+    """Select a study's means, in the rows that `where` is true of."""
     keys = {"dataset": dataset, "system": "system", "measure": "measure"}
     return Selection(result=TrainingStudy, part=tested(*kinds), keys=keys, where=where)
 
@@ -93,9 +102,13 @@ _ALL_DOCUMENTS = Selection(
     where=_IS_ALL,
     home=pl.col("by").is_null(),
 )
+"""The means of all documents in an audit."""
 _NO_RECALL = ~pl.col("measure").str.contains(r"^R[@(]")
+"""Rows of measures other than recall."""
 _NO_RECIPROCAL_RANK = ~pl.col("measure").str.starts_with("RR")
+"""Rows of measures other than the reciprocal rank."""
 _TRAINED = pl.col("system") != BASELINE
+"""Rows of rankers that the study trained."""
 
 ASKARI_2 = Layout(
     name="askari-2",
@@ -117,9 +130,13 @@ ASKARI_2 = Layout(
 )
 
 _BY_DOMAIN = pl.col("by").is_not_null() & (pl.col("by") != "source")
+"""Whether an audit's groups are domains."""
 _DOMAIN_OR_DATASET = pl.when(_BY_DOMAIN).then(pl.col("group")).otherwise(pl.col("dataset"))
+"""The domain of a row, or the collection where groups are no domains."""
 _DATASET_OF_DOMAIN = pl.when(_BY_DOMAIN).then(pl.col("dataset")).otherwise(pl.lit(""))
+"""The collection that a domain is in; empty where groups are no domains."""
 _NO_SYSTEM = pl.lit("-")
+"""Stands for a ranker where a number is about queries alone."""
 _AUDIT_QUERIES = Selection(
     result=Audit,
     part="means",
@@ -134,6 +151,7 @@ _AUDIT_QUERIES = Selection(
     home=_NOT_AT_HOME,
     first=True,
 )
+"""The number of queries in an audit."""
 _CHECK_QUERIES = Selection(
     result=CheckResult,
     part="contents.queries",
@@ -142,11 +160,13 @@ _CHECK_QUERIES = Selection(
     where=pl.int_range(pl.len()) == pl.len() - 1,  # judged queries, if there are any
     home=_NOT_AT_HOME,
 )
+"""The number of queries in a check."""
 _STUDY_QUERIES = Selection(
     result=TrainingStudy,
     part=trained_on,
     keys={"dataset": "group", "system": _NO_SYSTEM, "measure": "measure"},
 )
+"""The number of queries that a study trained on."""
 ASKARI_1 = Layout(
     name="askari-1",
     source=SOURCE,
@@ -180,6 +200,7 @@ _DOMAIN_MEANS = Selection(
     where=pl.col("by").is_not_null(),
     home=_NOT_AT_HOME,
 )
+"""The means of each domain in an audit."""
 ASKARI_3 = replace(
     ASKARI_2,
     name="askari-3",
@@ -214,6 +235,7 @@ def _side_alone(source: str, mean: str) -> Selection:
 
 
 _NOT_DEV = pl.col("split") != "dev"
+"""Rows of splits other than the development set."""
 ASKARI_4 = replace(
     ASKARI_2,
     name="askari-4",
@@ -242,9 +264,11 @@ ASKARI_5 = replace(
     mark="",
 )
 _QUARTILES = {"mean": "mean", "25 %": "low", "median": "median", "75 %": "high"}
+"""Columns of a distribution by the names that the paper uses."""
 
 
 def _shared_words(measure: str, value: pl.Expr) -> Selection:
+    """Select a number of the words that queries share with their answers."""
     return Selection(
         result=TrainingStudy,
         part="overlaps",
@@ -254,7 +278,9 @@ def _shared_words(measure: str, value: pl.Expr) -> Selection:
 
 
 _PAIRS_COMPARED = _shared_words("pairs", pl.col("pairs"))
+"""The number of pairs of a query and an answer."""
 _SHARED_WORDS = [_shared_words(name, 100 * pl.col(field)) for name, field in _QUARTILES.items()]
+"""The distribution of the shared words over these pairs."""
 OVERLAP = Layout(
     name="askari-overlap",
     source=f"the text of {SOURCE}",

@@ -22,7 +22,9 @@ from ranktilt.errors import UserError, counted, join_words, shorten
 from ranktilt.papers.askari.answered_questions import AnsweredQuestion, AnsweredQuestions
 
 Sizes = tuple[int, int, int]
+"""Number of questions in training, development and test."""
 SPLITS = ("train", "dev", "test")
+"""Names of the splits, in the order of `SHARES`."""
 SHARES = (69.0, 2.5, 28.5)
 """Shares of training, development and test.
 
@@ -45,9 +47,13 @@ class QARules:
     """
 
     shares: tuple[float, float, float] = SHARES
+    """Shares of training, development and test; their sum is the whole."""
     sources: tuple[str, str] = ("human", "chatgpt")
+    """Names of the two sides, people first."""
     seed: int = 0
+    """Decides which questions fall into which split."""
     drop_errors: bool = False
+    """Whether to leave out answers that are error messages."""
 
     def __post_init__(self) -> None:
         if not (min(self.shares) >= 0 and 0 < sum(self.shares) < math.inf):
@@ -73,7 +79,9 @@ class RetrievalQA:
     qrels: Mapping[str, pl.DataFrame]
     """Judgments of both sides by split."""
     sources: tuple[str, str]
+    """Names of the two sides, people first."""
     counts: Mapping[str, Any]
+    """Numbers of the collection and of what was left out, by name."""
 
     def side(self, source: str, split: str) -> Collection:
         """Return one side's answers, with its judgments of one split, to train on or to search."""
@@ -128,6 +136,7 @@ def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None
 
 
 def _error_messages(question: AnsweredQuestion) -> int:
+    """Return how many of the language model's answers are error messages."""
     return sum(1 for answer in question.llm if ERROR_MESSAGE.search(answer))
 
 
@@ -142,6 +151,7 @@ def _without_errors(answered: AnsweredQuestions, source: str) -> AnsweredQuestio
 
 
 def _without_error_messages(question: AnsweredQuestion) -> AnsweredQuestion:
+    """Return a question without the answers that are error messages."""
     answers = tuple(answer for answer in question.llm if not ERROR_MESSAGE.search(answer))
     return replace(question, llm=answers)
 
@@ -204,6 +214,7 @@ def assign_splits(
 
 
 def _has_room(room: Mapping[str, Sequence[int]], needed: Mapping[str, int], split: int) -> bool:
+    """Tell whether a split has room for the askings of a question, in each of their domains."""
     return all(room[domain][split] >= number for domain, number in needed.items())
 
 
@@ -233,7 +244,9 @@ class _Tables:
     """The tables of a collection."""
 
     docs: pl.DataFrame
+    """Answers with their side and domain."""
     queries: pl.DataFrame
+    """Questions."""
     qrels: pl.DataFrame
     """Judgments with the number of their split."""
 
@@ -242,9 +255,13 @@ class _Answer(NamedTuple):
     """A row of documents."""
 
     id: str
+    """Id of the document."""
     text: str
+    """The answer."""
     source: str
+    """Side that wrote it."""
     domain: str
+    """Domain of its question."""
 
 
 def _tables(
@@ -295,6 +312,7 @@ def _counts(
     *,
     sources: tuple[str, str],
 ) -> dict[str, Any]:
+    """Return the numbers of the collection by name, and of what was left out."""
     questions, empty_answers = answered.questions, answered.empty_answers
     human, llm = sources
     without_human = [question for question in questions if not question.human]
@@ -330,6 +348,7 @@ def _domain_sizes(
 
 
 def _texts_in_several_splits(docs: pl.DataFrame, qrels: Mapping[str, pl.DataFrame]) -> int:
+    """Return how many texts of answers occur in more than one split."""
     judged_answers = [
         frame.select(pl.lit(split).alias("split"), id="doc_id").unique()
         for split, frame in qrels.items()
@@ -340,6 +359,7 @@ def _texts_in_several_splits(docs: pl.DataFrame, qrels: Mapping[str, pl.DataFram
 
 
 def _by_split(counts: Mapping[str, int]) -> str:
+    """Write numbers with their splits, such as ``train 10, dev 2``."""
     return ", ".join(f"{split} {number:,}" for split, number in counts.items())
 
 

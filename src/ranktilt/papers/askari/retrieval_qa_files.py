@@ -23,7 +23,9 @@ from ranktilt.progress import report
 from ranktilt.rankers.lexical.bm25 import BM25
 
 ABOUT = "built.json"
+"""Name of the file that says how the folder was made."""
 DEPTH = 1_000
+"""Depth of BM25's runs, unless another one is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +106,12 @@ def _msmarco(answers: RetrievalQA) -> dict[str, bytes]:
 
 
 def _tsv(frame: pl.DataFrame) -> bytes:
+    """Write a table as tab-separated lines, without names and quotes."""
     return frame.write_csv(include_header=False, separator="\t", quote_style="never").encode()
 
 
 def _save_runs(answers: RetrievalQA, folder: Path, depth: int) -> None:
+    """Write BM25's run for each split and side that has judgments."""
     if not depth:
         return
     for split, source in product(SPLITS, answers.sources):
@@ -119,6 +123,7 @@ def _save_runs(answers: RetrievalQA, folder: Path, depth: int) -> None:
 
 
 def _save_triples(answers: RetrievalQA, folder: Path, qa_files: QAFiles) -> None:
+    """Write a file of training triples for each side, piece by piece."""
     if not qa_files.triples:
         return
     folder.mkdir()
@@ -153,6 +158,7 @@ def _about(answers: RetrievalQA, folder: Path, qa_files: QAFiles) -> bytes:
 
 
 def _common_folder(files: Sequence[Path]) -> Path:
+    """Return the folder that holds all files."""
     return Path(os.path.commonpath([file.parent for file in files])) if files else Path()
 
 

@@ -41,12 +41,15 @@ class _JudgedQuery:
     """A query with rows of documents."""
 
     query: str
+    """Id of the query."""
     relevant: list[int]
+    """Rows of its relevant documents."""
     excluded: list[int]
     """Rows of the relevant documents and of all copies of their texts, sorted."""
 
 
 def _judged_queries(collection: Collection) -> Iterator[_JudgedQuery]:
+    """Yield each query that has a relevant document in the collection."""
     judged = collection.qrels.filter(pl.col("grade") > 0)
     judged = judged.with_columns(row=codes(judged["doc_id"], collection.ids))
     judged = judged.filter(pl.col("row") >= 0)

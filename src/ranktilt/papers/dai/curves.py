@@ -29,6 +29,7 @@ def spectra(explanation: Explanation) -> pl.DataFrame:
 
 
 def _heights(figure: ProbeFigure) -> Iterator[dict[str, Any]]:
+    """Yield the heights of each source's spectrum, numbered from 1."""
     for source, heights in figure.series.items():
         for index, height in enumerate(heights, start=1):
             yield {"source": source, "index": index, "height": height}
@@ -48,6 +49,7 @@ def bench_means(bench: Bench) -> pl.DataFrame:
 
 
 def _tilts(bench: Bench) -> Iterator[dict[str, Any]]:
+    """Yield Relative Δ of each method, strength, measure and source."""
     for method, candidate in _candidates(bench):
         for measure, pair in product(bench.measures, bench.pairs):
             _, source = pair
@@ -61,6 +63,7 @@ def _tilts(bench: Bench) -> Iterator[dict[str, Any]]:
 
 
 def _means(bench: Bench) -> Iterator[dict[str, Any]]:
+    """Yield the means on the reference's documents alone; nothing where these were not ranked."""
     reference = str(bench.spec.get("reference"))
     if reference not in bench.document_sets:
         return
@@ -75,6 +78,7 @@ def _means(bench: Bench) -> Iterator[dict[str, Any]]:
 
 
 def _candidates(bench: Bench) -> Iterator[tuple[str, Candidate]]:
+    """Yield each method with each of its strengths."""
     for method in bench.methods:
         for candidate in bench.strengths(method):
             yield method, candidate

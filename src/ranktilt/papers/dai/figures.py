@@ -76,4 +76,5 @@ def _maps(check: CheckResult) -> dict[str, Map]:
 
 
 def _points(text_map: Map) -> Floats:
+    """Return the points of a map: (texts, 2)."""
     return np.column_stack([text_map.x, text_map.y])

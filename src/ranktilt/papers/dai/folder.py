@@ -7,6 +7,7 @@ from pathlib import Path
 from ranktilt.data.folders import Corpora, FolderReader, jsonl_files, stem
 
 _CORPUS = "corpus-"
+"""Beginning of the name of a file of documents."""
 
 
 def _corpora(folder: Path) -> Corpora:
@@ -23,6 +24,7 @@ def _corpora(folder: Path) -> Corpora:
 
 
 def _source(file: Path) -> str:
+    """Return the source that a file is named after."""
     return stem(file).removeprefix(_CORPUS)
 
 

@@ -19,22 +19,31 @@ from ranktilt.reporting.layouts.layout import Layout
 from ranktilt.reporting.layouts.selection import Column, Selection
 
 SOURCE = "Dai et al., arXiv 2310.20501 (numbered as before KDD 2024)"
+"""Origin of the layouts, as they print it."""
 MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
+"""Measures of the tables, in their order."""
 
 # The table that a rewrite belongs to: that of the usual models, of GPT, or of other temperatures.
 _IS_USUAL = pl.col("temperature").is_in(["", "0.2"])
+"""Rows of texts at the usual temperature, or an unknown one."""
 _BY_GPT = pl.col("generator").str.to_lowercase().str.contains("gpt", literal=True)
+"""Rows of texts by a GPT."""
 USUAL, GPT, OTHER = _IS_USUAL & ~_BY_GPT, _IS_USUAL & _BY_GPT, ~_IS_USUAL
+"""Rows that the main tables, those of GPT and those of other temperatures are about."""
 _KNOWN_TEMPERATURES = pl.col("temperature").filter(pl.col("temperature") != "")
+"""Temperatures of the rows that state one."""
 _SPANS_TEMPERATURES = (_KNOWN_TEMPERATURES.n_unique().over("generator") > 1).any()
 """Whether a model has sources at several temperatures, which Table 9 compares."""
 
 # The rankers that a table is about.
 ONE_STAGE = ~pl.col("is_reranked") | pl.col("is_reranked").all()
+"""Rows of rankers that search by themselves; of all rankers where none does."""
 _RERANKED_FIRST_STAGES = pl.col("first_stage").filter(pl.col("is_reranked")).implode()
+"""First stages of which some ranker orders the results again."""
 RERANKED = pl.col("is_reranked").any() & (
     pl.col("is_reranked") | pl.col("first_stage").is_in(_RERANKED_FIRST_STAGES)
 )
+"""Rows of re-rankers, and of the first stages that they order again."""
 
 
 def _mixed(where: pl.Expr | None, home: pl.Expr, *, of_sources: pl.Expr) -> tuple[Selection, ...]:
@@ -63,6 +72,7 @@ def _mixed(where: pl.Expr | None, home: pl.Expr, *, of_sources: pl.Expr) -> tupl
 
 
 _STATED = {"generator": pl.col("generator"), "temperature": pl.col("temperature")}
+"""Columns that hold the model and the temperature of the rewrites."""
 
 
 def _side(
@@ -74,6 +84,7 @@ def _side(
     where: pl.Expr | None,
     home: pl.Expr,
 ) -> Selection:
+    """Select the means of one group, which is the row's `target`."""
     columns: dict[str, Column] = {
         "dataset": "dataset",
         "collection": pl.lit("mixed"),
@@ -116,10 +127,14 @@ def _statistic(measure: str, column: str, part: str, where: pl.Expr) -> Selectio
 
 
 _IS_SOURCE = pl.col("source").is_not_null()
+"""Rows of documents, not of queries."""
 _ROW = pl.int_range(pl.len())
+"""Number of the row."""
 # The queries are all, and behind them the judged ones where there are judgments.
 _FIRST_ROW, _LAST_ROW = _ROW == 0, pl.len() - 1 == _ROW
+"""The first and the last row of a part."""
 _HAS_QUERIES = pl.col("queries") > 0
+"""Rows with a query."""
 _STATISTICS = (
     _statistic("queries", "queries", "contents.queries", _LAST_ROW),
     _statistic("query words", "words", "contents.queries", _FIRST_ROW),
@@ -127,6 +142,7 @@ _STATISTICS = (
     _statistic("document words", "words", "contents.sources", _IS_SOURCE),
     _statistic("relevant per query", "relevant", "contents.sources", _IS_SOURCE & _HAS_QUERIES),
 )
+"""All numbers of Table 1."""
 DAI_1 = Layout(
     name="dai-1",
     source=SOURCE,
@@ -201,6 +217,7 @@ DAI_10 = Layout(
     command="ranktilt audit DIR -r bm25 --json FILE",
 )
 _OF_GPT = GPT & ~_SPANS_TEMPERATURES
+"""Rows of GPT's texts, where Table 9 does not compare its temperatures."""
 DAI_4 = replace(DAI_3, name="dai-4", cells=_mixed(ONE_STAGE, GPT, of_sources=_OF_GPT))
 DAI_6 = replace(DAI_5, name="dai-6", cells=_mixed(RERANKED, GPT, of_sources=_OF_GPT))
 DAI_7 = replace(DAI_2, name="dai-7", cells=_alone(GPT))
@@ -232,10 +249,13 @@ TABLES = (
 )
 
 _QUARTILES = {"25 %": "quartile_1", "median": "median", "75 %": "quartile_3"}
+"""Columns of a distribution by the names that the paper uses."""
 _OF_DISTRIBUTION = ("mean", *_QUARTILES)
+"""Numbers that sum a distribution up."""
 
 
 def _curve(home: pl.Expr) -> tuple[Selection, ...]:
+    """Select the spectra, which are asked for or at home where `home` is true."""
     keys: dict[str, Column] = {
         "dataset": "dataset",
         "system": "system",
@@ -247,6 +267,7 @@ def _curve(home: pl.Expr) -> tuple[Selection, ...]:
 
 
 def _perplexity(measure: str, column: str) -> Selection:
+    """Select a number of the distribution of perplexity."""
     model = pl.col("probe").str.strip_prefix("perplexity").str.strip_prefix(":")
     return Selection(
         result=Explanation,
@@ -263,6 +284,7 @@ def _perplexity(measure: str, column: str) -> Selection:
 
 
 def _cosine(measure: str, column: str) -> Selection:
+    """Select a number of the distribution of twins' cosines."""
     return Selection(
         result=CheckResult,
         part="similarity",
@@ -278,6 +300,7 @@ def _cosine(measure: str, column: str) -> Selection:
 
 
 def _by_strength(part: Callable[[Bench], pl.DataFrame], keys: dict[str, str]) -> Selection:
+    """Select a bench's numbers by method and strength."""
     columns = {"dataset": "dataset", "system": "method", "condition": "strength", **keys}
     return Selection(result=Bench, part=part, keys={**columns, "measure": "measure"})
 
@@ -293,8 +316,11 @@ _TEXTS_DRAWN = Selection(
     },
     value="texts",
 )
+"""The number of texts of each source in the map."""
 _HAS_SEVERAL_SOURCES = pl.col("sources") > 1
+"""Whether a result compares more than one source of rewrites."""
 _FIRST_RANK = ("nDCG@1", "AP@1")
+"""Measures of the first rank alone."""
 FIGURE_6 = replace(
     DAI_3,
     name="dai-fig6",
@@ -330,7 +356,9 @@ FIGURE_7 = Layout(
     curve=True,
 )
 _DOCUMENTS_MEASURED = _perplexity("documents", "values")
+"""The number of documents with a perplexity."""
 _PERPLEXITIES = [_perplexity(measure, measure) for measure in _OF_DISTRIBUTION]
+"""The distribution of perplexity over these documents."""
 FIGURE_9 = Layout(
     name="dai-fig9",
     source=SOURCE,
@@ -389,7 +417,9 @@ FIGURE_13 = Layout(
     command="ranktilt check DIR --similarity dense:minilm --json FILE",
 )
 _PAIRS_COMPARED = _cosine("pairs", "count")
+"""The number of pairs of twins."""
 _COSINES = [_cosine(measure, _QUARTILES.get(measure, measure)) for measure in _OF_DISTRIBUTION]
+"""The distribution of the cosines over these pairs."""
 FIGURE_14 = replace(
     FIGURE_9,
     name="dai-fig14",

@@ -32,8 +32,11 @@ TRAINING = 307_373
 """Lines of the simplified training set."""
 _REPORT_EVERY = 500  # lines
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+"""A tag of HTML."""
 _BLANKS = str.maketrans("\t\n\r", "   ")
+"""Replaces signs that would break a line by blanks."""
 _H1 = re.compile(r"<H1>(.*?)</H1>", re.DOTALL)
+"""Text of the main heading."""
 _CJK = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -105,9 +108,13 @@ class _Document(NamedTuple):
     """A row of documents."""
 
     id: str
+    """Number of the page, in order of appearance."""
     text: str
+    """First words of the page, from its title on."""
     title: str
+    """Title of the page."""
     url: str | None
+    """Address of the page; None where the file names none."""
 
 
 class _Pages:
@@ -216,11 +223,16 @@ class _PageLine:
     """A line of a file, and the id of its page."""
 
     file: Path
+    """File of the line."""
     number: int
+    """Number of the line, from 1."""
     row: Mapping[str, Any]
+    """Fields of the line by name."""
     page: str
+    """Id of the page."""
 
     def fault(self, message: str) -> DataError:
+        """Return an error that names the line."""
         return DataError(self.file, message, line=self.number)
 
 
@@ -245,9 +257,11 @@ class WikipediaPage:
     """A question's page, whose content is parsed only when its text is read."""
 
     title: str
+    """Title of the page."""
     content: str | list[Any]
     """A text, or a list of tokens."""
     url: str
+    """Address of the page; empty where there is none."""
 
     def text(self, words: int) -> str:
         """Return the first words without tags.
@@ -263,6 +277,7 @@ class WikipediaPage:
         return " ".join(islice(_words(tokens[start:end]), words))
 
     def _tokens(self) -> list[str]:
+        """Return the words and tags of the content."""
         if isinstance(self.content, str):
             return self.content.split()
         try:
@@ -276,6 +291,7 @@ class WikipediaPage:
 
 
 def _words(tokens: Iterable[str]) -> Iterator[str]:
+    """Yield the tokens that are no tags."""
     return (token for token in tokens if not _TAG.fullmatch(token))
 
 
@@ -300,11 +316,13 @@ def read_page(row: Mapping[str, Any]) -> WikipediaPage:
 
 
 def _text_field(row: Mapping[str, Any], name: str) -> str:
+    """Return a field that is a text; an empty text for anything else."""
     value = row.get(name)
     return value if isinstance(value, str) else ""
 
 
 def _heading(content: str | list[Any]) -> str:
+    """Return the text of the first main heading; an empty text where there is none."""
     heading = _H1.search(content) if isinstance(content, str) else None
     return " ".join(_words(heading[1].split())) if heading else ""
 
@@ -332,6 +350,7 @@ def fold_title(title: str) -> str:
 
 
 def _is_control(char: str) -> bool:
+    """Tell whether a character is removed: it steers, formats, or stands for nothing."""
     return char in "\0\ufffd" or unicodedata.category(char) in ("Cc", "Cf", "Co", "Cn")
 
 

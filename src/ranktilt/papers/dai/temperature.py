@@ -15,6 +15,7 @@ from ranktilt.reporting.layouts.names import measure_name, system_names
 from ranktilt.reporting.numbers import percent, signed
 
 MEASURES = ("nDCG@1", "AP@1")
+"""Measures of the figure."""
 
 
 def temperature_figures(audits: SourceAudits | Audit) -> Iterator[Figure]:
@@ -40,6 +41,7 @@ def _figure(
     *,
     quantity: str,
 ) -> Figure:
+    """Draw one series of sources that differ in their temperature."""
     reference = [_point(source, tilt.mean_a) for source, tilt in points]
     rewrites = [_point(source, tilt.mean_b) for source, tilt in points]
     ticks = {
@@ -60,6 +62,7 @@ def _figure(
 
 
 def _point(source: AuditedSource, mean: float) -> Point:
+    """Return the point of a source: its temperature and mean."""
     value = 100 * mean
     label = f"temperature {source.temperature:g}: {percent(mean)} %"
     return Point(x=source.temperature, value=value, low=value, high=value, label=label)

@@ -24,8 +24,11 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 TWINS = 100
 """Twins of a source, drawn at random, unless another number is given."""
 CITATION = "Dai et al., KDD 2024, sec. 4.3, theorem 4.1"
+"""Where the theorem is."""
 _RESAMPLES = 2_000
+"""Draws of the bootstrap."""
 _FEWEST = 3
+"""Fewest twins of which a mean has an interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +36,19 @@ class Condition:
     """One condition: a number, its interval, and whether it holds."""
 
     condition: str
+    """Name of the condition."""
     formula: str
+    """The condition as the paper writes it."""
     value: float
+    """Estimate over twins."""
     low: float
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
     holds: Decision
     """``yes``, ``no``, or ``undecided`` where the limit lies in the interval."""
     note: str = ""
+    """A remark on the number."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -148,6 +157,7 @@ def divergence(p: npt.NDArray[np.floating[Any]], q: npt.NDArray[np.floating[Any]
 
 
 def _perplexity(log_probabilities: npt.NDArray[np.floating[Any]], ids: Ints) -> float:
+    """Return the mean negative log-probability of a text's tokens; NaN without tokens."""
     if not len(ids):
         return np.nan
     wide = np.asarray(log_probabilities, dtype=np.float64)
@@ -202,6 +212,7 @@ def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition
 
 
 def _divergences(twins: Sequence[TwinReading], epsilon: float, draws: Ints) -> list[Condition]:
+    """Check the condition on divergences, at every position and on average."""
     formula = "KL(LLM ‖ B) + ε ≤ KL(LLM ‖ H)"
     margins = [twin.divergence_gaps - epsilon for twin in twins]
     positions = np.array([len(margin) for margin in margins], dtype=np.float64)
@@ -233,6 +244,7 @@ def _divergences(twins: Sequence[TwinReading], epsilon: float, draws: Ints) -> l
 
 
 def _at_least_zero(name: str, formula: str, values: Floats, draws: Ints) -> Condition:
+    """Check that the mean of some values is 0 or more."""
     low, high = _interval(draws @ values / len(values))
     return Condition(
         condition=name,
@@ -245,17 +257,20 @@ def _at_least_zero(name: str, formula: str, values: Floats, draws: Ints) -> Cond
 
 
 def _at_most_zero(name: str, formula: str, values: Floats, draws: Ints) -> Condition:
+    """Check that the mean of some values is 0 or less."""
     condition = _at_least_zero(name, formula, values, draws)
     return replace(condition, holds=_is_at_least_zero(-condition.high, -condition.low))
 
 
 def _is_at_least_zero(low: float, high: float) -> Decision:
+    """Decide from an interval whether a number is 0 or more."""
     if low >= 0:
         return "yes"
     return "no" if high < 0 else "undecided"
 
 
 def _interval(draws: Floats) -> tuple[float, float]:
+    """Return the 95 % interval of bootstrap draws."""
     low, high = np.quantile(draws, (0.025, 0.975)).tolist()  # NaN where any draw is
     return low, high
 
@@ -315,6 +330,7 @@ class _Readings:
     """Readings of twins with tokens on both sides."""
 
     twins: list[TwinReading]
+    """Readings in the order of the twins."""
     truncated: int
     """Number of twins that are too long for a model."""
 
@@ -324,8 +340,11 @@ class _Models:
     """The models that stand for the generator, the retriever's language model and the reader."""
 
     llm: Likelihood
+    """Stands for the model that wrote the rewrites."""
     plm: Likelihood
+    """Stands for the retriever's language model."""
     reader: Likelihood | None
+    """Stands for human readers; None without one."""
 
     def read(self, texts: pl.Series, pairs: Ints) -> _Readings:
         """Read twins, rows of human text and rewrite."""
@@ -341,11 +360,13 @@ class _Models:
         return _Readings(twins=twins, truncated=truncated)
 
     def _read_whole(self, human: str, rewrite: str) -> bool:
+        """Tell whether both texts fit into every model."""
         models = (self.llm, self.plm, self.reader)
         return all(model.reads_whole(human, rewrite) for model in models if model)
 
 
 def _theorem_checked(source: str, checked: Sequence[Condition], twins: int) -> TheoremChecked:
+    """Return the note on a source: which conditions hold, and whether the conclusion does."""
     *premises, conclusion = checked
     return TheoremChecked(
         source=source,

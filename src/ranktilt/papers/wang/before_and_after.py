@@ -12,6 +12,7 @@ from ranktilt.reporting.layouts.selection import part_of
 from ranktilt.reporting.views.compare import BEFORE_AND_AFTER, choices_of, ratios
 
 EXPOSURE = "ExposureRatio"
+"""Name of the measure, without its cutoff."""
 
 
 def preferences(comparison: Comparison) -> pl.DataFrame:

@@ -15,7 +15,9 @@ from ranktilt.papers.wang.fair_ranking import FairRanking, ListRules, build_fair
 from ranktilt.papers.wang.trec_fair import read_labelled
 
 INITIAL, ABOUT = "initial.trec", "built.json"
+"""Names of the files with the paper's initial ranking, and with inputs and options."""
 _NATURAL = "natural"
+"""Option that leaves the groups' shares as they are."""
 
 
 def fair_ranking(
@@ -63,6 +65,7 @@ def fair_ranking(
 
 
 def _notes(built: FairRanking) -> Iterator[Remark]:
+    """Yield what to know of the lists: their order, and groups that are nearly empty."""
     order = (
         f"{CANDIDATES}: shuffled, for rankers to order; {INITIAL}: unprotected ones first, the "
         "paper's initial ranking"
@@ -78,6 +81,7 @@ def _notes(built: FairRanking) -> Iterator[Remark]:
 
 
 def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
+    """Read the sizes of the four blocks; None for natural shares."""
     if text.strip() == _NATURAL:
         return None
     parts = [part.strip() for part in text.split(",")]
@@ -90,6 +94,7 @@ def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
 
 
 def _is_small_number(text: str) -> bool:
+    """Tell whether a text is a whole number of less than ten digits."""
     return text.isascii() and text.isdigit() and len(text) < 10
 
 

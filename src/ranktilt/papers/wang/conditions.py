@@ -17,6 +17,7 @@ from ranktilt.spec import Stage, parse_stages
 _PROMPT = ("attribute", "prompt", "query_template")
 """Options of a stage about its prompt, which are conditions of one system."""
 _LISTWISE, _WINDOWS = "listwise", ("window", "step")
+"""A ranker that reads windows of a list, and its options about them."""
 
 
 def by_condition(rows: pl.DataFrame, *, windows: bool) -> pl.DataFrame:
@@ -73,6 +74,7 @@ def _conditioned_ranker(run: str, *, windows: bool) -> _ConditionedRanker:
 
 
 def _without(stage: Stage, names: set[str]) -> Stage:
+    """Return a stage without some options."""
     options = {name: value for name, value in stage.options.items() if name not in names}
     return replace(stage, options=options)
 

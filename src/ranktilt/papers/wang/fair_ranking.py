@@ -21,7 +21,9 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.papers.wang.trec_fair import LabelledDocuments
 
 Rows = npt.NDArray[np.int64]
+"""Rows of documents."""
 Bools = npt.NDArray[np.bool_]
+"""One truth value for each document."""
 
 BLOCKS = (
     "relevant unprotected",
@@ -31,7 +33,9 @@ BLOCKS = (
 )
 """Blocks in the order of the initial ranking of DELTR (Zehlike & Castillo, WWW 2020)."""
 _DEPTH = 20
+"""Ranks of which groups' shares are counted."""
 _NAMES_IN_MESSAGES = 12
+"""Most labels that a message lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +50,13 @@ class ListRules:
     """
 
     items: int = 200
+    """Number of items of a query."""
     blocks: tuple[int, int, int, int] | None = None
+    """Number of items of each of `BLOCKS`; None for natural shares."""
     min_judged: int | None = None
+    """Fewest relevant documents of a query; None for as many as `items`."""
     seed: int = 0
+    """Decides which documents are drawn."""
 
     def __post_init__(self) -> None:
         if self.items < 2:
@@ -80,6 +88,7 @@ class FairRanking:
     initial: Run
     """Block after block, relevant and unprotected ones first, as in Wang et al. (NAACL 2024)."""
     counts: Mapping[str, Any]
+    """Numbers of the lists and of what was left out, by name."""
 
 
 def build_fair_ranking(source: LabelledDocuments, protected: str, lists: ListRules) -> FairRanking:
@@ -149,6 +158,7 @@ def build_fair_ranking(source: LabelledDocuments, protected: str, lists: ListRul
 def _judgments(
     source: LabelledDocuments, queries: pl.DataFrame, docs: pl.DataFrame
 ) -> pl.DataFrame:
+    """Judge each document that is relevant to a query as such, in its own list or not."""
     query_ids, doc_ids = queries.select(query_id="id"), docs.select(doc_id="id")
     pairs = source.relevant.join(query_ids, on="query_id", how="semi", maintain_order="left")
     pairs = pairs.join(doc_ids, on="doc_id", how="semi", maintain_order="left")
@@ -160,13 +170,17 @@ class _GroupMembers:
     """The documents of either side."""
 
     ids: pl.Series
+    """Ids of the documents."""
     labels: pl.Series
     """Labels of each document as a collection has them, in one text."""
     is_protected: Bools
+    """Whether each is in the protected group."""
     counts: Mapping[str, Any]
+    """Numbers of documents with and without labels, by name."""
 
 
 def _group_members(source: LabelledDocuments, protected: str) -> _GroupMembers:
+    """Put documents on the side of the protected group or on the other one."""
     labels = source.labels["labels"]
     every_label = labels.explode().drop_nulls()
     names = every_label.value_counts(sort=True).to_series(0).head(_NAMES_IN_MESSAGES).to_list()
@@ -225,6 +239,7 @@ class _Drawing:
     """Items of all queries."""
 
     lists: Mapping[str, _DrawnItems]
+    """Items by query."""
     left_out: Mapping[str, int]
     """Number of queries without a list, by the reason."""
 
@@ -235,6 +250,7 @@ class _Drawing:
 
 
 def _draw(relevant: Mapping[str, Rows], is_protected: Bools, rules: ListRules) -> _Drawing:
+    """Draw the items of each query that has enough documents."""
     lists, left_out = dict[str, _DrawnItems](), Counter[str]()
     fewest = counted(rules.fewest, "relevant document", "relevant documents")
     for query, rows in relevant.items():
@@ -312,6 +328,7 @@ def _shares(drawing: _Drawing, rules: ListRules) -> dict[str, Any]:
 def _spec(
     source: LabelledDocuments, protected: str, lists: ListRules, counts: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Return inputs, options and numbers, as JSON."""
     blocks = "natural" if lists.blocks is None else list(lists.blocks)
     return {
         "built": "fair-ranking",

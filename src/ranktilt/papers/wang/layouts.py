@@ -19,10 +19,14 @@ from ranktilt.reporting.layouts.selection import Column, Selection, part_of
 from ranktilt.reporting.reload import LoadedAudit
 
 Rows = Callable[[Audit], pl.DataFrame]
+"""A function from an audit to the rows of a table."""
 
 SOURCE = "Wang et al., NAACL 2024"
+"""Origin of the layouts, as they print it."""
 EXPOSURE = "ExposureRatio"
+"""Name of the measure, without its cutoff."""
 _BY_GROUP = pl.col("by").is_not_null() & (pl.col("by") != "source")
+"""Rows of an audit by a column other than the source."""
 
 
 def means_by_prompt(audit: Audit) -> pl.DataFrame:
@@ -95,6 +99,7 @@ WANG_1 = Layout(
 
 
 def _share(measure: str, column: str) -> Selection:
+    """Select one outcome's share of a pairwise audit."""
     return Selection(
         result=PairwiseAudit,
         part="outcomes",

@@ -1,4 +1,4 @@
-"""Figure 3: the ranks of the protected group in the lists that each ranker orders."""
+"""Figure 3 of Wang et al. (2024): the ranks of the protected group in each ranker's lists."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.reload import LoadedAudit
 
 BINS = 10
-"""Parts of a list of equal length; a list of 200 has bins of 20 ranks, as P@20 reads the first."""
+"""Parts of equal length that a list is cut into.
+
+The paper's lists have 200 items, so that the first part is the 20 ranks that P@20 reads.
+"""
 
 
 def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
-    """Return the share of the protected group's items in each part of the lists, in %.
+    """Return where in the lists the protected group's items are, in % of these items.
 
-    Columns are ``system``, ``ranks``, ``middle`` (a rank), ``share`` and the ``group``, the first
-    of the audit's first pair. There is no row where collection or lists could not be read again.
+    The protected group is the first of the audit's first pair. A row is one part of the lists of
+    one ranker: ``system`` (its name and condition), ``ranks`` (such as ``1–20``), ``middle`` (the
+    middle rank), ``share`` and ``group``. There are no rows where the collection or the lists could
+    not be read again, or where the audit compares sources.
     """
     audit, collection = loaded.audit, loaded.collection
     if collection is None or not loaded.runs or not audit.pairs or _by(loaded) is None:
@@ -40,6 +45,7 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
     counts = _counts(ranked, members)
     run_order = {run: number for number, run in enumerate(audit.runs)}
     counts = counts.sort(pl.col("run").replace_strict(run_order), "part")
+    # The name of a run holds the condition of the prompt; it becomes a column of its own.
     counts = by_condition(counts, windows=False)
     with_condition = pl.format("{}, {}", "system", "condition")
     is_neutral = pl.col("condition") == "neutral"
@@ -93,5 +99,6 @@ def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
 
 
 def _by(loaded: LoadedAudit) -> str | None:
+    """Return the column of the audit's groups; None for sources."""
     by = loaded.audit.spec.get("by")
     return None if by in (None, "source") else str(by)

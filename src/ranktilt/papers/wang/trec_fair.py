@@ -30,7 +30,9 @@ _RESERVED = ("origin", "source")
 """Columns with a meaning in every collection."""
 _REPORT_EVERY = 50_000  # documents
 _TEXTS = {"id": pl.String, "title": pl.String, "text": pl.String}
+"""Columns of documents' texts."""
 _LABELS: dict[str, pl.DataType] = {"id": pl.String(), "labels": pl.List(pl.String)}
+"""Columns of documents' labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,7 @@ class LabelledDocuments:
     labels: pl.DataFrame
     """``id`` (unique) and ``labels`` (a list, empty where there are none)."""
     queries: pl.DataFrame
+    """``id`` and ``text``."""
     relevant: pl.DataFrame
     """``query_id`` and ``doc_id``, each pair once."""
     by: str
@@ -47,6 +50,7 @@ class LabelledDocuments:
     texts: Callable[[Sequence[str]], pl.DataFrame]
     """Returns ``id``, ``title`` and ``text`` of documents by their ids."""
     spec: Mapping[str, Any]
+    """Origin of the documents, as JSON."""
 
 
 def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocuments:
@@ -62,6 +66,7 @@ def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocument
 
 
 def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
+    """Read documents, labels and queries from one table, with a row for each relevant pair."""
     table = read_delimited(path, ",")
     label_columns = [name for name in table.columns if name not in (*COLUMNS, *_RESERVED, LINE)]
     missing = [name for name in COLUMNS if name not in table.columns]
@@ -108,6 +113,7 @@ def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
 
 
 def _label_column(origin: str | Path, columns: list[str], by: str | None) -> str:
+    """Return the column of labels: the named one, or the only one there is."""
     if by is None and len(columns) != 1:
         hint = "there is none, such as gender"
         if columns:
@@ -119,6 +125,7 @@ def _label_column(origin: str | Path, columns: list[str], by: str | None) -> str
 
 
 def _read_irds(name: CollectionName, by: str | None) -> LabelledDocuments:
+    """Read documents and labels from a collection of ``ir_datasets``."""
     with open_library(name) as library:
         dataset = find_dataset(library, name, ["docs", "queries", "qrels"])
         known_fields = (*_TEXTS, *_RESERVED, "doc_id")
@@ -155,6 +162,7 @@ def _stream_labels(
 
 
 def _read_labels(value: Any, name: CollectionName, by: str) -> list[str]:
+    """Return a document's labels, of which a field may hold one or several."""
     labels = [value] if isinstance(value, str) else value or []
     if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
         raise UserError(
@@ -170,6 +178,7 @@ def _read_labels(value: Any, name: CollectionName, by: str) -> list[str]:
 
 
 def _fetch_texts(name: CollectionName, ids: Sequence[str]) -> pl.DataFrame:
+    """Read the texts of documents from the collection's own store."""
     with open_library(name) as library:
         store = find_dataset(library, name, ["docs"]).docs_store()
         documents = store.get_many(list(ids))

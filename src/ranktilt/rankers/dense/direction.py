@@ -23,9 +23,10 @@ Vectors = npt.NDArray[np.float32]
 class Direction(
     Result, format="ranktilt-direction", version=1, noun="a direction", command="ranktilt mitigate"
 ):
-    """A vector of length 1 that points from the vectors of one source to their twins of another."""
+    """A vector of length 1 that points from texts of one source to their twins of another."""
 
     vector: Floats
+    """The vector."""
     spec: Mapping[str, Any]
     """Model, sources, number of twins, and the test of its length."""
     origins: tuple[str, ...]
@@ -34,11 +35,11 @@ class Direction(
     """`text_key` of each origin's reference document, which identifies it in other collections."""
 
     def remove(self, vectors: Vectors, strength: float = 1.0) -> Vectors:
-        """Return v − s(v·u)u for each row v, in float32; a row's result depends on that row alone.
+        """Return v − s(v·u)u for each row v, with s the `strength`, in float32.
 
-        To remove a direction from queries changes every score as if it were removed from the
-        documents: q·(v − s(v·u)u) = (q − s(q·u)u)·v. So documents are read from the cache as they
-        are, and nothing is computed for each of them.
+        A row's result depends on that row alone. Removing the direction from a query changes every
+        score as if it were removed from the documents: q·(v − s(v·u)u) = (q − s(q·u)u)·v. So
+        documents are read from the cache as they are, and nothing is computed for each of them.
         """
         if vectors.shape[1] != len(self.vector):
             raise UserError(

@@ -26,16 +26,22 @@ PREFIX = "openai:"
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingServer(TextEncoder):
-    """An embedding model behind an OpenAI-compatible server, with its vectors cached by content.
+    """An embedding model behind an OpenAI-compatible server; its vectors are cached by content.
 
-    A text is cut after `max_tokens`, at four bytes a token: the server's tokens are not known here.
+    A text is cut after `max_tokens`, at four bytes a token, because the server's tokens are not
+    known here.
     """
 
     model: LLM
+    """Client of the model."""
     store: str
+    """Type of the cached numbers."""
     max_tokens: int | None
+    """Tokens after which a text is cut; None for no limit."""
     query_prefix: str
+    """Text before each query."""
     document_prefix: str
+    """Text before each document."""
 
     similarity = "cosine"
 
@@ -73,7 +79,7 @@ class EmbeddingServer(TextEncoder):
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Model, address and client, for a run's spec; it never holds a key."""
+        """Model, address and client, for a run's spec; never a key."""
         model = {**self.model.spec, "fingerprint": self.fingerprint}
         return {"model": model, "packages": installed_versions("openai")}
 
@@ -93,9 +99,8 @@ class EmbeddingServer(TextEncoder):
     ) -> Stored:
         """Ask the server for the vectors that the cache lacks.
 
-        Each answer is cached when it comes, so that after an interruption only the answers that
-        were under way are paid for again. Vectors of another length than the cached ones are
-        refused.
+        Each answer is cached when it comes, so that an interruption loses only answers that were
+        under way. Vectors of another length than the cached ones are refused.
         """
         is_cached, stored = cache.get(keys)
         missing = np.flatnonzero(~is_cached)

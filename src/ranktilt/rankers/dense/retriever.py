@@ -34,6 +34,7 @@ from ranktilt.rankers.dense.embedding_server import PREFIX, EmbeddingServer
 from ranktilt.rankers.dense.search import TextCopies, score_pairs, search
 
 SIMILARITIES = ("auto", "cosine", "dot")
+"""Ways to compare vectors; ``auto`` is the model's own."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Dense(TemplatedQueries, FirstStage):
             self._refuse_server_options()
 
     def _refuse_server_options(self) -> None:
+        """Refuse options of a server for a model on this machine."""
         for option in ("base_url", "requests_per_minute"):
             if getattr(self, option) is not None:
                 raise UserError(
@@ -152,6 +154,7 @@ class Dense(TemplatedQueries, FirstStage):
         )
 
     def _embedding_server(self) -> EmbeddingServer:
+        """Return the server of the model; refuse options that only a model on this machine has."""
         for name, default in (
             ("precision", PRECISIONS[0]),
             ("pooling", POOLINGS[0]),
@@ -198,6 +201,7 @@ class Dense(TemplatedQueries, FirstStage):
             yield copies.rows(text_rows, scores)
 
     def _rerank(self, collection: Collection, candidates: Candidates) -> Run:
+        """Score the documents of a run again."""
         cosine = self.cosine
         rows, text_index = np.unique(candidates.rows, return_inverse=True)
         texts = collection.texts(self.text).gather(rows)

@@ -30,18 +30,19 @@ Matches = tuple[Rows, npt.NDArray[np.float32]]
 Projection = Callable[[Vectors], Vectors]
 
 QUERIES, CELLS, PAIRS = 256, 1 << 22, 512
-"""Queries of a matrix product, numbers of a block of documents, pairs scored together."""
+"""Queries of a matrix product, numbers of a block of documents, and pairs scored together."""
 _MOST, _FEWEST = 8192, 256
 """Most and fewest documents of a block."""
 _ROOM = 1024
-"""Candidates that a query has room for, besides twice those that it asks for."""
+"""Candidates that a query has room for, in addition to twice the number that it asks for."""
 _WORK = 48 << 20
 """Bytes that the search needs apart from candidates."""
 _ENTRY = 28
-"""Bytes of a candidate, while it is kept and ranked."""
+"""Bytes of a candidate while it is kept and ranked."""
 _THREADS = 2
+"""Threads that score pairs."""
 _PART, _PARTS_WAITING = 1 << 24, 4
-"""Numbers of a part of the documents that travels, and parts that wait to be merged."""
+"""Numbers in a part of the documents that is sent away, and parts that may wait to be merged."""
 
 
 class Blocks(Protocol):
@@ -66,10 +67,10 @@ def search(
 ) -> Iterator[Matches]:
     """Yield each query's best `k` documents and all tied with the last, in no order.
 
-    Documents are read once for all queries. If the candidates of all queries took more memory than
-    `memory_limit` allows, documents are read once for each group of queries. `cosine` first scales
-    vectors to unit length (those of length 0 stay), and `project` is then applied to the queries
-    one by one. Scores are computed in float64 and rounded once, so that neither the memory nor the
+    Documents are read once for all queries. If the candidates of all queries need more memory than
+    `memory_limit` allows, documents are read once for each group of queries. If `cosine` is set,
+    vectors are first scaled to unit length (those of length 0 stay); then `project` is applied to
+    each query. Scores are computed in float64 and rounded once, so that neither the memory nor the
     position of a query or document changes a bit.
     """
     n = documents.shape[0]
@@ -103,6 +104,7 @@ def _search_elsewhere(
 def _search_parts(
     queries: Vectors, k: int, cosine: bool, parts: Iterator[tuple[int, Vectors]]
 ) -> Iterator[list[Matches]]:
+    """Search parts of the documents, each with the number of its first document."""
     for start, vectors in parts:
         exact = _ExactSearch(
             documents=InMemory(vectors=vectors), k=min(k, len(vectors)), cosine=cosine, label=""
@@ -124,6 +126,7 @@ def merged(parts: Iterable[list[Matches]], n_queries: int, k: int) -> Iterator[M
 
 
 def _best(parts: Sequence[Matches], k: int) -> Matches:
+    """Return the best `k` of one query from several parts, and all tied with the last."""
     rows, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     keep = scores >= _least_of_best(scores, k)
     return rows[keep], scores[keep]
@@ -134,6 +137,7 @@ class InMemory:
     """Vectors in memory, with the interface of vectors in files."""
 
     vectors: Vectors
+    """The vectors."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -166,6 +170,7 @@ def score_pairs(
 
 
 def _prepare(queries: Vectors, cosine: bool, project: Projection | None) -> Vectors:
+    """Scale and project queries, as `search` says."""
     scaled = unit(queries) if cosine else queries
     return scaled if project is None else project(scaled)
 
@@ -209,12 +214,16 @@ class TextCopies:
 
 @dataclass(frozen=True, kw_only=True)
 class _ExactSearch:
-    """The search of a table of documents; an empty label reports no progress."""
+    """A search of a table of documents."""
 
     documents: Blocks
+    """Vectors of the documents."""
     k: int
+    """Number of documents for each query."""
     cosine: bool
+    """Whether vectors are compared by cosine."""
     label: str
+    """Name of the work in progress bars; empty for none."""
 
     def matches(self, queries: Vectors, width: int) -> Iterator[Matches]:
         """Yield each query's best, with room for `width` candidates of each.
@@ -397,17 +406,18 @@ class _BestSoFar:
 
 
 def _rounding(queries: Vectors, d: int) -> npt.NDArray[np.float32]:
-    """Bound how far a product with a vector of length 1 may be from the score that counts.
+    """Bound how far a product with a vector of length 1 may be from the exact score.
 
-    Each float32 sum of d products is off by at most d·2⁻²⁴ of the lengths, in whatever order it
-    is computed (Higham 2002, sec. 3.1); so are, together, the lengths that a cosine divides by.
-    Four times that covers both ways to the score.
+    Each float32 sum of d products is off by at most d·2⁻²⁴ of the lengths, in whatever order it is
+    computed (Higham 2002, sec. 3.1); so are, together, the lengths that a cosine divides by. Four
+    times that covers both ways to the score.
     """
     length: npt.NDArray[np.float64] = np.linalg.norm(queries.astype(np.float64), axis=1)
     return (4 * (d + 8) * 2.0**-24 * length).astype(np.float32)
 
 
 def _kth(scores: Vectors, k: int) -> float:
+    """Return the k-th largest score."""
     position = len(scores) - k
     return float(np.partition(scores, position)[position])
 

@@ -42,9 +42,9 @@ from ranktilt.rankers.engines.calls import EngineReply, Hits, PartialResponse, a
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 
 Ask = Callable[[Any, int], Any]
-"""Takes the text of a query and a depth.
+"""Function from the text of a query and a depth to an answer.
 
-Returns a list of (document id, score), best first, or an engine's response.
+The answer is a list of (document id, score), best first, or an engine's response.
 """
 _ODD = {
     "duplicates": "for a document that is already in the same answer; its first rank counts",
@@ -52,13 +52,13 @@ _ODD = {
     "not_finite": "with a score that is not a finite number; the order counts",
     "rising": "with a higher score than the result before; the order counts",
 }
-"""Kinds of results that a warning counts, with the words of the warning."""
+"""Kinds of odd results that a warning counts, with its words."""
 _FEWEST = 3
-"""Calls that must all have failed before asking ends early."""
+"""Fewest calls, all failed, after which no more are made."""
 _MANY = 10
-"""Fewest answers from which a common length is taken for a limit of the engine."""
+"""Fewest answers whose common length is taken for a limit of the engine."""
 _SHORTEST = 0.001
-"""Seconds of the shortest time limit."""
+"""Shortest time limit in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +84,13 @@ class LiveEngine(TemplatedQueries):
     k: int = DEPTH
     exclude_self: bool | None = None
     concurrency: int = 8
+    """Calls that run at the same time."""
     timeout: float = 120.0
+    """Seconds for a query, with all attempts."""
     max_failures: float = MAX_FAILURES
+    """Share of queries that may fail."""
     score_order: str | None = None
+    """Which scores are better; None for larger ones."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -142,7 +146,10 @@ class LiveEngine(TemplatedQueries):
     def name_documents(
         self, replies: Sequence[EngineReply], collection: Collection
     ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
-        """Return replies with ids in place of other names; and for a spec, how they were named."""
+        """Return replies with ids in place of other names.
+
+        Also returns how documents were named, for a spec.
+        """
         return replies, {}
 
     def ask_all(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
@@ -225,6 +232,7 @@ class LiveEngine(TemplatedQueries):
         return hits.with_columns(score=-pl.col("score")) if is_distance else hits
 
     def _require_readable_scores(self, hits: pl.DataFrame, ranks: Rows) -> None:
+        """Refuse scores that rise with the rank, or that are no numbers."""
         number, scores = hits["number"].to_numpy(), hits["score"].to_numpy()
         is_finite = np.isfinite(scores)
         score_directions = directions(number[is_finite], ranks[is_finite], scores[is_finite])
@@ -258,6 +266,7 @@ class _Answers:
         *,
         depth: int,
     ) -> _Answers:
+        """Split a table of hits into documents, odd results and failures."""
         names = collection.queries_with_judgments["id"]
         hits = table.unique(["number", "doc_id"], keep="first", maintain_order=True)
         hits = hits.with_columns(known=pl.col("doc_id").is_in(collection.ids.implode()))
@@ -282,7 +291,7 @@ class _Answers:
         return {name: part for name, part in parts.items() if part}
 
     def warnings(self) -> Iterator[str]:
-        """Say what is odd about the answers."""
+        """Yield warnings about odd answers."""
         if self.failed:
             name, reason = next(iter(self.failed.items()))
             queries = counted(len(self.failed) + len(self.lengths), "query", "queries")
@@ -346,6 +355,7 @@ def _falling_scores(hits: pl.DataFrame, replies: Sequence[EngineReply]) -> Score
 
 
 def _excluded_table(excluded: Mapping[int, Rows], collection: Collection) -> pl.DataFrame:
+    """Return the documents to leave out as a table of query number and id."""
     rows = []
     for number, documents in excluded.items():
         for document in documents.tolist():
@@ -363,9 +373,10 @@ def scores_from_ranks(replies: Sequence[EngineReply]) -> list[EngineReply]:
 
 
 def checked(answer: Any, query: str, who: str) -> Hits:
-    """Return the hits of an answer, a list of ids and scores or an engine's response, in its order.
+    """Return the hits of an answer in its order.
 
-    A response that is an error or partial is a failed call; any other answer is a `UserError`.
+    The answer is a list of ids and scores, or an engine's response. A response that is an error or
+    partial is a failed call; any other answer is a `UserError`.
     """
     response = getattr(answer, "body", answer)  # of Elasticsearch's client
     if is_response(response):
@@ -383,6 +394,7 @@ def checked(answer: Any, query: str, who: str) -> Hits:
 
 
 def _is_hit(value: Any) -> bool:
+    """Return whether a value is an id with a number."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         return False
     document, score = value

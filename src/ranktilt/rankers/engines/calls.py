@@ -23,6 +23,7 @@ _FIRST = 20.0
 _TURN = 0.2
 """Seconds of a single wait: once polars is imported, Ctrl-C interrupts no wait without an end."""
 _WIDTH = 200
+"""Most characters of an error's summary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +33,15 @@ class EngineReply:
     number: int
     """Number of the query, from 0."""
     hits: Sequence[tuple[Any, float]] = ()
+    """Documents and scores, best first."""
     failure: str = ""
+    """Reason why the query failed; empty if it did not."""
     is_unordered: bool = False
     """Whether only the scores order the hits, so that equal scores are ties."""
 
 
 class PartialResponse(Exception):
-    """An engine answered with an error, or not in full."""
+    """The response of an engine that is an error, or incomplete."""
 
 
 def ask_engine(
@@ -99,6 +102,7 @@ class _EngineCalls:
         return given_up
 
     def _work(self, is_first: bool) -> None:
+        """Ask about queries until none is left; the first thread does not wait."""
         if not is_first:
             self._may_begin.wait(_FIRST)
         with suppress(queue.Empty):
@@ -113,6 +117,7 @@ class _EngineCalls:
 
 
 def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
+    """Ask about one query, up to three times."""
     for pause in (*PAUSES, 0.0):
         try:
             return EngineReply(number=number, hits=ask(number))

@@ -19,6 +19,7 @@ from ranktilt.rankers.engines.base import Ask, LiveEngine
 from ranktilt.rankers.engines.calls import error_summary
 
 FORM = "engine:MODULE:FUNCTION"
+"""How users type an engine."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Engine(LiveEngine):
     argument: ClassVar[str | None] = "function"
 
     function: str
+    """Module and function, with a colon between them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -28,9 +28,11 @@ from ranktilt.rankers.engines.base import Ask, LiveEngine
 from ranktilt.rankers.engines.calls import Hits, PartialResponse, error_summary
 
 MODES = ("dense", "bm25", "hybrid")
+"""Kinds of search."""
 FUSION = 60
 """Constant of reciprocal rank fusion, as its authors chose it (Cormack et al., SIGIR 2009)."""
 PK, TEXT, SPARSE, VECTOR = "pk", "text", "sparse", "vector"
+"""Fields of the index: number, text, weights of terms, and vector of a document."""
 LONGEST = 65_535
 """Most bytes of text in a field of Milvus."""
 ROWS = 500
@@ -52,10 +54,15 @@ class Milvus(LiveEngine):
     argument: ClassVar[str | None] = "uri"
 
     uri: str
+    """File of Milvus Lite, or address of a server."""
     mode: str = field(default="dense", kw_only=True)
+    """Kind of search, one of `MODES`."""
     model: str = field(default="minilm", kw_only=True)
+    """Encoder of the vectors."""
     text: str = field(default="title+text", kw_only=True)
+    """Part of a document to index."""
     analyzer: str = field(default="standard", kw_only=True)
+    """Analyzer of Milvus for words."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +71,10 @@ class Milvus(LiveEngine):
 
     @property
     def calls_at_once(self) -> int:
-        """One for Milvus Lite, which runs in this process, where calls slow each other down."""
+        """Number of calls at the same time.
+
+        One for Milvus Lite: it runs in this process, where calls slow each other down.
+        """
         return self.concurrency if is_address(self.uri) else 1
 
     @contextmanager
@@ -142,8 +152,11 @@ class _FieldSearch:
     """A search in one field of the index."""
 
     data: list[Any]
+    """Query as Milvus takes it: a text or a vector."""
     field: str
+    """Field to search."""
     metric: str
+    """How the field's values are compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,14 +164,17 @@ class _TextVectors:
     """Vectors of the documents' texts, which are read from files when they are needed."""
 
     stored: Stored
+    """Vectors of distinct texts."""
     row: Rows
     """Row of each document's vector."""
 
     @property
     def dimension(self) -> int:
+        """Length of a vector."""
         return self.stored.shape[1]
 
     def read(self, numbers: list[int]) -> Vectors:
+        """Read the vectors of documents."""
         return self.stored.take(self.row[numbers])
 
 
@@ -240,9 +256,11 @@ class _CollectionIndex:
         ]
 
     def _word_search(self, text: str) -> _FieldSearch:
+        """Return the search for the words of a query."""
         return _FieldSearch(data=[text], field=SPARSE, metric="BM25")
 
     def _vector_search(self, text: str) -> _FieldSearch:
+        """Return the search for the vector of a query."""
         return _FieldSearch(data=[self.vectors[text]], field=VECTOR, metric=self.metric)
 
     def _content_name(self) -> str:
@@ -258,6 +276,7 @@ class _CollectionIndex:
         return f"ranktilt_{self.ranker.mode}_{digest.hexdigest()}"
 
     def _document_count(self) -> int:
+        """Return the number of indexed documents."""
         self.milvus.load_collection(self.name, timeout=_BUILDING)
         [row] = self.milvus.query(
             self.name, filter="", output_fields=["count(*)"], timeout=_BUILDING
@@ -314,6 +333,7 @@ class _CollectionIndex:
         return sorted(set(numbers) - {row[PK] for row in rows})
 
     def _insert(self, numbers: list[int], vectors: _TextVectors | None) -> None:
+        """Insert documents."""
         rows: list[dict[str, Any]] = [{PK: number} for number in numbers]
         if self.has_texts:
             for row, text in zip(rows, self.texts.gather(numbers), strict=True):
@@ -325,6 +345,7 @@ class _CollectionIndex:
         self.milvus.insert(self.name, rows, retry_times=0)
 
     def _create(self, dimension: int | None) -> None:
+        """Create the empty index with its fields."""
         kinds, client = self.library.DataType, self.library.MilvusClient
         schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field(PK, kinds.INT64, is_primary=True)

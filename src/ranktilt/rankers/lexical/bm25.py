@@ -1,12 +1,14 @@
-"""Lexical rankers: BM25 and TF-IDF over a shared index; only the queries' terms are weighed."""
+"""Lexical rankers: BM25 and TF-IDF over a shared index.
+
+The index holds counts. Weights are computed when queries are ranked, and only for their terms.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,26 +22,28 @@ from ranktilt.data.text.analyzers import analyzer
 from ranktilt.data.text.nltk_tokens import require_nltk
 from ranktilt.errors import UserError
 from ranktilt.parallel.executor import executor
-from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.rankers.base import (
+    CutLists,
     FirstStage,
     Rows,
     ScoredRows,
     Scores,
     TemplatedQueries,
+    cut,
+    exclude,
     prefilter,
     require_choices,
     require_range,
     reranked_run,
 )
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.rankers.lexical.index import Ints, Terms, terms
+from ranktilt.rankers.lexical.index import Terms, terms
 from ranktilt.rankers.lexical.index_files import Postings, PostingTable
+from ranktilt.rankers.lexical.searching import compiled_search, query_groups
 
 Array = npt.NDArray[np.float64]
-_POSTING = 192
-"""Bytes of memory for a posting, while it is read and weighed."""
 _QUERIES_A_PART = 64
+"""Queries that a worker ranks at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,7 @@ class Lexical(TemplatedQueries, FirstStage):
     reranks: ClassVar[bool] = True
 
     analyzer: str = "english"
+    """Analyzer that splits texts into terms."""
     k: int | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -78,6 +83,24 @@ class Lexical(TemplatedQueries, FirstStage):
 
     def about(self, collection: Collection) -> dict[str, Any]:
         return self.template_spec(collection.queries_with_judgments["text"])
+
+    def lists(self, collection: Collection, excluded: Mapping[int, Rows]) -> CutLists:
+        table, queries = self.read(collection, collection.queries_with_judgments["text"])
+        search = compiled_search(table, queries)
+        if search is None:
+            return super().lists(collection, excluded)
+        keys = collection.tie_keys()
+        slack = max(map(len, excluded.values()), default=0)
+        lengths = table.lengths.astype(np.float64)
+        lists = search.lists(
+            weigh=lambda postings: self.weights(postings, lengths),
+            keys=keys,
+            depth=self.depth + slack,
+            label=f"{self!r}: ranking",
+        )
+        if not excluded:
+            return lists.offsets, lists.docs, lists.scores
+        return cut(exclude(lists.by_query(), excluded), keys, self.depth)
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
         table, queries = self.read(collection, collection.queries_with_judgments["text"])
@@ -132,7 +155,7 @@ class Lexical(TemplatedQueries, FirstStage):
         lengths = table.lengths.astype(np.float64)
         scores = np.zeros(len(lengths))
         starts = queries.indptr
-        for first, last in _groups(starts, queries.indices, np.diff(table.offsets)):
+        for first, last in query_groups(starts, queries.indices, np.diff(table.offsets)):
             needed = np.unique(queries.indices[starts[first] : starts[last]]).astype(np.int64)
             postings = table.postings(needed)
             weights = self.weights(postings, lengths)
@@ -148,30 +171,6 @@ class Lexical(TemplatedQueries, FirstStage):
                         weightless.append(rows)
                 yield scores, weightless
                 scores.fill(0)
-
-
-def _groups(starts: Ints, terms_of_queries: Ints, sizes: Ints) -> Iterator[tuple[int, int]]:
-    """Yield first and last of consecutive queries whose postings fit into the memory together.
-
-    A group has at least one query. `starts` has where each query's terms start in
-    `terms_of_queries`, and `sizes` the number of each term's postings.
-    """
-    most = memory_limit() // _POSTING
-    group_terms: set[int] = set()
-    first = postings = 0
-    for query, (low, high) in enumerate(pairwise(starts.tolist())):
-        query_terms = set(terms_of_queries[low:high].tolist())
-        added_terms = query_terms - group_terms
-        added_postings = int(sizes[list(added_terms)].sum())
-        if added_postings and query > first and postings + added_postings > most:
-            yield first, query
-            group_terms, first, postings = set(), query, 0
-            added_terms = query_terms
-            added_postings = int(sizes[list(added_terms)].sum())
-        group_terms |= added_terms
-        postings += added_postings
-    if first < len(starts) - 1:
-        yield first, len(starts) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,49 +225,60 @@ class TFIDF(Lexical):
 
 
 def _idf_plain(n: float, df: Array) -> Array:
+    """Return ln(N/df)."""
     return np.log(n / np.maximum(df, 1))
 
 
 def _idf_lucene(n: float, df: Array) -> Array:
+    """Return the idf of Lucene, which is never negative."""
     return np.log(1 + (n - df + 0.5) / (df + 0.5))
 
 
 def _idf_robertson(n: float, df: Array) -> Array:
+    """Return the idf of Robertson, at least 0."""
     idf: Array = np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0)
     return idf
 
 
 def _idf_l(n: float, df: Array) -> Array:
+    """Return the idf of BM25L."""
     return np.log((n + 1) / (df + 0.5))
 
 
 def _idf_plus(n: float, df: Array) -> Array:
+    """Return the idf of BM25+."""
     return np.log((n + 1) / np.maximum(df, 1))
 
 
 def _tf_lucene(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    """Return the term frequency without the constant factor k1 + 1."""
     return tf / (k1 * norm + tf)
 
 
 def _tf_atire(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    """Return the term frequency with the factor k1 + 1."""
     return (k1 + 1) * tf / (k1 * norm + tf)
 
 
 def _tf_l(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    """Return the term frequency of BM25L, which shifts the normalised frequency by delta."""
     c = tf / norm + delta
     return (k1 + 1) * c / (k1 + c)
 
 
 def _tf_plus(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    """Return the term frequency of BM25+, which adds delta."""
     return delta + _tf_atire(tf, norm, k1, delta)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Variant:
-    """A variant of BM25: the product of its idf and its term frequency is a term's weight."""
+    """A variant of BM25: a term's weight is its idf times its term frequency."""
 
     idf: Callable[[float, Array], Array]
+    """Function of the number of documents and the documents of each term."""
     frequency: Callable[[Array, Array, float, float], Array]
+    """Function of counts, normalised lengths, k1 and delta."""
 
 
 _VARIANTS = {
@@ -278,4 +288,6 @@ _VARIANTS = {
     "bm25l": _Variant(idf=_idf_l, frequency=_tf_l),
     "bm25+": _Variant(idf=_idf_plus, frequency=_tf_plus),
 }
+"""Variants by name."""
 _DELTA = {"bm25l": 0.5, "bm25+": 1.0}
+"""Default of `delta` for the variants that have it."""

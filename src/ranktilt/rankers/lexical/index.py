@@ -31,8 +31,9 @@ from ranktilt.rankers.lexical.index_files import (
 Ints = npt.NDArray[np.int64]
 
 CHUNK, _BYTES_A_CHUNK = 16_384, 64 << 20
-"""Most documents of a block, and the bytes of text that a block should have."""
+"""Most documents of a block, and bytes of text that a block should have."""
 _BYTES_A_POSTING = 64
+"""Bytes of memory for a posting while blocks are merged."""
 LARGE, _NLTK_TIMES = 32 << 20, 16
 """Bytes of text from which an index is written to disk, and how much slower NLTK's tokenizers are.
 
@@ -46,7 +47,9 @@ class Terms:
     """The postings of a collection, in memory or mapped from files, and the names of its terms."""
 
     table: PostingTable
+    """Documents of each term."""
     vocabulary: Vocabulary
+    """Names and numbers of the terms."""
 
     def of_queries(self, texts: pl.Series) -> sp.csr_array:
         """Count the collection's terms in queries; other terms are left out."""
@@ -72,6 +75,7 @@ def terms(collection: Collection, analyzer_name: str, text: str) -> Terms:
 
 
 def _bytes(texts: pl.Series) -> int:
+    """Return the bytes of all texts."""
     return int(texts.str.len_bytes().cast(pl.Int64).sum())
 
 
@@ -121,6 +125,10 @@ class _PostingBlock:
 
     @classmethod
     def from_postings(cls, owner: Ints, term: Ints) -> _PostingBlock:
+        """Sort the postings of consecutive documents by term.
+
+        `owner` is the document of each token, `term` its term.
+        """
         first, last = (int(owner[0]), int(owner[-1])) if len(owner) else (0, 0)
         shape = (int(term.max(initial=-1)) + 1, last - first + 1)
         counts = _count(term, owner - first, shape)
@@ -136,6 +144,7 @@ class _PostingBlock:
         )
 
     def moved_to_disk(self, writer: IndexWriter) -> _PostingBlock:
+        """Return the block with its arrays mapped from files."""
         return _PostingBlock(
             terms=writer.move_to_disk(self.terms),
             sizes=writer.move_to_disk(self.sizes),
@@ -147,6 +156,7 @@ class _PostingBlock:
 def _draft(
     blocks: Sequence[_PostingBlock], n_terms: int, lengths: npt.NDArray[np.int32]
 ) -> PostingTableDraft:
+    """Return the merged table, whose postings are made when they are read."""
     sizes = np.zeros(n_terms, dtype=np.int64)
     for block in blocks:
         sizes[block.terms] += block.sizes

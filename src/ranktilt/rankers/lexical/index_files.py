@@ -28,9 +28,12 @@ from ranktilt.errors import DataWarning
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 _NO_ROWS = np.empty(0, dtype=np.int32)
+"""No documents."""
 PostingPart = tuple[npt.NDArray[np.int32], Array]
+"""Documents, and how often each of them holds the term."""
 
 _TEXTS_A_HASH = 16_384
+"""Texts to hash at a time."""
 _CODE = (
     "data/text/analyzers.py",
     "rankers/lexical/index.py",
@@ -38,6 +41,7 @@ _CODE = (
     "data/text/stopwords-lucene-english.txt",
     "data/text/stopwords-nltk-english.txt",
 )
+"""Files whose code decides what an index holds; it is built again if one of them changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +85,7 @@ class PostingTableDraft:
     """A `PostingTable` whose postings are made part by part, each time that they are read."""
 
     parts: Callable[[], Iterator[PostingPart]]
+    """Function that yields the postings from the first term on."""
     kind: np.dtype[Any]
     """Type of the numbers in `PostingTable.times`."""
     offsets: Ints
@@ -102,6 +107,7 @@ class StoredIndex:
     """An index that was read from its folder."""
 
     table: PostingTable
+    """Postings of the terms."""
     terms: list[str]
     """Names of the terms, in the order of the table."""
 
@@ -111,6 +117,7 @@ class IndexFolder:
     """The folder of the index of some texts, named by a hash of all that the index depends on."""
 
     path: Path
+    """Path of the folder."""
 
     @classmethod
     def from_texts(cls, texts: pl.Series, analyzer_name: str) -> IndexFolder:
@@ -186,6 +193,7 @@ class IndexWriter:
 
 def _digest(texts: pl.Series) -> bytes:
     # Lengths say where each text ends: "ab", "c" is not "a", "bc".
+    """Return a hash of texts."""
     digest = hashlib.blake2b(texts.str.len_bytes().to_numpy().tobytes(), digest_size=16)
     digest.update(texts.str.join("").cast(pl.Binary).item())
     return digest.digest()

@@ -1,6 +1,8 @@
 """Rankers that ask a language model.
 
-Prompts of all queries are asked together; answers are read strictly, and counted by kind.
+A sorting, such as a heap sort, yields the prompts that it needs next and gets their answers. The
+sortings of all queries go in rounds, so that the prompts of a round are asked together. Answers are
+read strictly, and counted by kind.
 """
 
 from __future__ import annotations
@@ -49,20 +51,24 @@ Scores = npt.NDArray[np.float64]
 Listing = tuple[int, ...]
 """Candidates in the order of a prompt, by their position in the first stage's ranking."""
 Asker = Callable[..., Generator[Reply, None, None]]
-"""Answers requests: `journalled`, or a `Rehearsal`."""
+"""Function that answers requests: `journalled`, or a `Rehearsal` without a model."""
 Result = TypeVar("Result")
+"""Result of a sorting."""
 Sorting = Generator[list[Listing], list[Reading], Scores]
-"""Yields the next prompts about some candidates, and ends with a score for each of them."""
+"""A sorting of candidates: it yields the next prompts, and ends with a score for each candidate."""
 
 RANKING_FORMAT = (
     "The output format should be [] > [], e.g., [2] > [1]. Name every passage once, the most "
     "relevant one first. Only respond with the ranking, do not say any word or explain."
 )
+"""Last line of prompts that ask for a ranking."""
 CHOICE_FORMAT = (
     "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or "
     "explain."
 )
+"""Last line of prompts that ask for one passage."""
 _SLOTS = ("query", "items", "count", "attribute")
+"""Slots that a prompt may have."""
 _MODEL_OPTIONS = (
     "base_url",
     "concurrency",
@@ -74,22 +80,24 @@ _MODEL_OPTIONS = (
     "precision",
     "adapter",
 )
+"""Options of a ranker that are passed on to its model."""
 _FIRST_ANSWERS = 3
-"""Answers after which a model that cannot give scores is refused; a single one may be a fault."""
+"""Number of answers after which a model that gives no scores is refused; one may be a fault."""
 _LONG = 5
 """Fewest documents of a list that hardly ever keeps its order by chance."""
 _TEMPLATE_TOKENS = 24
-"""Tokens that a chat template adds to a prompt, about."""
+"""Approximate number of tokens that a chat template adds to a prompt."""
 _IDENTIFIER_TOKENS = 8
+"""Tokens of a passage's number in an answer, at most."""
 
 
 @dataclass(frozen=True)
 class LLMRanker(Ranker):
     """Asks a language model which passages come first.
 
-    The base of listwise, pairwise, setwise and pointwise. The options from `base_url` on are those
-    of the `llm`. Passages that an answer does not order are shuffled, with the `seed`, so that
-    neither side gains by it.
+    The base of listwise, pairwise, setwise and pointwise. The options from `base_url` on are
+    options of the model. Passages that an answer does not order are shuffled, with the `seed`, so
+    that neither side gains by it.
     """
 
     argument: ClassVar[str | None] = "llm"
@@ -106,13 +114,20 @@ class LLMRanker(Ranker):
     """Whether a request asks for the log-probabilities of the answer's tokens."""
 
     llm: str
+    """Model, as users type it."""
     k: int | None = field(default=None, kw_only=True)
+    """Number of documents to return for each query; None for all candidates."""
     text: str = field(default="title+text", kw_only=True)
     prompt: str | None = field(default=None, kw_only=True)
+    """Name or file of the prompt; None for the ranker's own."""
     attribute: str | None = field(default=None, kw_only=True)
+    """Name of a group, for prompts with a slot ``{attribute}``."""
     passage_tokens: int = field(default=300, kw_only=True)
+    """Tokens after which a passage is cut; 0 for no cut."""
     context: int | None = field(default=None, kw_only=True)
+    """Tokens that the model can read; None if it says so itself."""
     max_failures: float = field(default=1.0, kw_only=True)
+    """Share of answers that may be unreadable."""
     temperature: float = field(default=0.0, kw_only=True)
     seed: int = field(default=0, kw_only=True)
     base_url: str | None = field(default=None, kw_only=True)
@@ -186,6 +201,7 @@ class LLMRanker(Ranker):
         return " > ".join(f"[{position + 1}]" for position in best)
 
     def _ranked(self, collection: Collection, run: Run | None, asker: Asker) -> Run:
+        """Rank the candidates by the answers of `asker`."""
         candidates = Candidates.from_run(collection, run, self)
         self._template()  # refuses a wrong prompt before texts are read
         texts = readable_texts(self, collection).gather(candidates.rows).to_list()
@@ -307,6 +323,7 @@ class LLMRanker(Ranker):
         return [readings[number] for number in range(len(questions))]
 
     def _read(self, reply: Reply, count: int) -> Reading:
+        """Read the reply to a prompt about `count` passages."""
         answer = reply.answer
         if answer is None:
             return Reading(UNANSWERED)
@@ -361,7 +378,7 @@ class LLMRanker(Ranker):
 
     @property
     def default_prompt(self) -> str:
-        """Name of the prompt that is used where you name none."""
+        """Name of the prompt if the user names none."""
         return self.prompts[0]
 
     @property
@@ -420,10 +437,12 @@ class LLMRanker(Ranker):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
-    """A query, and its candidates' texts as a prompt shows them."""
+    """A query, and its candidates' texts as prompts show them."""
 
     query: str
+    """Text of the query."""
     passages: list[str]
+    """Texts of the candidates, in the order of the first stage."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -431,8 +450,11 @@ class RankingPrompt:
     """A prompt with slots, and the line on how to answer."""
 
     name: str
+    """Name of the prompt."""
     slots: Slots
+    """Text with its slots."""
     sha256: str
+    """Hash of the text."""
 
     @property
     def spec(self) -> dict[str, str]:
@@ -444,7 +466,9 @@ class _RankingQuestion(NamedTuple):
     """A prompt of a task: some of its candidates in an order."""
 
     task: int
+    """Index of the task."""
     listing: Listing
+    """Candidates in the order of the prompt."""
 
 
 class _Rounds(Generic[Result]):
@@ -483,7 +507,7 @@ class _Rounds(Generic[Result]):
 
 
 def in_order(order: Sequence[int]) -> Scores:
-    """Return a score for each candidate, falling by one along an order."""
+    """Return scores that fall by one along an order."""
     scores = np.empty(len(order))
     scores[list(order)] = np.arange(len(order), 0, -1)
     return scores

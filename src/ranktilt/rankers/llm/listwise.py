@@ -29,8 +29,12 @@ class Listwise(LLMRanker):
     prompts: ClassVar[tuple[str, ...]] = ("relevance", "neutral", "sensitive")
 
     window: int = field(default=20, kw_only=True)
+    """Passages in a prompt."""
     step: int = field(default=10, kw_only=True)
+    """Passages by which the window moves."""
     shuffles: int = field(default=0, kw_only=True)
+    """Times that each window is asked about, in different orders; 0 asks once, in the order so far.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""Pairwise and setwise ranking by a language model: two passages a prompt, or a heap's family."""
+"""Pairwise and setwise ranking by a language model: a prompt shows two passages, or a few."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ranktilt.rankers.llm.answers import Reading
 from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 
 METHODS = ("heapsort", "allpairs", "sliding")
+"""Ways to sort by comparisons."""
 Comparison = Generator[list[Listing], list[Reading], int]
-"""Yields the prompts about some candidates, and ends with the winner, or with who wins."""
+"""A comparison: it yields the prompts about some candidates, and ends with the winner."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,9 @@ class Pairwise(LLMRanker):
     chooses: ClassVar[bool] = True
 
     method: str = field(default="heapsort", kw_only=True)
+    """Way to sort, one of `METHODS`."""
     top: int = field(default=10, kw_only=True)
+    """Number of best passages to find, for ``heapsort`` and ``sliding``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,6 +67,7 @@ class Pairwise(LLMRanker):
         return in_order((yield from heapsort(list(range(count)), self.top, 2, best)))
 
     def _sort_all_pairs(self, count: int, chance: random.Random) -> Sorting:
+        """Compare every pair, and count wins and half of the ties."""
         scores = np.zeros(count)
         pairs = list(combinations(range(count), 2))
         both_orders = list[Listing]()
@@ -130,7 +134,9 @@ class Setwise(LLMRanker):
     chooses: ClassVar[bool] = True
 
     size: int = field(default=4, kw_only=True)
+    """Passages in a prompt."""
     top: int = field(default=10, kw_only=True)
+    """Number of best passages to find."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""Texts of passages as a prompt shows them, which no model can take for a part of the prompt."""
+"""Texts of passages as a prompt shows them, so that none passes for a part of the prompt."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufe00-\ufe0f\ufeff"
 )
+"""Ranges of signs without a width."""
 _OPEN, _CLOSE = r"\[［【〔〖〘〚⟦⟬❲⁅﹇⦋⦍⦏", r"\]］】〕〗〙〛⟧⟭❳⁆﹈⦌⦎⦐"
+"""Square brackets of any script."""
 _BRACKETED = re.compile(f"[{_OPEN}]([\\w {_INVISIBLE}\u0300-\u036f\u20d0-\u20f0]+)[{_CLOSE}]")
+"""A word or number in square brackets."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Control characters, which become blanks."""
 _MARKER = re.compile(
     rf"([<＜])(?=[{_INVISIBLE}]*(?:[|｜]|[/／]?(?:s|bos|eos|pad|unk|mask|cls|sep)[>＞]"
     r"|[<＜]?[/／]?SYS[>＞]|(?:start|end|begin)_of|end▁of|begin▁of))"

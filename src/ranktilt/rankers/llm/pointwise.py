@@ -32,8 +32,11 @@ from ranktilt.rankers.llm.answers import (
 from ranktilt.rankers.llm.base import Asker, Listing, LLMRanker, Scores, Sorting, Task
 
 YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
+"""Methods of scoring a passage."""
 YES_NO_FORMAT = "Answer with one word, Yes or No."
+"""Last line of prompts that ask for yes or no."""
 _YES_NO_TOKENS = 8
+"""Most tokens of such an answer."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Pointwise(LLMRanker):
     logprobs: ClassVar[bool] = True
 
     method: str = field(default=YES_NO, kw_only=True)
+    """Method of scoring."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,8 @@
-"""Stored calls of LLM rankers: read a log, and find which query and passages a call showed."""
+"""Read a log of an LLM ranker's calls, and find the query and passages that each call showed.
+
+A log often holds prompts only. `CandidateTexts.match` cuts a prompt into passages and compares
+these with the texts of the candidates.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,15 @@ from typing import Any, NamedTuple
 
 from ranktilt.data.files import decode_text, read_bytes
 from ranktilt.data.formats.json_text import require_single_keys
-from ranktilt.errors import DataError, counted, shorten
+from ranktilt.data.notes.comparisons import Mismatch
+from ranktilt.errors import DataError, shorten
 from ranktilt.llm.stored_answers import stored_answer
 
 EXPECTED = "expected records of prompt and response (rank_llm), or of query, ids and answer"
+"""What a log should hold, for errors."""
 
 _SEPARATORS = re.compile(r"[\s,\[\]]*")
-"""Records follow each other, as lines or in a list."""
+"""Signs between two records, which follow each other as lines or in a list."""
 _ANSWERS = (
     "answer",
     "response",
@@ -34,42 +40,50 @@ _ANSWERS = (
     "raw_response",
     "raw_answer",
 )
-"""Where a record has its answer, in any form that `stored_answer` reads; the first one counts."""
+"""Fields of a record that may hold its answer; the first one that is there counts.
+
+The answer has any form that `stored_answer` reads.
+"""
 _PROMPTS = ("prompt", "messages", "request", "input")
+"""Fields of a record that may hold its prompt."""
 
 _PREFIX_LENGTH = 16
-"""Signs by which passages are looked up."""
+"""Number of characters by which passages are looked up."""
 _TEMPLATE_LENGTH = 80
-"""Most signs of a prompt between two passages, such as "Received passage [1]"."""
+"""Most characters of a prompt between two passages, such as "Received passage [1]"."""
 _PASSAGE_COUNT = re.compile(r"(?<![\w.])(\d{1,4}) passages", re.I)
+"""Number of passages that a prompt announces."""
 _MARKS = (
     re.compile(r"(?:^[ \t]*|: ?)\[(\d{1,4})\]:?\s+(?!>)", re.M),
     re.compile(r"(?<!\S)(?<!> )\[(\d{1,4})\]:?\s+(?!>)"),
 )
-"""What stands before a passage: at the beginning of a line or turn, or, in prompts without these,
-anywhere.
+"""Numbers before passages: at the beginning of a line or turn; in prompts without these, anywhere.
 """
 _NO_LETTER = re.compile(r"[^0-9A-Za-z]+")
+"""Everything but the letters a to z and digits."""
 _MISREAD = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-"""Signs of UTF-8, each of whose bytes was read as a letter of its own."""
+"""Characters that are the bytes of one UTF-8 character, each read as a letter of its own."""
 _WINDOWS_1252 = {
     ord(bytes([byte]).decode("cp1252")): byte
     for byte in range(128, 160)
     if byte not in b"\x81\x8d\x8f\x90\x9d"
 }
+"""Bytes of the characters that Windows-1252 has in place of control characters."""
 
 
 class LoggedCall(NamedTuple):
-    """One call: what was asked, and the answer."""
+    """One call of a log: a prompt and its answer."""
 
     number: int
-    """From 1, in the log's order."""
+    """Number of the call, from 1."""
     query: str | None
-    """Id of the query, where the log has it."""
+    """Id of the query, if the log has it."""
     ids: tuple[str, ...]
-    """Documents in the order in which they were shown; empty where only the prompt shows them."""
+    """Ids of the documents in the order shown; empty if only the prompt shows them."""
     prompt: str
+    """Text of the prompt; empty if the log has ids."""
     answer: str | None
+    """Text of the answer; None if there is none."""
 
 
 def read_log(path: Path) -> tuple[LoggedCall, ...]:
@@ -105,6 +119,7 @@ def read_log(path: Path) -> tuple[LoggedCall, ...]:
 
 
 def _next_record(text: str, end: int) -> int:
+    """Return the position of the next record."""
     separator = _SEPARATORS.match(text, end)
     return end if separator is None else separator.end()
 
@@ -128,6 +143,7 @@ def _calls_of_record(record: Any, calls_before: int) -> list[LoggedCall]:
 
 
 def _call(record: Any, number: int, query: str | None) -> LoggedCall | None:
+    """Return the call of a record; None if it has no answer or no prompt."""
     if not isinstance(record, Mapping):
         return None
     key = next((name for name in _ANSWERS if name in record), None)
@@ -150,6 +166,7 @@ def _call(record: Any, number: int, query: str | None) -> LoggedCall | None:
 
 
 def _first_prompt(record: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the first text among some fields; empty without any."""
     for name in names:
         if text := _prompt(record.get(name)):
             return text
@@ -167,7 +184,7 @@ def _prompt(stored: Any) -> str:
 
 
 def _content(content: Any) -> str:
-    """Return the text of a message, or that of all its parts."""
+    """Return the text of a message, or the text of all its parts."""
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, Mapping)]
         return "".join(str(part.get("text") or "") for part in parts)
@@ -175,25 +192,30 @@ def _content(content: Any) -> str:
 
 
 def _id(value: Any) -> str | None:
-    """Return an id as text; None where it is none."""
+    """Return an id as text; None if it is none."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return str(value) or None
 
 
 class MatchedCall(NamedTuple):
-    """What a call showed: a query, and the candidates that each passage can be."""
+    """The query of a call, and the candidates that each of its passages may be."""
 
     query: int
+    """Index of the query."""
     passages: tuple[tuple[int, ...], ...]
+    """For each passage, positions of candidates: several if their texts are equal."""
 
 
 Passages = tuple[tuple[tuple[str, ...], ...], ...]
-"""The texts of the documents of each query."""
+"""For each query and each of its documents, the document's texts."""
 
 
 class TextTable:
-    """Queries and passages in one form, and what was matched before: windows overlap."""
+    """Queries and passages in one form, without blanks for example, to look them up.
+
+    Matches are kept, because windows overlap.
+    """
 
     def __init__(
         self, form: Callable[[str], str], queries: Sequence[str], passages: Passages
@@ -220,7 +242,7 @@ class TextTable:
         return queries
 
     def queries_within(self, text: str) -> set[int]:
-        """Return the queries whose text is part of a text; of several the longest."""
+        """Return the queries whose text is part of a text; if there are several, the longest."""
         lengths = {
             number: len(query)
             for number, query in enumerate(self.queries)
@@ -244,26 +266,30 @@ class TextTable:
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateTexts:
-    """The first stage's lists: of each query the id, the text, and its documents, best first.
+    """Lists of the first stage with their texts.
 
-    A document may have several texts, such as with and without its title; none where only ids are
+    A document may have several texts, such as with and without its title, and none if only ids are
     known.
     """
 
     queries: tuple[str, ...]
+    """Ids of the queries."""
     texts: tuple[str, ...]
+    """Texts of the queries."""
     docs: tuple[tuple[str, ...], ...]
+    """Ids of each query's documents, best first."""
     passages: Passages
+    """Texts of each query's documents."""
 
-    def match(self, call: LoggedCall) -> MatchedCall | str:
-        """Find what a call showed by ids, texts or their letters; else say why it fits nothing."""
+    def match(self, call: LoggedCall) -> MatchedCall | Mismatch:
+        """Find the query and passages of a call: by ids, else by texts, else by their letters."""
         if call.ids:
             return self._by_ids(call)
         match = self._by_text(call, self._exact)
-        return self._by_text(call, self._letters) if isinstance(match, str) else match
+        return self._by_text(call, self._letters) if isinstance(match, Mismatch) else match
 
     def possible_queries(self, call: LoggedCall) -> set[int]:
-        """Tell which queries a call can be about that does not match."""
+        """Return the queries that a call may be about although it does not match."""
         if call.query is not None:
             return {self._numbers[call.query]} if call.query in self._numbers else set()
         parts = parts_of(call.prompt)
@@ -275,45 +301,52 @@ class CandidateTexts:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
+        """Index of each query by its id."""
         return {query_id: number for number, query_id in enumerate(self.queries)}
 
     @cached_property
     def _positions(self) -> list[dict[str, int]]:
+        """For each query, the position of each document by its id."""
         return [dict(zip(docs, range(len(docs)), strict=True)) for docs in self.docs]
 
     @cached_property
     def _exact(self) -> TextTable:
+        """Texts without blanks."""
         return TextTable(lambda text: "".join(text.split()), self.texts, self.passages)
 
     @cached_property
     def _letters(self) -> TextTable:
+        """Letters and digits of the texts, for prompts with broken characters."""
         return TextTable(letters_of, self.texts, self.passages)
 
-    def _by_ids(self, call: LoggedCall) -> MatchedCall | str:
+    def _by_ids(self, call: LoggedCall) -> MatchedCall | Mismatch:
+        """Match a call by the ids of its documents."""
         query = self._numbers.get(call.query or "")
         if query is None:
-            return f"query {shorten(call.query)} is not a query of the candidates"
+            return Mismatch(kind="unknown query", query=call.query or "")
         positions = self._positions[query]
         for doc_id in call.ids:
             if doc_id not in positions:
-                return f"document {shorten(doc_id)} is not a candidate of its query"
+                return Mismatch(kind="unknown document", document=doc_id)
         if len(call.ids) < 2:
-            return "shows fewer than two passages"
+            return Mismatch(kind="too few ids")
         if len(set(call.ids)) < len(call.ids):
-            return "shows one document twice"
+            return Mismatch(kind="repeated document")
         return MatchedCall(query, tuple((positions[doc_id],) for doc_id in call.ids))
 
-    def _by_text(self, call: LoggedCall, table: TextTable) -> MatchedCall | str:
+    def _by_text(self, call: LoggedCall, table: TextTable) -> MatchedCall | Mismatch:
+        """Match a call by the texts of its passages, in the form of `table`."""
         head, *parts = parts_of(call.prompt)
         if len(parts) < 2:
-            return "shows fewer than two passages [1], [2], …"
+            return Mismatch(kind="too few passages")
         stated = _PASSAGE_COUNT.search(call.prompt)
         if stated is not None and int(stated[1]) != len(parts):
-            return f"announces {stated[1]} passages and shows {len(parts)}"
+            announced = int(stated[1])
+            return Mismatch(kind="other passage count", announced=announced, counted=len(parts))
         passages = [table.form(part) for part in parts]
         queries = table.queries_with(passages)
         if not queries:
-            return "shows passages that are not candidates"
+            return Mismatch(kind="no known passage")
         # The query is before the passages, or after the last one.
         surroundings = (table.form(head), passages[-1])
         asked_queries = [
@@ -323,40 +356,44 @@ class CandidateTexts:
             and _holds(surroundings, table.queries[query])
         ]
         if not asked_queries:
-            return "asks a different query from its passages"
+            return Mismatch(kind="other query")
         return self._match_of(asked_queries, passages, table)
 
     def _match_of(
         self, queries: Sequence[int], passages: Sequence[str], table: TextTable
-    ) -> MatchedCall | str:
-        """Choose the query whose candidates all passages are."""
+    ) -> MatchedCall | Mismatch:
+        """Choose the query that has all passages among its candidates."""
         matches = {query: table.matches(query, passages) for query in queries}
         complete = [query for query in queries if all(matches[query])]
         if not complete:
             query = max(queries, key=lambda query: sum(map(bool, matches[query])))
             missing = 1 + matches[query].index(())
-            return f"passage [{missing}] is not a candidate of query {self.queries[query]!r}"
+            return Mismatch(kind="unknown passage", passage=missing, query=self.queries[query])
         # The text of a query may hold that of another one; the longest was asked, if it holds all.
         longest = max(complete, key=lambda query: len(table.queries[query]))
         text = table.queries[longest]
         for query in complete:
             is_within = table.queries[query] != text and table.queries[query] in text
             if query != longest and not is_within:
-                return f"fits {counted(len(complete), 'query', 'queries')} with equal passages"
+                return Mismatch(kind="several queries", queries=len(complete))
         return MatchedCall(longest, tuple(matches[longest]))
 
 
 def _holds(texts: Sequence[str], part: str) -> bool:
+    """Return whether a text is part of one of some texts."""
     return bool(part) and any(part in text for text in texts)
 
 
 def letters_of(text: str) -> str:
-    """Return the letters a to z and digits, once broken encodings and entities are undone."""
+    """Return the letters a to z and digits of a text, free of encoding errors."""
     return _NO_LETTER.sub("", unicodedata.normalize("NFKC", undo_mojibake(html.unescape(text))))
 
 
 def undo_mojibake(text: str) -> str:
-    """Undo that UTF-8 was read as Latin-1 or Windows-1252: ``ï¬`` and U+0081 are a ligature."""
+    """Undo that UTF-8 was read as Latin-1 or Windows-1252.
+
+    ``ï¬`` and U+0081, for example, are the bytes of a ligature.
+    """
     before = None
     while before != text:
         before = text
@@ -368,7 +405,7 @@ def undo_mojibake(text: str) -> str:
 
 
 def parts_of(prompt: str) -> list[str]:
-    """Cut a prompt at its ``[1]``, ``[2]``, …: what comes first, and each passage.
+    """Cut a prompt at its ``[1]``, ``[2]``, …: the text before, and each passage.
 
     The example ``[2] > [1]`` is no passage.
     """
@@ -385,6 +422,7 @@ def parts_of(prompt: str) -> list[str]:
 
 
 def _passage_marks(pattern: re.Pattern[str], prompt: str) -> list[re.Match[str]]:
+    """Return the marks of a pattern that count 1, 2, 3, …."""
     marks: list[re.Match[str]] = []
     for mark in pattern.finditer(prompt):
         number = int(mark[1])
@@ -398,9 +436,9 @@ def _passage_marks(pattern: re.Pattern[str], prompt: str) -> list[re.Match[str]]
 def longest_prefixes(
     passage: str, candidates: Sequence[tuple[int, str]], *, last: bool
 ) -> tuple[int, ...]:
-    """Return the candidates whose whole text begins a passage; of several texts the longest.
+    """Return the candidates with whose text a passage begins; the longest if they are several.
 
-    A template may follow, after the `last` passage any text.
+    The rest of the passage is the template's text, or for the `last` passage any text.
     """
     least = 1 if last else max(len(passage) - _TEMPLATE_LENGTH, 1)
     lengths: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Re-rankers: a model that reads query and document together orders a run's candidates anew."""
+"""Re-rankers: a model reads query and document together, and reorders a run's candidates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ranktilt.rankers.candidates import Candidates
 LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
 """Most tokens of a query and of a document, by name; ``paper`` is Askari et al., CIKM 2023.
 
-The model's limit for both together always applies as well.
+The model's limit for both together applies too.
 """
 
 
@@ -44,13 +44,21 @@ class ReRanker(TemplatedQueries):
     argument: ClassVar[str | None] = "model"
 
     model: str
+    """Folder or hub name of the model."""
     k: int | None = field(default=None, kw_only=True)
+    """Number of documents to return for each query; None for all candidates."""
     text: str = field(default="title+text", kw_only=True)
+    """Part of a document to read."""
     max_query_tokens: int | None = field(default=None, kw_only=True)
+    """Most tokens of a query; None for the value of `limits`."""
     max_document_tokens: int | None = field(default=None, kw_only=True)
+    """Most tokens of a document; None for the value of `limits`."""
     limits: str = field(default="model", kw_only=True)
+    """Name of the limits, one of `LIMITS`."""
     precision: str = field(default="float32", kw_only=True)
+    """Arithmetic of the model."""
     device: str | None = field(default=None, kw_only=True)
+    """Device of the model; None chooses one."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)

@@ -29,6 +29,7 @@ from ranktilt.rankers.rerank.base import ReRanker
 _RELEVANT = ("relevant", "positive", "true", "yes", "1")
 """Names of a label that means relevant, in the order in which they are looked up."""
 ACTIVATIONS = ("Sigmoid", "Identity", "Tanh")
+"""Functions that turn a logit into a score."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,9 @@ class Classifier(PairScorer):
     """A classifier of sequences with one or two labels, run by sentence-transformers."""
 
     head: Head = Head(labels=1)
+    """Last layer of the model."""
     backend: str = BACKENDS[0]
+    """Library that runs the model."""
 
     @property
     def cache_key(self) -> tuple[object, ...]:

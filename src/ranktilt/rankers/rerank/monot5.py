@@ -28,10 +28,11 @@ from ranktilt.rankers.rerank.base import ReRanker
 QUERY, DOCUMENT, RELEVANT = PARTS = ("Query:", "Document:", "Relevant:")
 """The prompt's words before the query, before the document, and after it."""
 LIMIT = 512
-"""Tokens of a prompt where the tokenizer names no limit."""
+"""Tokens of a prompt if the tokenizer names no limit."""
 _FAMILY = ("t5", "mt5", "umt5", "longt5")
+"""Types of models that are T5."""
 _BLANK = "▁"
-"""How SentencePiece writes the blank before a word."""
+"""Sign by which SentencePiece writes the blank before a word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,9 @@ class TrueFalseScorer(PairScorer):
     """An encoder-decoder that answers with the token true or false."""
 
     true_token: str = "true"
+    """Answer for a relevant document."""
     false_token: str = "false"
+    """Answer for any other document."""
     start: int = 0
     """Token with which the decoder starts."""
 
@@ -126,7 +129,9 @@ class MonoT5(ReRanker):
     name: ClassVar[str] = "monot5"
 
     true_token: str = field(default="true", kw_only=True)
+    """Answer for a relevant document."""
     false_token: str = field(default="false", kw_only=True)
+    """Answer for any other document."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

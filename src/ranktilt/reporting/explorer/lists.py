@@ -21,6 +21,7 @@ TWINS_OF_A_GROUP = 3
 FURTHER = 100
 """Relevant documents of a list below its first results that are listed."""
 _KEY = ["query", "doc"]
+"""Columns that name an entry."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

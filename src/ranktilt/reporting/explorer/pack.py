@@ -23,9 +23,11 @@ from ranktilt.reporting.explorer.numbers import Numbers
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 VERSION = 1
+"""Version of the packed form, which the page's scripts must know."""
 LONGEST = {"text": 20_000, "query": 2_000, "title": 500, "id": 300}
 """Characters of each that are carried."""
 DIGITS = 5
+"""Significant digits of a score."""
 _LEVEL = 5
 """6 makes NFCorpus 1 % smaller and takes 1.6 times as long, 9 hardly smaller and 2.7 times."""
 _SHRUNK = 0.35
@@ -35,6 +37,7 @@ _FIRST_COUNT = 200
 _FILLED = 0.9
 """Share of the budget that is full enough."""
 _TRIES = 8
+"""Most attempts to find out how much fits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +61,19 @@ class Material:
     """Everything that could be carried, for queries in the order of their weight."""
 
     audit: Audit
+    """The audit."""
     collection: Collection
+    """Its collection."""
     groups: Groups
+    """Groups of the documents."""
     runs: tuple[str, ...]
     """Their names."""
     order: Ints
     """Numbers of the audit's queries, the first ones first."""
     numbers: Numbers
+    """Numbers of each run for each query."""
     lists: ExplorerLists
+    """Ranked lists."""
     depth: int
     """Results of each list."""
 
@@ -134,11 +142,13 @@ class Material:
         return int((self.docs["needed"] < queries).sum())
 
     def _packed_lists(self, queries: int) -> str:
+        """Pack the lists of the first queries, without texts."""
         docs = self.docs.head(self.needed(queries))
         lists = [run_lists[:queries] for run_lists in self._lists]
         return pack({**self._queries(queries), "docs": self._docs(docs), "lists": lists})
 
     def _packed_texts(self, documents: int) -> str:
+        """Pack the texts of the first documents; nothing if all are empty."""
         texts = _texts(self.docs["text"].head(documents))
         return pack(texts) if any(texts) else ""
 
@@ -147,6 +157,7 @@ class Material:
         return int((self.docs["text"].head(documents).str.len_chars() > LONGEST["text"]).sum())
 
     def _queries(self, count: int) -> dict[str, Any]:
+        """Return the first queries with their numbers, as JSON."""
         return {
             "version": VERSION,
             **self._names(),
@@ -179,6 +190,7 @@ class Material:
         }
 
     def _query_records(self, count: int) -> list[dict[str, Any]]:
+        """Return ids and texts of the first queries."""
         queries = self.queries.head(count)
         ids, texts = shortened(queries["id"], "id"), shortened(queries["text"], "query")
         relevant = self.lists.relevant[:count].tolist()
@@ -188,6 +200,7 @@ class Material:
         ]
 
     def _docs(self, docs: pl.DataFrame) -> dict[str, Any]:
+        """Return documents by columns, as JSON."""
         columns = {
             "id": shortened(docs["id"], "id"),
             "title": shortened(docs["title"].fill_null(""), "title"),
@@ -216,6 +229,7 @@ class Material:
         return [self._run_lists(entries, lengths.tolist()) for entries, lengths in runs]
 
     def _run_lists(self, entries: pl.DataFrame, lengths: Sequence[int]) -> list[dict[str, Any]]:
+        """Return one run's lists by columns, as JSON."""
         grade = entries["grade"]
         are_whole = (grade == grade.floor()).all()
         numbers = pl.Series(self.number[entries["doc"].to_numpy()])

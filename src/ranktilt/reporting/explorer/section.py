@@ -23,6 +23,7 @@ from ranktilt.reporting.tones import Tone
 BUDGET = 2_450_000
 """Characters, so that a page with texts stays below 3 MB."""
 DEPTH = 10
+"""Ranks that are shown, unless another number is asked for."""
 MOST = 50
 """Queries of the table for readers without scripts."""
 _QUERY_LETTERS = 120
@@ -90,6 +91,7 @@ def _says(material: Material, packed: Packed) -> Iterator[str]:
 
 
 def _queries_sentence(material: Material, packed: Packed) -> str:
+    """Say which queries are shown."""
     query_count = len(material.audit.queries)
     if packed.queries < query_count:
         return (
@@ -102,6 +104,7 @@ def _queries_sentence(material: Material, packed: Packed) -> str:
 
 
 def _lists_sentence(material: Material) -> str:
+    """Say which ranks of which rankers are shown."""
     run_count, audited_count = len(material.runs), len(material.audit.runs)
     rankers = counted(audited_count, "ranker", "rankers")
     if run_count != audited_count:
@@ -119,6 +122,7 @@ def _lists_sentence(material: Material) -> str:
 
 
 def _texts_sentences(material: Material, packed: Packed) -> Iterator[str]:
+    """Yield what is to be said of missing texts."""
     needed = material.needed(packed.queries)
     if not packed.texts:
         if not only_labels(material.collection):  # nobody expects texts of labels
@@ -164,6 +168,7 @@ def query_rows(material: Material, queries: int) -> Table:
 
 
 def _rows_caption(material: Material, row_count: int) -> str:
+    """Return the heading of the table of queries."""
     query_count = len(material.audit.queries)
     share = "All" if row_count == query_count else f"{row_count:,} of"
     caption = f"{share} {counted(query_count, 'query', 'queries')}"
@@ -171,6 +176,7 @@ def _rows_caption(material: Material, row_count: int) -> str:
 
 
 def _query_cell(name: str, text: str) -> Cell:
+    """Print the text of a query, cut to a line; its id where it has none."""
     if not text.strip():
         return Cell(name)
     brief = text if len(text) <= _QUERY_LETTERS else text[: _QUERY_LETTERS - 1] + "…"
@@ -182,11 +188,15 @@ class _ColumnWords:
     """Words about the numbers that each run has for a query."""
 
     title: str
+    """Heading of the column."""
     hint: str
+    """Explanation of the heading."""
     note: str
+    """Explanation below the table."""
 
 
 def _column_words(material: Material) -> _ColumnWords:
+    """Return the words about the numbers that are shown: of a pair, or of a measure."""
     pairs, audit = material.numbers.pairs, material.audit
     if not pairs:
         primary = repr(audit.primary_measure)
@@ -210,6 +220,7 @@ def _column_words(material: Material) -> _ColumnWords:
 
 
 def _cell(material: Material, run: int, query: np.int64) -> Cell:
+    """Print one run's number for one query."""
     numbers, audit = material.numbers, material.audit
     if not numbers.pairs:
         value = float(numbers.values[run, audit.primary_index, audit.groups.index(ALL), query])

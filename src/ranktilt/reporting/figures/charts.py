@@ -41,12 +41,15 @@ from ranktilt.reporting.shown_names import middle_out
 from ranktilt.reporting.tones import Tone
 
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""Ranks that an axis labels."""
 _FEW = 500
 """Points below which each of them is drawn large."""
 _ROOM = 0.08
+"""Part of an axis that is left free at either end."""
 _LINE_HEIGHT = 24
 """Pixels of a row."""
 _APART = "\u2003" * 3
+"""Blanks between two parts of a label."""
 _LONGEST, _LONG = 24, 40
 """Letters of a name, and of one that stands alone in its line."""
 _LABELLED = 12
@@ -54,6 +57,7 @@ _LABELLED = 12
 _FARTHEST = 205.0
 """Points of Relative Δ, which ends at 200, and some room."""
 _TIP = {"field": "tip"}
+"""Field of the text that appears at a mark."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +65,13 @@ class Mark:
     """One value with its interval, and the values to compare it with."""
 
     label: str
+    """What the value is of."""
     value: float
+    """The value."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
     tone: Tone = ""
     """Verdict on it, as colour and shape of its mark."""
     inner: float = float("nan")
@@ -96,9 +104,13 @@ class ScatterPoint:
     """One mark in the plane, with an interval along either axis where it is known."""
 
     mark: Mark
+    """Name, and value on the vertical axis."""
     x: float
+    """Value on the horizontal axis."""
     low: float = float("nan")
+    """Lower end of the horizontal interval; NaN where it is not known."""
     high: float = float("nan")
+    """Upper end of the horizontal interval; NaN where it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,9 +118,13 @@ class Point:
     """One point of a line, with its interval."""
 
     x: float
+    """Place on the horizontal axis."""
     value: float
+    """The value."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
     label: str = ""
     """Shown when pointed at."""
 
@@ -142,6 +158,7 @@ def histogram(
 
 
 def _bin_row(name: str, low: float, high: float, height: float) -> dict[str, Any]:
+    """Return the data of a histogram's bin."""
     return {
         "name": plain(name),
         X: number(low),
@@ -245,6 +262,7 @@ def lines(
 
 
 def _point_row(name: str, point: Point, shift: float) -> dict[str, Any]:
+    """Return the data of a point, moved sideways so that lines do not hide each other."""
     return {
         "name": plain(name),
         X: number(point.x + shift),
@@ -294,6 +312,7 @@ def curves(
 
 
 def _rank_row(name: str, rank: int, height: float) -> dict[str, Any]:
+    """Return the data of a curve at a rank."""
     return {
         "name": plain(name),
         X: rank,
@@ -374,7 +393,9 @@ class _ForestRow:
     """A row of a forest, or a heading where it has no mark."""
 
     label: str
+    """Text at the row."""
     mark: Mark | None = None
+    """Its mark; None for a heading."""
 
 
 def _forest_rows(groups: Mapping[str, Sequence[Mark]]) -> list[_ForestRow]:
@@ -392,6 +413,7 @@ def _forest_rows(groups: Mapping[str, Sequence[Mark]]) -> list[_ForestRow]:
 
 
 def _mark_row(label: str, mark: Mark, names: Mapping[Tone, str] | None) -> dict[str, Any]:
+    """Return the data of a row of a forest."""
     inner = {
         "from": number(mark.value - mark.inner),
         "to": number(mark.value + mark.inner),
@@ -460,6 +482,7 @@ def scatter(
 
 
 def _scatter_row(point: ScatterPoint, names: Mapping[Tone, str]) -> dict[str, Any]:
+    """Return the data of a mark in the plane."""
     mark = point.mark
     sideways = {
         X: number(point.x),

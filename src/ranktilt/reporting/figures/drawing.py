@@ -22,6 +22,7 @@ COLOURS = tuple(f"var(--{letter})" for letter in "dhfegcab")
 Colours that look like a side's or a verdict's come last. Triangles are for sides.
 """
 SHAPES = ("circle", "diamond", "square", "cross", "stroke", "wedge", "arrow", "circle")
+"""Shapes of points, one series after another."""
 DASHES: tuple[list[int], ...] = (
     [1, 0],
     [8, 4],
@@ -32,6 +33,7 @@ DASHES: tuple[list[int], ...] = (
     [1, 0],
     [8, 4],
 )
+"""Dashes of lines, one series after another."""
 LEAST = 0.05
 """Percent or points below which a difference is printed as 0.0."""
 INK, DIM, LINE, SHADE, PAPER = (
@@ -41,7 +43,9 @@ INK, DIM, LINE, SHADE, PAPER = (
     "var(--shade)",
     "var(--paper)",
 )
+"""Names of the page's colours, which follow its light or dark theme."""
 X, Y = "x", "y"
+"""Fields of the data for the two axes."""
 _SHORT = 20
 """Letters of names that stand beside each other in a legend."""
 _LETTER = 7.0

@@ -18,11 +18,17 @@ from ranktilt.reporting.layouts.layout import Layout, layouts
 from ranktilt.reporting.layouts.selection import KEYS, PaperCell
 
 DELTA = "relative_delta"
+"""Value of the key ``target`` in cells of Relative Δ."""
 SHARES = ("unprotected share", "protected share")
+"""Measures of the two shares that a ratio divides."""
 RATIO = "PairwiseRatio"
+"""Measure of that ratio."""
 _NEEDED = ("table", "dataset", "system", "measure", "value")
+"""Columns that a file must have."""
 _ALIASES = {"model": "system"}
+"""Other names of columns."""
 _COLUMNS = ("table", *KEYS, "value", "mark", "note")
+"""Columns that a file may have."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +36,9 @@ class CellFile:
     """Cells of one or several tables in the order of the print, and the file they come from."""
 
     cells: tuple[PaperCell, ...]
+    """Cells in the order of the print."""
     path: str = ""
+    """Path of the file; empty where they were not read from one."""
 
 
 def read_cells(path: str | Path) -> CellFile:
@@ -57,6 +65,7 @@ def read_cells(path: str | Path) -> CellFile:
 
 
 def _cells_of_lines(path: Path, reader: csv.DictReader[str]) -> list[PaperCell]:
+    """Read the cell of each line, and refuse one that occurs twice."""
     names = _column_names(path, reader)
     reader.fieldnames = names
     cells: dict[tuple[str, ...], PaperCell] = {}
@@ -77,6 +86,7 @@ def _cells_of_lines(path: Path, reader: csv.DictReader[str]) -> list[PaperCell]:
 
 
 def _column_names(path: Path, reader: csv.DictReader[str]) -> list[str]:
+    """Return the names of the columns; `DataError` where one is missing or unknown."""
     names = [_ALIASES.get(name.strip(), name.strip()) for name in reader.fieldnames or ()]
     is_complete = set(_NEEDED) <= set(names) <= set(_COLUMNS)
     if is_complete and len(set(names)) == len(names):
@@ -92,6 +102,7 @@ def _column_names(path: Path, reader: csv.DictReader[str]) -> list[str]:
 
 
 def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
+    """Read the cell of one line."""
     if row["table"] not in layouts():
         raise DataError(path, str(unknown("table", row["table"], layouts())), line=line)
     if not row["measure"]:
@@ -194,5 +205,6 @@ def _ratio(measures: dict[str, PaperCell], layout: Layout) -> PaperCell | None:
 
 
 def _differs(before: str, parts: str, now: str, note: str) -> str:
+    """Note that a printed number is not what its parts give."""
     why = note if now in note else "; ".join(filter(None, (f"{parts} give {now}", note)))
     return f"printed as {before}, recomputed from its parts ({why})"

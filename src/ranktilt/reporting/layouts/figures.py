@@ -27,11 +27,13 @@ from ranktilt.reporting.views.source_audits import view as source_audits_view
 Result = Any
 """A result, or one that was loaded with its collection."""
 FORMATS = ("svg", "pdf", "png")
+"""Formats of files."""
 _COLUMN = 240
 """Points: as wide as a column of a paper."""
 _NOTEBOOK = 520
 """Pixels: as wide as a figure of a notebook."""
 _WORDS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
+"""Size of letters, in points."""
 _CONFIG = {
     "font": "sans-serif",
     "background": "white",
@@ -41,6 +43,7 @@ _CONFIG = {
     "axis": {**_WORDS, "gridColor": "#e9ecf1"},
     "legend": _WORDS,
 }
+"""Look of a figure in print."""
 
 
 @names_files
@@ -69,11 +72,13 @@ def paper_figures(
 
 def _is_chosen(figure: Figure, layout: str) -> bool:
     # The spectrum of one source is Figure 7, and the spectra of several are Figure 8.
+    """Tell whether a figure is the one that is asked for, or all are."""
     is_spectrum = (layout, figure.layout) == ("dai-fig7", "dai-fig8")
     return layout in ("", figure.layout) or is_spectrum
 
 
 def _picture(figure: Figure, format: str) -> bytes:
+    """Draw a figure for print, as the bytes of a file."""
     convert = need("vl_convert", extra="plots", for_="figures of papers")
     picture = getattr(convert, f"vegalite_to_{format}")(for_paper(figure.drawing))
     return picture.encode() if isinstance(picture, str) else bytes(picture)
@@ -84,6 +89,7 @@ class ResultFigure:
     """A figure for a notebook, by Vega-Lite or in words, that can be written for a paper."""
 
     figure: Figure
+    """The figure."""
 
     def save(self, path: str | Path) -> Path:
         """Write it as SVG, PDF or PNG, as the file's ending says; needs ``[plots]``."""
@@ -95,6 +101,7 @@ class ResultFigure:
         return path
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """Return the figure as a notebook shows it, and in words."""
         description = f"{self.figure.title}. {self.figure.says}"
         drawing = {**self.figure.drawing, "description": description, "width": _NOTEBOOK}
         return {
@@ -118,6 +125,7 @@ def result_figure(result: Any, name: str = "") -> ResultFigure:
 
 
 def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
+    """Yield every figure of a result by its name."""
     yield from _figures_of_sections(result)
     yield from _figures_of_layouts(result)
 
@@ -179,6 +187,7 @@ def _front(result: Result, results: Sequence[Result]) -> str:
 
 
 def _free(name: str, format: str, taken: dict[str, bytes]) -> str:
+    """Return a file name that is not taken, with a number if need be."""
     file, number = f"{name}.{format}", 2
     while file in taken:
         file, number = f"{name}-{number}.{format}", number + 1
@@ -186,11 +195,13 @@ def _free(name: str, format: str, taken: dict[str, bytes]) -> str:
 
 
 def _slug(text: str) -> str:
+    """Turn a text into a part of a file name."""
     plain = text.lower().replace("δ", "delta").replace("α", "alpha")
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80]
 
 
 def _nothing(results: Sequence[Any], layout: str) -> str:
+    """Say why there is nothing to draw, and what would be."""
     if layout in layouts():
         needed = layouts()[layout]
         return (

@@ -18,7 +18,9 @@ from ranktilt.reporting.layouts.names import NAMES, dataset_name, measure_name
 from ranktilt.reporting.layouts.selection import KEYS, Selection
 
 _DERIVED = ("", "relative_delta", "ratio")
+"""Ways in which cells may follow from others; the first: they do not."""
 _CONTEXT = {"generator": "LLM text by {}", "temperature": "temperature {}"}
+"""How a caption phrases a key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +96,7 @@ class Layout:
         return f"{kind} {number.removeprefix('fig')} of {self.source}"
 
     def title_of(self, key: str) -> str:
+        """Return the title of a key."""
         return self.titles.get(key, NAMES["keys"][key])
 
     def __post_init__(self) -> None:
@@ -109,6 +112,7 @@ class Layout:
             raise unknown(f"derived cells of layout {self.name}", self.derived, _DERIVED[1:])
 
     def label(self, key: str, value: str) -> str:
+        """Return a key's value as it is printed."""
         if value in self.labels:
             return self.labels[value]
         if key == "measure":

@@ -18,8 +18,11 @@ from ranktilt.spec import Stage, parse_stages
 NAMES: dict[str, dict[str, str]] = tomllib.loads(
     resources.files("ranktilt.reporting.layouts").joinpath("names.toml").read_text(encoding="utf-8")
 )
+"""The papers' names by kind: of keys, stages, measures and more."""
 _DEFAULT = {"monot5": "base", "monobert": "large"}
+"""Checkpoint that is meant where a ranker is named without one."""
 _MEASURE = re.compile(r"^(nDCG|AP|RR|R)(?=[@(]|$)")
+"""Measures that the papers call otherwise."""
 _SAVED = re.compile(
     r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?'
 )
@@ -44,6 +47,7 @@ def first_stage(run: str) -> str:
 
 
 def _pipeline(text: str) -> str:
+    """Name a pipeline by its stages; as it is typed where a stage has no name."""
     if saved := _SAVED.fullmatch(text):
         return saved[1]
     try:

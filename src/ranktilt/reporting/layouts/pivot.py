@@ -50,11 +50,16 @@ def key_values(cells: Sequence[PaperCell], layout: Layout) -> dict[str, list[str
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pivot:
+    """Cells and a layout, with what each part of the tables is made of."""
+
     cells: tuple[PaperCell, ...]
+    """Cells of the layout."""
     layout: Layout
+    """The layout."""
 
     @cached_property
     def values(self) -> dict[str, list[str]]:
+        """Values of every key, in the order of the print."""
         return key_values(self.cells, self.layout)
 
     @cached_property
@@ -72,6 +77,7 @@ class _Pivot:
         return tuple(key for key in (*layout.panels, *unused) if self._varies(key))
 
     def pivoted(self) -> PivotedTables:
+        """Return one table per panel, and the cells in the order of the print."""
         tables: list[Table] = []
         cells: list[PaperCell | None] = []
         for panel in self._combinations(self.panels, self.cells):
@@ -92,6 +98,7 @@ class _Pivot:
         return PivotedTables(tables=tuple(tables), cells=tuple(cells), keys=tuple(keys))
 
     def _varies(self, key: str) -> bool:
+        """Tell whether a key has several values."""
         return len(self.values[key]) > 1
 
     def _combinations(self, keys: Sequence[str], cells: Iterable[PaperCell]) -> list[_Values]:
@@ -115,6 +122,7 @@ class _Pivot:
         return lines
 
     def _rows(self, lines: Sequence[tuple[_Values, list[PaperCell | None]]]) -> tuple[Row, ...]:
+        """Return the rows of a panel's table, with a rule where the first label changes."""
         rows: list[Row] = []
         previous: _Values = tuple("" for _ in self.layout.rows)
         for row, line_cells in lines:
@@ -135,10 +143,12 @@ class _Pivot:
         return labels
 
     def _caption(self, panel: _Values) -> str:
+        """Return the caption of a panel."""
         phrases = map(self.layout.caption_phrase, self.panels, panel)
         return ", ".join(filter(None, phrases))
 
     def _table_columns(self, columns: Sequence[_Values]) -> tuple[Column, ...]:
+        """Return the columns of a panel: those of labels, then those of numbers."""
         layout = self.layout
         headers = [Column(layout.title_of(key), number=False, header=True) for key in layout.rows]
         numbers = [Column(layout.label(self.columns[-1], column[-1])) for column in columns]
@@ -179,6 +189,7 @@ def _printed(cell: PaperCell | None) -> Cell:
 
 
 def _require_distinct(cells: Sequence[PaperCell], layout: Layout) -> None:
+    """Raise a `UserError` if two cells stand in the same position."""
     positions = set[tuple[str, ...]]()
     for cell in cells:
         if cell.cell_key in positions:

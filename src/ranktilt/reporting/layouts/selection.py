@@ -45,9 +45,11 @@ class PaperCell:
     table: str
     """Name of a layout, such as ``dai-3``."""
     dataset: str = ""
+    """The collection, as the papers call it."""
     generator: str = ""
     """The model that wrote the LLM's side."""
     temperature: str = ""
+    """The temperature at which it wrote them."""
     collection: str = ""
     """``mixed`` or ``single-source``."""
     system: str = ""
@@ -57,6 +59,7 @@ class PaperCell:
     target: str = ""
     """The group whose documents count, or ``relative_delta``."""
     measure: str = ""
+    """The measure."""
     value: float
     """The number on the scale of the print, percent or 0 to 1; NaN where undefined."""
     text: str = ""
@@ -64,6 +67,7 @@ class PaperCell:
     mark: str = ""
     """What is printed behind it, such as ``†``."""
     note: str = ""
+    """What to know of this number."""
 
     @property
     def cell_key(self) -> tuple[str, ...]:
@@ -71,6 +75,7 @@ class PaperCell:
         return (self.table, *self.at(KEYS))
 
     def at(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return the values of some keys."""
         return tuple(str(getattr(self, key)) for key in keys)
 
 
@@ -91,6 +96,7 @@ class Selection:
     keys: Mapping[str, Column]
     """A column for each key, such as ``{"system": "system", "measure": "measure"}``."""
     value: Column = "value"
+    """Column of the number."""
     where: pl.Expr | None = None
     """The rows that are cells; all by default. A row without one of its keys is none."""
     home: pl.Expr | None = None
@@ -109,6 +115,7 @@ class Selection:
         return enriched(self.part(result), result)
 
     def _rows_of_table(self, result: Any, table: str, *, at_home: bool) -> pl.DataFrame:
+        """Return the rows that are cells, or say which column the layout names in vain."""
         with _named_columns(table, self.frame(result)):
             return self.rows(result, at_home=at_home)
 
@@ -157,9 +164,11 @@ def _named_columns(table: str, frame: pl.DataFrame) -> Iterator[None]:
 _recent: list[tuple[Any, dict[str, pl.DataFrame]]] = []
 """The last results that were laid out, and their frames: every table of a result reads them."""
 _MOST_RECENT = 8
+"""Most results whose frames are kept."""
 
 
 def _frames(result: Any) -> dict[str, pl.DataFrame]:
+    """Return the enriched frames of a result; those of recent results are kept."""
     for recent_result, parts in _recent:
         if recent_result is result:
             return parts
@@ -185,6 +194,7 @@ def enriched(frame: pl.DataFrame, result: Any) -> pl.DataFrame:
 
 
 def _constants(result: Any) -> dict[str, pl.Expr]:
+    """Return the columns that are alike in all rows of a result."""
     spec = getattr(result, "audit", result).spec  # of one that was loaded with its collection
     collection = spec.get("collection")
     split = spec.get("split")
@@ -199,6 +209,7 @@ def _constants(result: Any) -> dict[str, pl.Expr]:
 
 
 def _of_rankers(frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """Return the columns that follow from the run of a row."""
     if "run" not in frame.columns:
         return {}
     runs = frame["run"].cast(pl.String)
@@ -211,6 +222,7 @@ def _of_rankers(frame: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 def _of_sources(frame: pl.DataFrame, result: Any) -> dict[str, pl.Series]:
+    """Return the columns that follow from the source of a row."""
     column = next((name for name in ("source", "b") if name in frame.columns), None)
     if column is None:
         return {}
@@ -228,4 +240,5 @@ def _of_sources(frame: pl.DataFrame, result: Any) -> dict[str, pl.Series]:
 
 
 def _column(column: Column) -> pl.Expr:
+    """Return a column as an expression."""
     return pl.col(column) if isinstance(column, str) else column

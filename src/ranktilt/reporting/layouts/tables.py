@@ -33,17 +33,21 @@ Bare = Any
 Source = Any
 """The same, or one that was loaded with its collection."""
 FORMATS = ("latex", "markdown", "csv")
+"""Formats of tables."""
 _ANY = ("", "-")
 """Systems of cells that are about a collection: several results of it hold the same ones."""
 _ROUNDED = (
     "Relative Δ is computed from the means as printed here, as in the paper; the audit computes it "
     "before rounding, so small means may give another value."
 )
+"""Note on Relative Δ that was computed from rounded means."""
 _SHUFFLED = (
     "Groups that are not twins: the neutral Relative Δ is what shuffled labels give, which need "
     "not be 0."
 )
+"""Note on groups that are not twins."""
 _CURVE = "Values at the indices 1, 2, 5, 10, 20 … and at the last; CSV has all."
+"""Note on a curve of which not all values are printed."""
 _SETTING = ("collection", "condition")
 """Keys whose only value a caption does not repeat: the title says it."""
 _ALWAYS = ("dataset", "system", "measure")
@@ -94,6 +98,7 @@ def paper_document(
 def _chosen_layouts(
     results: Sequence[Source], bare: Sequence[Bare], layout: str | Layout
 ) -> list[Layout]:
+    """Return the layouts that are asked for, or all that the results hold."""
     if isinstance(layout, Layout):
         return [layout]
     if layout != PAPER:
@@ -121,6 +126,7 @@ def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
 
 
 def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
+    """Return texts as a frame, one row per query."""
     rows = []
     for block in blocks:
         for panel in block.tables:
@@ -153,7 +159,9 @@ class _NumbersTable:
     """A table of numbers, and its cells in the order of the print."""
 
     block: Panels
+    """The table as it is printed."""
     cells: list[PaperCell]
+    """Its cells."""
 
 
 def _numbers_table(
@@ -242,6 +250,7 @@ def _caveats(
 
 
 def _study_caveats(studies: Sequence[TrainingStudy], layout: Layout) -> list[str]:
+    """Say which bodies of a study were already tuned."""
     caveats = [layout.mark_note] if layout.mark else []
     for study in studies:
         for body, task in study.tuned.items():
@@ -255,6 +264,7 @@ def _tilt_caveats(
     layout: Layout,
     rounding: str,
 ) -> list[str]:
+    """Say how Relative Δ was computed, and which rankers are not shown."""
     caveats = []
     rankers: dict[str, None] = {}
     for audit in audits:
@@ -280,6 +290,7 @@ def _cells(result: Bare, layout: Layout, *, at_home: bool) -> list[PaperCell]:
 
 
 def _texts_table(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
+    """Return the texts of the collection that a layout shows."""
     collections = sorted(of_collections(results), key=has_pairs, reverse=True)
     if len(collections) < layout.texts:
         raise UserError(_lacking(results, layout))
@@ -287,6 +298,7 @@ def _texts_table(results: Sequence[Source], layout: Layout, queries: Sequence[st
 
 
 def _caption(cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str]) -> str:
+    """Return the caption: the title, and what all numbers have in common."""
     values = key_values(cells, layout)
     context = [
         layout.caption_phrase(key, values[key][0])
@@ -314,6 +326,7 @@ def _notes(
 
 
 def _lacking(results: Sequence[Source], layout: Layout) -> str:
+    """Say what a layout shows that the results do not hold."""
     content = f"{layout.name} shows {layout.shows}"
     if layout.texts:
         for result in results:

@@ -36,9 +36,13 @@ class _Rewrites:
     """One source against the first: the audit of the two, and the relevant twins."""
 
     audit: Audit
+    """Audit of the two sources."""
     collection: Collection
+    """Collection that was audited."""
     a: str
+    """The first source."""
     b: str
+    """The other one."""
 
     @cached_property
     def twins(self) -> dict[_Key, str]:
@@ -84,6 +88,7 @@ class _Rewrites:
         return {query: value for query, value in points if not isnan(value)}
 
     def text(self, doc: str) -> str:
+        """Return the text of a document."""
         return str(self.collection.docs.filter(pl.col("id") == doc)["text"][0])
 
 
@@ -92,9 +97,11 @@ class _AllRewrites:
     """All sources of a collection against its first one, in one audit or one audit each."""
 
     sides: tuple[_Rewrites, ...]
+    """Each other source against the first."""
 
     @classmethod
     def from_audits(cls, audits: Sequence[LoadedAudit]) -> _AllRewrites:
+        """Collect the sources of audits that were loaded with their collection."""
         first = audits[0].audit.tilted_pairs[0][0]
         sides: dict[str, _Rewrites] = {}
         for loaded in audits:
@@ -134,6 +141,7 @@ class _AllRewrites:
         return sorted(queries, key=lambda query: -abs(self.points[query]))[:PAIRS]
 
     def _is_in_every_source(self, query: str) -> bool:
+        """Tell whether a query's first document has a version in every source."""
         return query in self.keys and all(self.keys[query][0] in side.twins for side in self.sides)
 
     def chosen(self, query: str) -> Iterator[str]:
@@ -145,6 +153,7 @@ class _AllRewrites:
 
 
 def _most_common(keys: Sequence[_Key], version_counts: Mapping[_Key, int]) -> list[_Key]:
+    """Return the documents that most sources have a version of."""
     most = max(version_counts[key] for key in keys)
     return [key for key in keys if version_counts[key] == most]
 
@@ -209,6 +218,7 @@ def chosen_texts(
 
 
 def _titles(first: str, sources: Sequence[str]) -> list[str]:
+    """Return the titles of the columns, those of Dai et al. for human text."""
     if first != "human":
         return [first, *sources]
     if len(sources) == 1:
@@ -217,6 +227,7 @@ def _titles(first: str, sources: Sequence[str]) -> list[str]:
 
 
 def _caption(audit: Audit, name: str, sources: Sequence[str]) -> str:
+    """Return the caption: the title, the collection, and the models."""
     models = []
     for model, degree in map(generator, sources):
         models.append(f"{model} at temperature {degree}" if degree else model)

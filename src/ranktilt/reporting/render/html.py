@@ -28,6 +28,7 @@ _EXPLORER = tuple(
     f"explorer/{name}.js"
     for name in ("elements", "differences", "queries", "lists", "pairs", "explorer")
 )
+"""Scripts of the explorer."""
 
 
 def render(document: Document, *, notes: bool = True) -> str:
@@ -79,6 +80,7 @@ def html_fragment(document: Document) -> str:
 
 
 def _environment() -> Environment:
+    """Return the environment of the templates, which escapes every text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -118,6 +120,7 @@ def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
 
 
 def _cell(cell: Cell) -> Cell:
+    """Return a cell whose interval stands in the place of a missing text, or in its note."""
     return replace(
         cell,
         text=cell.text or cell.interval,
@@ -166,6 +169,7 @@ def _compact(script: str) -> str:
 
 
 def _template(name: str) -> str:
+    """Read a file of the templates."""
     return (
         resources.files("ranktilt.reporting")
         .joinpath("templates", name)

@@ -60,4 +60,5 @@ def junit(gate: Gate) -> bytes:
 
 
 def _writable(text: str) -> str:
+    """Remove what XML cannot hold."""
     return _UNWRITABLE.sub("", text)

@@ -33,6 +33,7 @@ _SIGNS = {
     "≤": r"$\leq$",
     "≥": r"$\geq$",
 }
+"""What LaTeX takes for a sign that it would act on."""
 _GUARDED = {**_SIGNS, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
 """Brackets and stars too: behind a line's end LaTeX would read them as its options."""
 _NARROW, _WIDE = 6, 9
@@ -44,10 +45,12 @@ _SPANNING = r"p{0.96\linewidth}"
 _SIDES = {"first": (0x00, 0x72, 0xB2), "second": (0xD5, 0x5E, 0x00)}
 """Blue and orange, told apart by the colour-blind (after Okabe and Ito)."""
 _DARKEST = 0.6
+"""Largest share of a colour in a shade."""
 _SHADED = (
     "Shaded: Relative Δ, blue above 0 and orange below, the darker the further from it "
     "(darkest from 100 on)."
 )
+"""Note on the shades of cells."""
 
 
 def render(document: Document, *, notes: bool = True) -> str:
@@ -67,6 +70,7 @@ def render(document: Document, *, notes: bool = True) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
+    """Yield the lines of a table."""
     columns, rows = flat(table)
     titles = [column.title for column in columns]
     if table.groups:
@@ -123,6 +127,7 @@ def _is_text(column: Column) -> bool:
 
 
 def _has_shades(table: Table) -> bool:
+    """Tell whether any cell has the tone of a side."""
     cells = chain.from_iterable(table.rows)
     return any(cell.tone in _SIDES for cell in cells)
 
@@ -173,6 +178,7 @@ def _shade(cell: Cell) -> str:
 
 
 def _header(table: Table, width: int) -> Iterator[str]:
+    """Yield the lines of the headings, with those that span columns."""
     if table.spans:
         header_count = sum(column.header for column in table.columns)
         cells, rules = [""] * header_count, list[str]()
@@ -194,6 +200,7 @@ def _line(cells: Iterable[str], width: int = 0) -> str:
 
 
 def _escaped(text: str) -> str:
+    """Escape a text, in one line."""
     return "".join(_SIGNS.get(letter, letter) for letter in one_line(text))
 
 

@@ -23,7 +23,9 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 _OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
+"""Sign before a sentence, by its tone."""
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
+"""Categories of Unicode that nobody sees."""
 
 
 def render(document: Document, *, notes: bool = True) -> str:
@@ -54,6 +56,7 @@ def render(document: Document, *, notes: bool = True) -> str:
 
 
 def _sentences(document: Document, *, notes: bool) -> list[str]:
+    """Return the answers as a list."""
     signs = TEXT_SIGNS if document.outcome else {}
     sentences = []
     for line in document.lines(notes=notes):
@@ -63,6 +66,7 @@ def _sentences(document: Document, *, notes: bool) -> list[str]:
 
 
 def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
+    """Yield the lines of each part of a block."""
     if isinstance(block, Table):
         yield [f"**{escaped(block.caption)}**"]
         yield _ruled(block, escaped)
@@ -112,11 +116,13 @@ def flat(table: Table) -> tuple[list[Column], list[tuple[bool, list[str]]]]:
 
 
 def _text(cell: Cell) -> str:
+    """Write a cell with its interval and note."""
     note = f"({cell.note})" if cell.note else ""
     return " ".join(filter(None, (cell.text, cell.interval, note)))
 
 
 def _panels(block: Panels) -> Iterator[list[str]]:
+    """Yield the lines of a paper's table."""
     yield [f"**{guarded(block.caption)}**"]
     yield [f"*{guarded(block.layout)}*"]
     for table in block.tables:

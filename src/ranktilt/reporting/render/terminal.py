@@ -40,7 +40,9 @@ _TONES: dict[Tone, str] = {
     "unsure": "yellow",
 }
 _EMPHASIS = {"": "", "strong": "bold", "quiet": "dim", "alarm": "bold red"}
+"""Style by emphasis."""
 _CODE = re.compile(r"(\x1b\[[0-9;]*m)")
+"""Escape sequence that sets a colour."""
 _WIDE = 400
 """Letters of a line where nothing limits it."""
 _PLAIN = 140
@@ -55,6 +57,7 @@ class _VisibleConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
+        """Return what is printed, with escape sequences in texts made visible."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 
@@ -85,6 +88,7 @@ def print_document(
 
 
 def _print_sections(document: Document, console: Console, *, notes: bool, plain: bool) -> None:
+    """Print the sections that text has."""
     for number, section in enumerate(document.shown_sections("text")):
         if section.titled:
             if number or document.answer_first:
@@ -96,6 +100,7 @@ def _print_sections(document: Document, console: Console, *, notes: bool, plain:
 
 
 def _print_block(block: Block, console: Console, *, notes: bool, plain: bool) -> None:
+    """Print the parts of a block."""
     for part in _block(block, console, notes=notes):
         # Sentences of plain text and pairs keep to one line, so that others can search them.
         is_one_line = isinstance(block, Pairs) or (plain and not isinstance(part, Ruled))
@@ -117,6 +122,7 @@ def render(document: Document, *, notes: bool = True) -> str:
 
 
 def _print_sentences(document: Document, console: Console, *, notes: bool, plain: bool) -> None:
+    """Print the answers."""
     for line in document.lines(notes=notes):
         sign = f"{TEXT_SIGNS[line.tone]} " if document.outcome and line.tone in TEXT_SIGNS else ""
         console.print(Text(sign + line.text, style=_EMPHASIS[line.emphasis]), soft_wrap=plain)
@@ -139,6 +145,7 @@ def _isolated_line(line: str) -> str:
 
 
 def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
+    """Return a console that writes into a buffer, with the width and colours of a terminal."""
     if terminal is None:
         # A notebook would display it at once, and its kernel asks for colours.
         return _VisibleConsole(
@@ -163,6 +170,7 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
 
 
 def _block(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
+    """Yield the parts of a block."""
     if isinstance(block, Pairs):
         wide = max(len(name) for name, _ in block.pairs)
         yield from (Text(f"  {name:<{wide}}  {text}") for name, text in block.pairs)
@@ -254,6 +262,7 @@ def _line(row: Row, columns: Sequence[int], *, stacked: bool) -> list[Text]:
 def _add_column(
     ruled: Ruled, column: Column, cells: Sequence[Text], *, whole_headers: bool
 ) -> None:
+    """Add a column to a table, as wide as its cells need."""
     is_text = column.header or not column.number
     width = max(_widest_line(text) for text in (column.title, *map(str, cells)))
     if is_text and not (whole_headers and column.header):
@@ -267,6 +276,7 @@ def _add_column(
 
 
 def _widest_line(text: str) -> int:
+    """Return the number of characters of the widest line."""
     return max(map(len, text.split("\n")))
 
 

@@ -29,8 +29,11 @@ from ranktilt.measures.twins.rank_gap import PairRankGap
 from ranktilt.measures.twins.score_gap import PairScoreGap
 
 _HALF_A_POINT = 0.5
+"""Points by which Relative Δ of the printed means may differ from the printed one."""
 _MOST_DIGITS = 4
+"""Most decimals of a mean."""
 _VISIBLE = 0.0005
+"""Neutral value from which on it is told."""
 
 
 @singledispatch
@@ -46,15 +49,18 @@ def basis_words(estimand: Estimand, effect: Effect) -> str:
 
 
 def _queries(effect: Effect) -> str:
+    """Write the number of queries."""
     return counted(effect.queries, "query", "queries")
 
 
 def _pairs(effect: Effect) -> str:
+    """Write the number of pairs."""
     return counted(int(effect.details["pairs"]), "pair", "pairs")
 
 
 @answer_words.register
 def _relative_delta(estimand: RelativeDelta, effect: Effect, noun: str) -> str:
+    """Answer in words: by how much one side ranks higher."""
     means = [100 * effect.mean_a, 100 * effect.mean_b]
     digits = _digits_that_tell(means, effect.value)
     mean_a, mean_b = (f"{rounded(mean, digits)} %" for mean in means)
@@ -80,6 +86,7 @@ def _digits_that_tell(means: list[float], value: float) -> int:
 
 @answer_words.register
 def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
+    """Answer in words: how much more of the first ranks one side fills."""
     size = estimand.amount(abs(effect.value), sign=False)
     more = "more" if effect.value > 0 else "less"
     fills = "fills" if noun == "text" else "fill"
@@ -91,6 +98,7 @@ def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _page_basis(estimand: PageShare, effect: Effect) -> str:
+    """Say what the answer is based on."""
     if abs(effect.neutral) < _VISIBLE:
         return _queries(effect)
     neutral = estimand.amount(effect.neutral)
@@ -99,6 +107,7 @@ def _page_basis(estimand: PageShare, effect: Effect) -> str:
 
 @answer_words.register
 def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
+    """Answer in words: a group's share of the first ranks, and of the list."""
     share = 100 * (effect.details.get("even_a", math.nan) + effect.value)
     # The printed shares differ by the printed answer: what is rounded alone may miss it by its
     # last digit.
@@ -112,6 +121,7 @@ def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _share_basis(estimand: ShareOfFirstRanks, effect: Effect) -> str:
+    """Say what the answer is based on."""
     return (
         f"share of {effect.a} in the first {estimand.cutoff} ranks minus its share of the list; "
         f"{_queries(effect)}"
@@ -120,6 +130,7 @@ def _share_basis(estimand: ShareOfFirstRanks, effect: Effect) -> str:
 
 @answer_words.register
 def _exposure_ratio(estimand: ExposureRatioOfGroups, effect: Effect, noun: str) -> str:
+    """Answer in words: how much attention one group gets, against the other."""
     gets, noun = ("gets", noun) if noun == "text" else ("get", "ones")
     return (
         f"per document, {effect.a} {noun} {gets} {estimand.amount(effect.value)} times the "
@@ -129,6 +140,7 @@ def _exposure_ratio(estimand: ExposureRatioOfGroups, effect: Effect, noun: str) 
 
 @basis_words.register
 def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> str:
+    """Say what the answer is based on."""
     neutral = estimand.amount(effect.neutral)
     return (
         f"{effect.a} / {effect.b}; {_queries(effect)}; neutral value {neutral}, the median of "
@@ -139,6 +151,7 @@ def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> st
 @answer_words.register
 def _property_lift(estimand: PropertyLiftOfFirstRanks, effect: Effect, noun: str) -> str:
     # Sides are called high-price and low-price.
+    """Answer in words: how far the first ranks prefer a property."""
     _, _, property_name = effect.a.partition("-")
     where = "higher" if (effect.value > 0) == effect.a.startswith("high") else "lower"
     return f"its first {estimand.cutoff} results are {where} in {property_name} than the whole list"
@@ -146,6 +159,7 @@ def _property_lift(estimand: PropertyLiftOfFirstRanks, effect: Effect, noun: str
 
 @basis_words.register
 def _property_lift_basis(estimand: PropertyLiftOfFirstRanks, effect: Effect) -> str:
+    """Say what the answer is based on."""
     first, list_mean = (effect.details.get(name, math.nan) for name in ("mean_first", "mean_list"))
     if math.isnan(first):
         return _queries(effect)
@@ -157,6 +171,7 @@ def _property_lift_basis(estimand: PropertyLiftOfFirstRanks, effect: Effect) -> 
 
 @answer_words.register
 def _head_to_head(estimand: HeadToHeadTwins, effect: Effect, noun: str) -> str:
+    """Answer in words: how often either twin wins."""
     names = ("share_wins", "share_losses")
     if estimand.over == "queries":
         names = ("mean_wins", "mean_losses")
@@ -171,6 +186,7 @@ def _head_to_head(estimand: HeadToHeadTwins, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _head_to_head_basis(estimand: HeadToHeadTwins, effect: Effect) -> str:
+    """Say what the answer is based on."""
     counts = {name: f"{int(effect.details[name]):,}" for name in ("wins", "losses", "ties")}
     leads = f"{int(effect.details['query_wins']):,}"
     return (
@@ -194,6 +210,7 @@ def _both_retrieved(effect: Effect) -> str:
 
 @answer_words.register
 def _rank_gap(estimand: PairRankGap, effect: Effect, noun: str) -> str:
+    """Answer in words: how many ranks one twin is above the other."""
     size = estimand.amount(abs(effect.value), sign=False)
     where = "above" if effect.value > 0 else "below"
     return f"the {effect.a} version is {size} ranks {where} the {effect.b} version"
@@ -201,6 +218,7 @@ def _rank_gap(estimand: PairRankGap, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _rank_gap_basis(estimand: PairRankGap, effect: Effect) -> str:
+    """Say what the answer is based on."""
     if "absent" not in effect.details or not effect.queries:
         return _queries(effect)
     absent = f"{100 * effect.details['absent']:.0f} % of sides not retrieved"
@@ -209,6 +227,7 @@ def _rank_gap_basis(estimand: PairRankGap, effect: Effect) -> str:
 
 @basis_words.register
 def _score_gap_basis(estimand: PairScoreGap, effect: Effect) -> str:
+    """Say what the answer is based on."""
     if not effect.queries:
         return "no pair with two scores"
     if "raw" not in effect.details:
@@ -219,6 +238,7 @@ def _score_gap_basis(estimand: PairScoreGap, effect: Effect) -> str:
 
 @answer_words.register
 def _preference(estimand: PreferenceOfPairs, effect: Effect, noun: str) -> str:
+    """Answer in words: how often documents of a group are chosen."""
     share = f"{50 + 100 * effect.value:.1f} %"
     return (
         f"{effect.a} {noun} are chosen in {share} of the decisions on {estimand.pairs} pairs, "
@@ -228,11 +248,13 @@ def _preference(estimand: PreferenceOfPairs, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _preference_basis(estimand: PreferenceOfPairs, effect: Effect) -> str:
+    """Say what the answer is based on."""
     return f"share of decisions for {effect.a} minus 50 %; {_queries(effect)}"
 
 
 @answer_words.register
 def _grade_gap(estimand: GradeGapOfTwins, effect: Effect, noun: str) -> str:
+    """Answer in words: how much higher a judge grades one twin."""
     if effect.value == 0:
         return "both twins get the same grade on average"
     side = effect.a if effect.value > 0 else effect.b
@@ -241,12 +263,14 @@ def _grade_gap(estimand: GradeGapOfTwins, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _grade_gap_basis(estimand: GradeGapOfTwins, effect: Effect) -> str:
+    """Say what the answer is based on."""
     pairs = counted(int(effect.details.get("pairs", 0)), "pair", "pairs")
     return f"{pairs} of twins; {_queries(effect)}"
 
 
 @basis_words.register
 def _attention_basis(estimand: AttentionEstimand, effect: Effect) -> str:
+    """Say what an answer about all groups at once is based on."""
     details = effect.details
     parts = [
         f"{int(details['groups'])} groups at once",
@@ -281,6 +305,7 @@ def _attention_details(estimand: AttentionEstimand, effect: Effect) -> str:
 
 @_attention_details.register
 def _awrf_details(estimand: AttentionWeightedRankFairness, effect: Effect) -> str:
+    """Say what the numbers of AWRF are compared with."""
     target = f"target {estimand.target}, floor {estimand.amount(FLOOR)}"
     if "score" not in effect.details:
         return target
@@ -289,11 +314,13 @@ def _awrf_details(estimand: AttentionWeightedRankFairness, effect: Effect) -> st
 
 @_attention_details.register
 def _ndkl_details(estimand: NormalizedDiscountedDivergence, effect: Effect) -> str:
+    """Say what NDKL is compared with."""
     return f"target {estimand.target}"
 
 
 @_attention_details.register
 def _expected_exposure_details(estimand: ExpectedExposureLoss, effect: Effect) -> str:
+    """Say of what parts the loss of expected exposure consists."""
     details = effect.details
     if not {"ee_d", "ee_r", "rankings"} <= details.keys():
         return ""

@@ -37,6 +37,7 @@ def check_sentence(check: CheckResult) -> str:
 
 
 def _comparison(check: CheckResult) -> str:
+    """Say whether sides are compared, and which."""
     if not check.sources:
         return "Nothing is compared: no document names its source"
     if not check.is_compared:
@@ -60,6 +61,7 @@ def _fault(check: CheckResult, row: FaultRow) -> str:
 
 
 def _fault_name(check: CheckResult, row: FaultRow) -> str:
+    """Name a fault, and the source where there are several."""
     is_of_one_side = row.source and len(check.sources) > 1
     return f"{row.name} of {row.source}" if is_of_one_side else row.name
 

@@ -18,6 +18,7 @@ _FINDING_KINDS: dict[ChangeKind, FindingKind] = {
     "inconclusive": "inconclusive",
     "identical": "level",
 }
+"""Kind of a finding by the verdict on a change."""
 
 
 def leading(comparison: Comparison) -> Finding:
@@ -34,6 +35,7 @@ def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
 
 
 def _finding(verdict: ChangeVerdict) -> Finding:
+    """Return what a comparison says of one ranker."""
     return Finding(
         kind=_FINDING_KINDS[verdict.kind],
         sentence=change_verdict_sentence(verdict),

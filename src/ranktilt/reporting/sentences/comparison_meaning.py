@@ -15,6 +15,7 @@ from ranktilt.reporting.sentences.comparison import change_order, change_verdict
 from ranktilt.reporting.sentences.next_steps import command_rows
 
 PAGE_OF_LEVELLING = "level.html"
+"""Page of the documentation on levelling a ranker."""
 
 
 def comparison_meaning(comparison: Comparison) -> str:
@@ -44,6 +45,7 @@ def moved_tilts(verdicts: Sequence[ChangeVerdict]) -> list[Change]:
 
 
 def _tilt_meaning(change: Change) -> str:
+    """Say what a change of tilt means for a reader."""
     side = change.a if change.value > 0 else change.b
     old = "its old run" if change.run == change.old_run else change.old_run
     answer = change.estimand.answer

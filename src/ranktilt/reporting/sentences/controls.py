@@ -15,6 +15,7 @@ _MEANINGS = {
     "near-identical": "pairs with the same or nearly the same text left out (Jaccard ≥ {near:g})",
     "titles": "titles that twins share removed",
 }
+"""What a control removes."""
 _OBSTACLES: dict[Obstacle | None, str] = {
     "no twins": "no document has a twin",
     "saved run": "a saved run cannot be ranked again",
@@ -23,6 +24,7 @@ _OBSTACLES: dict[Obstacle | None, str] = {
     "no token limit": "no token limit",
     "titles only": "it reads titles only",
 }
+"""Why a control could not be applied."""
 
 
 def control_meaning(controlled: Controlled) -> str:
@@ -46,6 +48,7 @@ def control_change(change: ControlChange) -> str:
 
 
 def _numbers(change: ControlChange) -> str:
+    """Say how much a control changed; nothing where it changed nothing."""
     if not change.changed:
         return ""
     if change.unit == "pairs":

@@ -19,6 +19,8 @@ _DERIVED = {
     "Equivalence": "check:derived_equivalence",
     "FactorEffects": "factors:derived",
     "FamilyPreference": "judging:derived_preference",
+    "FaultRow": "faults:derived",
+    "FileReport": "file_report:derived",
     "Gate": "gate:derived",
     "GateRow": "gate:derived_row",
     "JudgeAudit": "judging:derived",
@@ -29,6 +31,7 @@ _DERIVED = {
     "ProbeTable": "probes:derived_part",
     "SourceAudits": "source_audits:derived",
     "TrainingStudy": "training_study:derived",
+    "UnmatchedCall": "notes.comparisons:derived_unmatched",
 }
 """The function that puts a result, or a part of one, in words, by its class."""
 _LEADING = {
@@ -47,11 +50,12 @@ _LEADING = {
 """The finding that leads, by the class of the result."""
 _SENTENCES = {
     "ChangeVerdict": "comparison:change_verdict_sentence",
+    "Mismatch": "notes.comparisons:mismatch_words",
     "PairVerdict": "pairwise:pair_verdict_sentence",
     "ProbeResult": "probes:probe_summary",
     "Verdict": "verdicts:verdict_sentence",
 }
-"""The sentence of a verdict, or of what a probe found, by its class."""
+"""The sentence of a verdict, a mismatch, or a probe's finding, by its class."""
 
 
 def derived(record: Any) -> dict[str, Any]:
@@ -85,5 +89,6 @@ def sentence(record: Any) -> str:
 
 
 def _function(path: str) -> Any:
+    """Import a function of this room by its module and name."""
     module, _, name = path.partition(":")
     return getattr(import_module(f"ranktilt.reporting.sentences.{module}"), name)

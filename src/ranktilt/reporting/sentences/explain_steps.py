@@ -36,8 +36,11 @@ _FACTORS = {
 }
 """Factors of ``generate versions`` that edit a property of texts by a rule."""
 _USUAL_FACTORS = ("length", "words")
+"""Factors of a suggested experiment."""
 _USUAL_RANKER = "bm25"
+"""Ranker of a suggested audit."""
 _SHARES = "0,0.1,0.5,1"
+"""Shares of adopters in a suggested command."""
 
 
 def explanation_steps(explanation: Explanation) -> tuple[NextCommand, ...]:
@@ -122,6 +125,7 @@ def _cause_steps(
 
 
 def _mitigate_steps(result: Any, run: str, pair: tuple[str, str] | None) -> Iterator[NextCommand]:
+    """Yield the command that levels a ranker, if it can be written."""
     words = _inputs(result, [run], with_names=False)
     has_commas = pair is not None and any("," in name for name in pair)
     if not words or has_commas:
@@ -131,6 +135,7 @@ def _mitigate_steps(result: Any, run: str, pair: tuple[str, str] | None) -> Iter
 
 
 def _audit_steps(result: Any) -> Iterator[NextCommand]:
+    """Yield the command that audits the first ranks."""
     words = _inputs(result, list(result.runs))
     if words:
         text = "See whether the first ranks favour a side"
@@ -150,6 +155,7 @@ def factors_steps(effects: FactorEffects) -> tuple[NextCommand, ...]:
 def _factor_steps(
     effects: FactorEffects, movers: list[FactorEffect], ranker: list[str]
 ) -> Iterator[NextCommand]:
+    """Yield commands that follow from the factors that move ranks."""
     if movers and movers[0].effect == "length":
         text = "Audit your own collection at matched lengths"
         yield _step(text, ["ranktilt", "audit", "COLLECTION", *ranker, "--controls"])
@@ -173,4 +179,5 @@ def _inputs(result: Any, runs: list[str], *, with_names: bool = True) -> list[st
 
 
 def _step(text: str, words: list[str]) -> NextCommand:
+    """Return a command with its purpose."""
     return NextCommand(text=text, command=shlex.join(words))

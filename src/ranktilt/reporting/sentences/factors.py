@@ -26,6 +26,7 @@ from ranktilt.reporting.sentences.variation import variation_words
 _SMALL = 0.05
 """Ranks that are printed as none."""
 _MOST_NAMED = 3
+"""Most effects that a sentence names."""
 
 
 def factor_findings(effects: FactorEffects) -> tuple[Finding, ...]:
@@ -89,10 +90,12 @@ def _main_effects(effects: FactorEffects, ranker: str | None = None) -> list[Fac
 
 
 def _is_shown(together: SourceEffect) -> bool:
+    """Tell whether the interval excludes 0."""
     return together.low > 0 or together.high < 0
 
 
 def _finding(effects: FactorEffects, ranker: str) -> Finding:
+    """Return what an experiment says of one ranker."""
     rows = effects.of(PRIMARY, ranker)
     together = effects.together(ranker)
     sizes = [abs(row.value) for row in rows if row.is_shown]
@@ -113,6 +116,7 @@ def _finding(effects: FactorEffects, ranker: str) -> Finding:
 
 
 def _sentence(effects: FactorEffects, ranker: str) -> str:
+    """Say which factors move ranks, and what a model's text gains."""
     rows = effects.of(PRIMARY, ranker)
     mains = _main_effects(effects, ranker)
     together = effects.together(ranker)
@@ -129,6 +133,7 @@ def by_size(rows: Iterable[FactorEffect]) -> list[FactorEffect]:
 
 
 def _treatments(effects: FactorEffects, rows: Iterable[FactorEffect]) -> list[str]:
+    """Name the treatments of some effects."""
     factors = {factor.name: factor for factor in effects.factors}
     return [treatment(factors[row.effect]) for row in rows]
 
@@ -245,12 +250,14 @@ def _size(value: float, low: float, high: float) -> str:
 
 
 def _not_shown(effects: FactorEffects, rows: Sequence[FactorEffect]) -> str:
+    """Say that no effect is shown, and which ones could have been."""
     detectable = max(row.detectable for row in rows)
     limit = f" (detectable: {detectable:.1f} ranks)" if detectable >= _SMALL else ""
     return f"no effect of {join_words(_treatments(effects, rows), 'or')} is shown{limit}"
 
 
 def _interactions(rows: Sequence[FactorEffect]) -> Iterator[str]:
+    """Yield the interactions that are shown."""
     for row in by_size(rows):
         if row.interaction and row.is_shown:
             yield f"{row.effect} {_number(row)}"

@@ -14,10 +14,13 @@ class Finding:
     """One thing that a result says, and how much it matters."""
 
     kind: FindingKind
+    """What sort of statement it is."""
     sentence: str
+    """The statement."""
     size: float = 0.0
     """Distance from level in margins; comparable between findings of one kind."""
     run: str = ""
+    """Name of the ranker; empty where it is about none."""
     verdict: Verdict | None = None
     """The verdict on the run, where it is one."""
     tone: Tone = ""

@@ -33,8 +33,11 @@ OUTCOME_KINDS: dict[Outcome, FindingKind] = {
     "within": "level",
     "level": "level",
 }
+"""Kind of a finding by the outcome of a check."""
 _WORDS = {"within": "within the limit"}
+"""Words for an outcome, where they are not its own."""
 _ORDER_WORDS = {"level": "within", "tilted": "beyond"}
+"""Words for an outcome of a limit on order."""
 
 
 def leading(gate: Gate) -> Finding:
@@ -117,6 +120,7 @@ def _citation_reason(check: LimitCheck) -> str:
 
 
 def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
+    """Say how a tilt compares with its limit."""
     half = half_width(tilt.estimand, check.asked_limit)
     floor, ceiling = tilt.neutral - half, tilt.neutral + half
     is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.neutral)
@@ -165,6 +169,7 @@ def _beyond(tilt: Effect, side: str, finding: str) -> str:
 
 
 def _growth_reason(check: LimitCheck, change: Change) -> str:
+    """Say how the growth of a tilt compares with its limit."""
     estimand, low, high = change.estimand, change.growth_low, change.growth_high
     allowed = check.ceiling
     limit = half_width(estimand, allowed) if allowed else 0.0
@@ -228,6 +233,7 @@ def _loss_reason(check: LimitCheck, change: Change) -> str:
 
 
 def _points(number: float) -> str:
+    """Write a number of points."""
     return f"{number:g} {'point' if number == 1 else 'points'}"
 
 

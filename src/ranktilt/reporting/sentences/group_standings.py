@@ -8,7 +8,9 @@ from ranktilt.auditing.answer.group_standings import GroupDisplay, GroupStanding
 from ranktilt.errors import counted, join_words
 
 _MOST_NAMED = 6
+"""Most groups that a sentence names."""
 _MOST_SETS = 4
+"""Most sets of groups that a sentence names."""
 
 
 def display_sentence(display: GroupDisplay) -> str:
@@ -41,6 +43,7 @@ def _apart_clauses(display: GroupDisplay) -> Iterator[str]:
 
 
 def _counts(standing: GroupStanding) -> str:
+    """Say over how many other groups a group is favoured, and how many over it."""
     over = counted(standing.over, "other", "others")
     return (
         f"{over}, and {standing.under:,} {'is' if standing.under == 1 else 'are'} favoured over it"

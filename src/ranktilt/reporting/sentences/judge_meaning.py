@@ -56,6 +56,7 @@ def _partial_judges(audit: JudgeAudit) -> list[str]:
 
 
 def _few_names(names: Sequence[str]) -> str:
+    """Name some judges, or say how many they are."""
     return join_words(names) if len(names) <= _MOST_NAMED else f"{len(names)} judges"
 
 
@@ -120,6 +121,7 @@ def judge_next_commands(audit: JudgeAudit) -> tuple[NextCommand, ...]:
 
 
 def _command(audit: JudgeAudit, *options: str) -> str:
+    """Return the command that judges again, with other options."""
     judge = audit.standings_by("kappa", "")[0].judge
     human = audit.spec.get("human") or "HUMAN"
     file = audit.spec["judges"].get(judge) or "JUDGE"

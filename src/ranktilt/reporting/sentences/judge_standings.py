@@ -17,6 +17,7 @@ from ranktilt.judging.result import (
 from ranktilt.measures.printing import rounded
 
 _MOST_NAMED = 3
+"""Most judges that a sentence names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +25,11 @@ class Contest:
     """The judge with the highest agreement, and how the others compare with it."""
 
     best: JudgeStanding
+    """The judge with the highest agreement."""
     indistinct: tuple[JudgeStanding, ...]
     """Judges that cannot be distinguished from the best."""
     worse: tuple[JudgeStanding, ...]
+    """Judges that agree less, surely."""
     undefined: tuple[str, ...]
     """Judges whose agreement has no value, because all their grades are the same."""
     queries: int
@@ -67,6 +70,7 @@ def contest(audit: JudgeAudit, statistic: AgreementStatistic, measure: str) -> C
 
 
 def _is_worse(with_best: dict[str, JudgeComparison], standing: JudgeStanding) -> bool:
+    """Tell whether a judge surely agrees less than the best one."""
     return standing.judge in with_best and with_best[standing.judge].is_shown
 
 

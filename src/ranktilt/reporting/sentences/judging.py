@@ -40,6 +40,7 @@ PREFERENCE_TONES: dict[Favour, Tone] = {
     "inconclusive": "unsure",
     "not tested": "unsure",
 }
+"""Tone by whether a judge favours a family."""
 _PREFERENCE_KINDS: dict[Favour, FindingKind] = {
     "favours": "favours",
     "disfavours": "favours",
@@ -48,7 +49,9 @@ _PREFERENCE_KINDS: dict[Favour, FindingKind] = {
     "inconclusive": "inconclusive",
     "not tested": "inconclusive",
 }
+"""Kind of a finding by whether a judge favours a family."""
 _GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
+"""Kind of a finding by the verdict on a gap."""
 _GRADES = 0.1
 """`GAP_MARGIN` as a number."""
 _MOST_FAVOURS = 2
@@ -130,6 +133,7 @@ def _favour_words(audit: JudgeAudit) -> list[str]:
 
 
 def _gap_finding(effect: Effect) -> Finding:
+    """Return what a gap between twins' grades says."""
     verdict = effect.verdict(GAP_MARGIN)
     return Finding(
         kind=_GAP_KINDS.get(verdict, "favours"),
@@ -141,6 +145,7 @@ def _gap_finding(effect: Effect) -> Finding:
 
 
 def _preference_finding(preference: FamilyPreference) -> Finding:
+    """Return what is known of a preference for a family."""
     is_preference = preference.verdict in ("favours", "disfavours")
     return Finding(
         kind=_PREFERENCE_KINDS[preference.verdict],

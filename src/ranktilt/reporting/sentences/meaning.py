@@ -25,8 +25,11 @@ UNDECIDED = (
     "These queries cannot tell whether a side is favoured. That does not mean there is no tilt. "
     "Ask more queries before you decide."
 )
+"""What an inconclusive answer means."""
 NOT_RELEVANCE = "Do not read the order as relevance alone"
+"""What to do where a side is favoured."""
 _MOST_NAMED = 3
+"""Most names that a sentence lists."""
 
 
 def audit_meaning(audit: Audit, findings: Sequence[Finding]) -> str:

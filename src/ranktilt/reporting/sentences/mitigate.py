@@ -40,6 +40,7 @@ MITIGATION_KINDS: dict[MitigationOutcome, FindingKind] = {
 }
 """Kind of finding for each outcome, which ranks it among other findings."""
 _UNTESTED = "that source moves scores through perplexity alone is not tested"
+"""What a causal correction takes for granted."""
 
 
 def leading(bench: Bench) -> Finding:

@@ -10,8 +10,11 @@ from ranktilt.mitigation.bench_result import Bench, Candidate
 from ranktilt.reporting.document import NextCommand
 
 RUN_OPTION, RANKER_OPTION = "--save-run", "--save-ranker"
+"""Options that write what was chosen."""
 _METHOD = "--method"
+"""Option that names a method."""
 _FORCE = ("--set", "mitigate.always=true")
+"""Words that correct even where nothing is shown."""
 
 
 def bench_next_commands(bench: Bench) -> tuple[NextCommand, ...]:

@@ -17,6 +17,7 @@ _WORDS: dict[StepKind, str] = {
     "fail": "Fail a build on this tilt in CI",
     "card": "Ask other questions, some with more power",
 }
+"""Purpose of a step."""
 
 
 def step_words(step: NextStep) -> str:
@@ -46,7 +47,9 @@ def step_row(step: NextStep) -> dict[str, Any]:
 
 
 _OUTPUT_OPTIONS = ("--format", "--json", "--output", "-o")
+"""Options of the output with a value, which a step does not repeat."""
 _OUTPUT_FLAGS = ("--quiet",)
+"""Options of the output without a value."""
 
 
 def without_output(words: Sequence[str]) -> list[str]:

@@ -21,16 +21,20 @@ from ranktilt.reporting.numbers import always_signed, count
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 
 UNITS: Mapping[Outcome, str] = {"score": "sd", "rank": "ranks", "first ranks": "points"}
+"""Unit of a gap, by its outcome."""
 DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1}
+"""Decimals of a gap, by its outcome."""
 COLLINEAR = 10
 """Variance inflation from which on parts of two properties cannot be distinguished."""
 _MOST_NAMED = 3
+"""Most properties that a sentence names."""
 _REASONS: Mapping[Reason, str] = {
     "no number": "no numbers",
     "mostly unknown": "more than half of the documents have no value",
     "one value": "only one value in each list",
     "follows": "determined by the groups and other properties",
 }
+"""Words for why a property is left out."""
 
 
 def gap_findings(gaps: ExplainedGaps) -> tuple[Finding, ...]:
@@ -44,6 +48,7 @@ def leading(gaps: ExplainedGaps) -> Finding:
 
 
 def _finding(gaps: ExplainedGaps, gap: ExplainedGap, sentence: str) -> Finding:
+    """Return what a gap says."""
     if not gap.is_shown:
         return Finding(kind="inconclusive", sentence=sentence, run=gap.run)
     return Finding(
@@ -133,14 +138,17 @@ def _parts_phrase(gap: ExplainedGap) -> str:
 
 
 def _part_number(gap: ExplainedGap, part: GapPart) -> str:
+    """Write a part of a gap, toward the side that stands higher."""
     return _toward_higher(gap, part.value, part.low, part.high)
 
 
 def _number(gap: ExplainedGap, value: float) -> str:
+    """Write a number in the unit of a gap."""
     return f"{always_signed(value, DIGITS[gap.outcome])} {UNITS[gap.outcome]}"
 
 
 def _ends(gap: ExplainedGap, low: float, high: float) -> str:
+    """Write an interval in the digits of a gap."""
     digits = DIGITS[gap.outcome]
     return f"[{always_signed(low, digits)}, {always_signed(high, digits)}]"
 
@@ -187,6 +195,7 @@ def _list_size(coverage: ListCoverage) -> tuple[str, str]:
 
 
 def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
+    """Yield how many results are left out for want of a property."""
     for gap in gaps.primary:
         if gap.dropped:
             total = gap.entries + gap.dropped

@@ -7,12 +7,17 @@ from ranktilt.mitigation.remedy import Remedy
 _DIGITS = 9
 """Significant digits of printed constants: fewer might turn two scores around."""
 _LIST = "L = the documents of the list that have a group, best first; n = their number"
+"""Words that define a list."""
 _PLACES = "The new order of L takes the places of L; documents without a group keep theirs."
+"""Words on where the documents of a new order go."""
 _DRAWS = "Any draw of u will do; the saved lists have u = (floor(H / 4096) + 0.5) / 2^52,"
+"""Words on random draws."""
 _HASH = "  H = BLAKE2b with 8 bytes, as a little-endian integer, of"
+"""Words on the hash."""
 _TIED_COUNTS = (
     "Ties: the documents of a group rise evenly through tied ones, so a tie favours neither side."
 )
+"""Words on ties."""
 
 
 def remedy_title(remedy: Remedy) -> str:
@@ -69,6 +74,7 @@ def number(value: float | str) -> str:
 
 
 def _depth_lines(remedy: Remedy) -> list[str]:
+    """Say how deep lists are corrected."""
     if remedy.rule.method == "projection":
         return []
     return [
@@ -78,6 +84,7 @@ def _depth_lines(remedy: Remedy) -> list[str]:
 
 
 def _offset_lines(remedy: Remedy) -> list[str]:
+    """Write the rule that adds a constant to scores."""
     rule = remedy.rule
     width = max(len(constant.group) for constant in rule.offsets)
     constants = []
@@ -94,6 +101,7 @@ def _offset_lines(remedy: Remedy) -> list[str]:
 
 
 def _interleave_lines(remedy: Remedy) -> list[str]:
+    """Write the rule that takes documents in turn."""
     rule = remedy.rule
     strength, seed = number(rule.parameters["strength"]), number(rule.parameters["seed"])
     names = ", ".join(f"{index} = {name}" for index, name in enumerate(remedy.groups))
@@ -132,6 +140,7 @@ def _minimum_lines(remedy: Remedy) -> list[str]:
 
 
 def _det_const_sort_lines(remedy: Remedy) -> list[str]:
+    """Write the rule of DetConstSort."""
     group, target = remedy.rule.protected, number(remedy.rule.parameters["target"])
     return [
         _LIST,
@@ -143,6 +152,7 @@ def _det_const_sort_lines(remedy: Remedy) -> list[str]:
 
 
 def _fa_ir_lines(remedy: Remedy) -> list[str]:
+    """Write the rule of FA*IR."""
     rule = remedy.rule
     group, target = rule.protected, number(rule.parameters["target"])
     alpha = number(rule.parameters["alpha"])
@@ -158,6 +168,7 @@ def _fa_ir_lines(remedy: Remedy) -> list[str]:
 
 
 def _exposure_lines(remedy: Remedy) -> list[str]:
+    """Write the rule that sets a group's exposure."""
     rule = remedy.rule
     group, target = rule.protected, number(rule.parameters["target"])
     seed = number(rule.parameters["seed"])
@@ -182,6 +193,7 @@ def _exposure_lines(remedy: Remedy) -> list[str]:
 
 
 def _causal_lines(remedy: Remedy) -> list[str]:
+    """Write the rule that subtracts the effect of perplexity."""
     parameters = remedy.rule.parameters
     return [
         "score'(d) = score(d) − s · b · x(d), largest first",
@@ -194,6 +206,7 @@ def _causal_lines(remedy: Remedy) -> list[str]:
 
 
 def _projection_lines(remedy: Remedy) -> list[str]:
+    """Write the rule that removes a direction from vectors."""
     parameters = remedy.rule.parameters
     return [
         "q' = q − s · (q · v) · v, for each query vector q; document vectors stay as they are",

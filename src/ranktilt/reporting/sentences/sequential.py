@@ -14,6 +14,7 @@ _KINDS: dict[Decision, FindingKind] = {
     "inconclusive": "inconclusive",
     "level": "level",
 }
+"""Kind of a finding by the decision."""
 
 
 def leading(audit: SequentialAudit) -> Finding:

@@ -60,6 +60,7 @@ def _differences(study: TrainingStudy, new: str, old: str) -> Iterator[str]:
 
 
 def _significance(change: Change) -> str:
+    """Say that a change is not significant, where it is not."""
     return "" if change.is_shown else ", not significant"
 
 

@@ -19,6 +19,7 @@ _WORDS: Mapping[Reason, str] = {
 }
 """Words for a list, a pair or the grades of a query that cannot vary."""
 _UNITS: Mapping[Reason, str] = {"position": "pairs", "constant": "queries"}
+"""Word for what is counted, by the reason that nothing varies; otherwise lists."""
 
 
 def variation_words(variation: Variation) -> str:

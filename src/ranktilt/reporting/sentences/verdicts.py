@@ -103,6 +103,7 @@ def _question_names(verdict: Verdict, kind: str) -> list[str]:
 
 
 def _inconclusive_sentence(verdict: Verdict) -> str:
+    """Say that a ranker is inconclusive, and why."""
     effect = verdict.effect
     sentence = f"{effect.run} is inconclusive: "
     if effect.queries == 0 or math.isnan(effect.value):
@@ -120,6 +121,7 @@ def _inconclusive_sentence(verdict: Verdict) -> str:
 
 
 def _neutral_words(effect: Effect) -> str:
+    """Name the neutral value."""
     return f"the neutral value ({effect.estimand.answer(effect.neutral)})"
 
 

@@ -51,6 +51,7 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
 
 
 def _side_names(audit: Audit) -> tuple[str, ...]:
+    """Return the names of both sides, or general ones where there are several pairs."""
     pairs = audit.judged_pairs
     if len(pairs) > 1:
         return SIDES
@@ -95,6 +96,7 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
 
 
 def _tone(finding: Finding) -> Tone:
+    """Return the tone of the favoured side, or that of a warning."""
     if finding.verdict is None:
         return "warning"
     return verdict_tone(finding.verdict, finding.verdict.a)

@@ -29,9 +29,11 @@ MOST_ROWS = 42
 MOST_PAIRS = 4
 """Pairs of groups that are drawn."""
 _UNSEEN = "these queries would find a tilt as small as this less than four times in five"
+"""Ending of a sentence on tilts that the queries are too few to show."""
 _LARGEST_TILT = 200
 """Largest Relative Δ that there can be, in %."""
 _BAND = " Hatched: what random labels give; their median is neutral, not 0."
+"""Sentence on the band of random labels."""
 
 
 def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
@@ -141,6 +143,7 @@ def _tilt_hover(tilt: Effect, label: str) -> Iterator[str]:
 
 
 def _detectable_words(detectable: float) -> str:
+    """Say how small a tilt the queries would find."""
     if detectable > _LARGEST_TILT:
         return "could not detect any tilt"
     return f"would find {detectable:.0f} % four times in five"
@@ -212,4 +215,5 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
 
 
 def _tilts(audit: Audit, run: str, pair: Pair) -> list[Effect]:
+    """Return Relative Δ of one ranker and pair, on each measure."""
     return [tilt for tilt in audit.tilts if tilt.run == run and (tilt.a, tilt.b) == pair]

@@ -24,12 +24,15 @@ from ranktilt.reporting.reload import LoadedAudit
 
 Floats = npt.NDArray[np.float64]
 NOT_OPENED = "The audit was opened without its collection and runs."
+"""Note in place of ranks, where an audit has neither collection nor runs."""
 _DEPTH = 100
+"""Ranks that a figure shows."""
 _MOST_LINES = 8
 """Runs that one figure can hold and still be read."""
 _MOST_DRAWN = 3
 """Groups that have a figure."""
 _RANKS = (1, 3, 5, 10, 20, 50, 100)
+"""Ranks that a table shows."""
 
 
 def ranks_section(opened: LoadedAudit) -> Section:
@@ -56,6 +59,7 @@ def ranks_section(opened: LoadedAudit) -> Section:
 
 
 def _ranks_lead(run_count: int, *, is_judged: bool) -> Iterator[str]:
+    """Yield the sentences before the figures."""
     sooner = " And how many of each group's relevant documents?" if is_judged else ""
     yield (
         f"Which documents, relevant or not, does a searcher see down to each rank?{sooner} Tied "
@@ -84,7 +88,7 @@ def _reach(shares: Sequence[RankShares]) -> int:
 def _rank_figures(
     shares: Sequence[RankShares], order: Sequence[int], *, is_judged: bool
 ) -> Iterator[Figure]:
-    """Draw a line a ranker: the share of each group, then whose relevant documents come sooner."""
+    """Draw one line per ranker: the share of each group, then whose relevant documents come sooner."""
     first, *others = order
     filling = order if len(others) > 1 else [first]
     for group in filling:
@@ -95,6 +99,7 @@ def _rank_figures(
 
 
 def _filled_figure(shares: Sequence[RankShares], group: int, *, half: bool) -> Figure:
+    """Return the figure of a group's share down to each rank."""
     name, reach = shares[0].groups[group], _reach(shares)
     level = 100 * float(shares[0].neutral[group])
     filled = {run.run: 100 * _filled(run)[group][:reach] for run in shares}
@@ -107,6 +112,7 @@ def _filled_figure(shares: Sequence[RankShares], group: int, *, half: bool) -> F
 
 
 def _sooner_figure(shares: Sequence[RankShares], first: int, second: int) -> Figure:
+    """Return the figure of whose relevant documents come sooner."""
     reach, groups = _reach(shares), shares[0].groups
     a, b = groups[first], groups[second]
     sooner = {run.run: 100 * (run.recall[first] - run.recall[second])[:reach] for run in shares}
@@ -120,6 +126,7 @@ def _sooner_figure(shares: Sequence[RankShares], first: int, second: int) -> Fig
 
 
 def _rank_tables(shares: Sequence[RankShares], *, is_judged: bool) -> Iterator[Table]:
+    """Yield the tables of the same numbers at some ranks."""
     filled = [_filled(run) for run in shares]
     yield _rank_table(filled, shares, "Documents of each group down to a rank, in %")
     if is_judged:

@@ -61,6 +61,7 @@ def audit_sections(
 
 
 def _tilt(audit: Audit) -> Iterator[Section]:
+    """Yield the section on Relative Δ; nothing where no pair of groups is compared."""
     title = "How far each ranker tilts"
     if audit.tilted_pairs:
         pairs = drawn_pairs(audit)
@@ -79,6 +80,7 @@ def _tilt(audit: Audit) -> Iterator[Section]:
 
 
 def _tilt_lead(audit: Audit, drawn_count: int) -> Iterator[str]:
+    """Yield the sentences before the figures of tilts."""
     if all(tilt.twins for tilt in audit.tilts):
         yield (
             "If the interval includes 0, no tilt is shown. Only a narrow interval near 0 shows "
@@ -105,6 +107,7 @@ def _is_on_first_screen(audit: Audit) -> bool:
 
 
 def _card_figures(audit: Audit) -> Iterator[Figure]:
+    """Yield the figures of the card, pair by pair."""
     for pair in audit.pairs[:MOST_PAIRS]:
         if answers := _primary_answers(audit, pair):
             figure = card_figure(audit, pair, answers)
@@ -127,11 +130,13 @@ def _primary_answers(audit: Audit, pair: Pair) -> list[Effect]:
 
 
 def _table(audit: Audit) -> Iterator[Section]:
+    """Yield the section with every number."""
     if audit.measures:
         yield Section("table", "Every number", (), (group_table(audit),), short_title="Numbers")
 
 
 def _effectiveness(audit: Audit) -> Iterator[Section]:
+    """Yield the section on tilt and quality."""
     if not audit.tilted_pairs:
         return
     lead = "Tilt and quality are separate; look at both."
@@ -143,6 +148,7 @@ def _effectiveness(audit: Audit) -> Iterator[Section]:
 
 
 def _card(audit: Audit) -> Iterator[Section]:
+    """Yield the section on the other questions."""
     if not audit.card:
         return
     lead = (
@@ -160,12 +166,14 @@ def _card(audit: Audit) -> Iterator[Section]:
 
 
 def _lists(opened: LoadedAudit, budget: int) -> Iterator[Section]:
+    """Yield the sections on ranked lists."""
     if opened.audit.pairs:
         yield ranks_section(opened)
     yield _queries(opened, budget)
 
 
 def _queries(opened: LoadedAudit, budget: int) -> Section:
+    """Return the section on queries, to look through where there is room."""
     query_explorer = explorer(opened, budget=budget) if budget else None
     if query_explorer is not None:
         lead = _queries_lead(opened.audit, has_texts=bool(query_explorer.texts))
@@ -195,6 +203,7 @@ def _queries_lead(audit: Audit, *, has_texts: bool) -> str:
 
 
 def _confounds(audit: Audit) -> Iterator[Section]:
+    """Yield the section on other differences."""
     if not audit.confounds:
         return
     lead = "The sides differ in more than who wrote them. A ranker may respond to any of these."
@@ -202,6 +211,7 @@ def _confounds(audit: Audit) -> Iterator[Section]:
 
 
 def _controls(audit: Audit) -> Iterator[Section]:
+    """Yield the section on controls."""
     if not audit.controls:
         return
     lead = "The same audit, with other differences between twins removed. Does the tilt stay?"
@@ -216,15 +226,18 @@ def _controls(audit: Audit) -> Iterator[Section]:
 
 
 def _control_figures(audit: Audit) -> Iterator[Figure]:
+    """Yield a figure of the controls for each pair."""
     for pair in drawn_pairs(audit):
         yield control_figure(audit, pair)
 
 
 def _checks(audit: Audit) -> Iterator[Section]:
+    """Yield the section on other tests."""
     table = check_table(audit)
     if table is not None:
         yield Section("checks", "Other tests", (), (table,))
 
 
 def _provenance(audit: Audit) -> Iterator[Section]:
+    """Yield the section on inputs and options."""
     yield provenance(audit.spec, note_sentences(audit.notes))

@@ -49,7 +49,9 @@ from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark, sides_leg
 from ranktilt.reporting.tones import VERDICT_TONES
 
 _QUERIES = "Queries with a relevant document in the group; for Relative Δ, in both groups."
+"""Hint of the column of queries."""
 _TIED = "Share of relevant twins with equal scores, among those with a side retrieved."
+"""Hint of the column of tied twins."""
 _MOST_OPEN = 14
 """Rows of a table below a figure that shows its first column, before it is folded away."""
 _CONFOUNDS = {
@@ -61,14 +63,15 @@ _CONFOUNDS = {
     "near-identical": "nearly the same text (Jaccard ≥ .95)",
     "same title": "the same title",
 }
+"""What a row of confounds counts, by the confound's name."""
 
 
 def group_table(audit: Audit) -> Table:
-    """Lay an audit out as the papers do.
+    """Lay out the means of all documents and of each group, and Relative Δ, for each ranker.
 
-    Each ranker has the means of all documents and of each group, and Relative Δ.
+    The papers print their results in this form.
     """
-    tied = any(t.twins for t in audit.tilts)
+    tied = any(tilt.twins for tilt in audit.tilts)
     columns = [name_column("group"), *(Column(repr(measure)) for measure in audit.measures)]
     columns.append(Column("queries", hint=_QUERIES))
     if tied:
@@ -88,6 +91,7 @@ def group_table(audit: Audit) -> Table:
 
 
 def _mean_cells(group: str, means: list[float], queries: int) -> Iterator[Cell]:
+    """Yield a group's row: its name, a mean on each measure, and its number of queries."""
     emphasis: Emphasis = "quiet" if group == ALL else ""
     yield Cell(group, emphasis=emphasis)
     yield from (number(mean, percent, emphasis=emphasis) for mean in means)
@@ -95,6 +99,7 @@ def _mean_cells(group: str, means: list[float], queries: int) -> Iterator[Cell]:
 
 
 def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Row]:
+    """Yield the row of Relative Δ for a pair of groups, and of its random labels."""
     tilts = [tilt for tilt in audit.tilts if tilt.run == run and (tilt.a, tilt.b) == pair]
     sides = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
     cells = [Cell(f"Relative Δ{sides}", emphasis="strong")]
@@ -105,29 +110,38 @@ def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Ro
         cells.append(Cell("" if isnan(share) else f"{percent(share)} %", share))
     yield Row(tuple(cells), (run,))
     if not tilts[0].twins:
-        bands = (Cell("", ends=ends(t.null_low, t.null_high), emphasis="quiet") for t in tilts)
+        bands = (
+            Cell("", ends=ends(tilt.null_low, tilt.null_high), emphasis="quiet") for tilt in tilts
+        )
         empty = [Cell("")] * (1 + tied)
         yield Row((Cell("random band", emphasis="quiet"), *bands, *empty), (run,))
 
 
-def _delta(tilt: Effect, level: float) -> Cell:
-    kind = tilt.verdict(level)
+def _delta(tilt: Effect, margin: float) -> Cell:
+    """Print Relative Δ with its mark, in the colour of the favoured side.
+
+    `margin` is the smallest Relative Δ that matters, in points.
+    """
+    kind = tilt.verdict(margin)
     return estimate(
         tilt, signed, mark(tilt), tone=VERDICT_TONES[kind] if kind in ("a", "b") else ""
     )
 
 
 def _answer(effect: Effect) -> Cell:
+    """Print an answer of the card, in the colour of the favoured side."""
     tone = VERDICT_TONES[effect.favours] if effect.favours else ""
     return Cell(effect.estimand.answer(effect.value), effect.value, tone)
 
 
 def _interval(effect: Effect) -> str:
+    """Write an answer's interval in its own unit; a dash without one."""
     amount = effect.estimand.amount
     return f"[{amount(effect.low)}, {amount(effect.high)}]" if effect.has_interval else DASH
 
 
 def _random_labels(effect: Effect) -> str:
+    """Write the band that random labels give; nothing where there is none."""
     if not effect.banded or not effect.has_interval:
         return ""
     amount = effect.estimand.amount
@@ -139,14 +153,16 @@ class _PairAnswer:
     """An answer of the card, and the pair of groups below which it is printed."""
 
     effect: Effect
+    """The answer."""
     pair: Pair
+    """The pair of groups."""
 
 
 def card_table(audit: Audit) -> Table:
-    """Lay the card out: for each ranker and pair a row a question."""
+    """Lay out the card, with one row per question for each ranker and pair of groups."""
     answers = []
     for run, pair in product(audit.runs, audit.pairs):
-        answers += [_PairAnswer(effect=e, pair=pair) for e in audit.card_of(run, *pair)]
+        answers += [_PairAnswer(effect=effect, pair=pair) for effect in audit.card_of(run, *pair)]
     columns: list[ColumnOf] = [
         (
             name_column("question"),
@@ -187,11 +203,13 @@ class _PairControl:
     """A run under one control, and the pair of groups below which it is printed."""
 
     controlled: Controlled
+    """The run under the control."""
     pair: Pair
+    """The pair of groups."""
 
 
 def control_table(audit: Audit) -> Table:
-    """Lay out raw and controlled values: for each ranker and pair a row raw and one a control."""
+    """Lay out the raw value and one row per control, for each ranker and pair of groups."""
     primary = audit.primary_index
     columns: list[ColumnOf] = [(name_column("control"), attrgetter("controlled.control"))]
     for index, measure in enumerate(audit.measures):
@@ -263,6 +281,7 @@ def confound_table(confounds: Sequence[Confound]) -> Table:
 
 
 def _confound_name(confound: Confound) -> str:
+    """Name what a row of confounds counts."""
     if confound.name == "truncated":
         limit = counted(confound.limit, "token", "tokens")
         return f"documents that {confound.run} cuts at {limit}"
@@ -270,6 +289,7 @@ def _confound_name(confound: Confound) -> str:
 
 
 def _confound_cell(confound: Confound, *, field: str, sided: bool) -> Cell:
+    """Print a confound's value if its column is for such confounds: of one side, or of both."""
     if (confound.name in SIDED) != sided:
         return Cell("")
     value = getattr(confound, field)
@@ -305,6 +325,7 @@ def control_sentences(audit: Audit) -> list[str]:
 
 
 def _kind(tilt: Effect, kind: str) -> str:
+    """Name a verdict in a sentence, with the favoured side."""
     side = {"a": tilt.a, "b": tilt.b}.get(kind)
     return f"favours {side}" if side else kind
 
@@ -339,6 +360,7 @@ def table_legend(audit: Audit) -> list[str]:
 
 
 def _tilt_legend(audit: Audit) -> Iterator[str]:
+    """Yield sentences about Relative Δ: its sides, intervals, ties and neutral value."""
     rounded = ""
     if audit.spec["rounding"] == "paper":
         rounded = " Means rounded to 0.1 % as in the papers."
@@ -359,12 +381,12 @@ def _tilt_legend(audit: Audit) -> Iterator[str]:
 
 
 def _stars(audit: Audit) -> str:
-    """Say what a star means, where anything could be tested."""
+    """Say what a star means, if any value was tested."""
     return "" if all(isnan(tilt.p_corrected) for tilt in audit.tilts) else f" {starred(audit.spec)}"
 
 
 def _intervals_legend(audit: Audit) -> str:
-    """Say how intervals were made, where there is one."""
+    """Say how the intervals were computed, if there is one."""
     if not any(tilt.has_interval for tilt in audit.tilts):
         return ""
     return (
@@ -413,9 +435,11 @@ def card_legend(audit: Audit) -> list[str]:
 
 
 def _card_legend(audit: Audit) -> Iterator[str]:
+    """Yield sentences about the card: its sides, correction and ties."""
     if any(effect.estimand.sided for effect in audit.card):
         yield f"Card: {sides_legend(audit.pairs)}."
-    names = list(dict.fromkeys(e.name for e in audit.card if not e.estimand.sided))
+    unsided = (effect for effect in audit.card if not effect.estimand.sided)
+    names = list(dict.fromkeys(effect.name for effect in unsided))
     if names:
         verbs = ("covers", "favours") if len(names) == 1 else ("cover", "favour")
         yield f"{join_words(names)} {verbs[0]} all groups at once and {verbs[1]} none."
@@ -429,17 +453,17 @@ def _card_legend(audit: Audit) -> Iterator[str]:
 
 
 def _correction_legend(audit: Audit) -> str:
+    """Say over which answers of the card p-values are corrected."""
     correction = str(audit.spec["correction"]).capitalize()
-    descriptive = dict.fromkeys(e.name for e in audit.card if e.estimand.descriptive)
+    descriptive = dict.fromkeys(effect.name for effect in audit.card if effect.estimand.descriptive)
     gap = "".join(f", without the {name}, which only describes" for name in descriptive)
     return f"p: corrected ({correction}), separately for the primary question{gap}."
 
 
 def control_legend(audit: Audit) -> list[str]:
-    """Say what each control takes away."""
-    meanings = dict.fromkeys(
-        (c.control, control_meaning(c)) for c in audit.controls if c.control != RAW and c.tilts
-    )
+    """Say what each control removes or holds fixed."""
+    applied = (row for row in audit.controls if row.control != RAW and row.tilts)
+    meanings = dict.fromkeys((row.control, control_meaning(row)) for row in applied)
     if not meanings:  # the rows say why none was applied
         return []
     controls = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)

@@ -19,10 +19,13 @@ class CacheInventory:
     """Entries of a cache folder."""
 
     folder: Path
+    """Folder of the cache."""
     entries: Sequence[CacheEntry]
+    """Its entries."""
 
     @property
     def records(self) -> list[dict[str, Any]]:
+        """Return the entries as JSON."""
         return [
             {
                 "kind": cached.kind,
@@ -51,3 +54,4 @@ _COLUMNS = (
     ("size", number_of("size", size)),
     ("last use", lambda cached: ago(cached.last_use)),
 )
+"""Columns of the table."""

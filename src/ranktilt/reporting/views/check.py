@@ -20,6 +20,7 @@ from ranktilt.reporting.sentences.check import (
     equivalence_words,
     instrument_sentence,
 )
+from ranktilt.reporting.sentences.faults import MEANINGS, fault_note
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check_sections import EQUIVALENCE_TONES, alpha_of, check_sections
@@ -67,15 +68,17 @@ def sentences(check: CheckResult) -> Iterator[Sentence]:
 
 
 def _fault_texts(fault: FaultRow) -> list[str]:
-    """Return what a fault means, and its note; nothing about a fault that is not there."""
+    """Say why a fault matters, and its numbers; nothing about a fault that does not occur."""
     if math.isnan(fault.value):
         return ["there is nothing to count"]
+    note = fault_note(fault)
     if fault.verdict != "ok":
-        return [text for text in (fault.meaning, fault.note) if text]
-    return [fault.note] if fault.note and fault.count else []
+        return [text for text in (MEANINGS[fault.name], note) if text]
+    return [note] if note and fault.count else []
 
 
 def _verdict_look(check: CheckResult) -> tuple[Tone, Emphasis]:
+    """Return tone and emphasis of the verdict."""
     if check.is_void:
         return "bad", "alarm"
     if not check.is_compared or check.of("warning"):
@@ -114,6 +117,7 @@ def legend(check: CheckResult) -> Iterator[str]:
 
 
 def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
+    """Yield how differences of effectiveness were tested."""
     rows = check.effectiveness
     tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
     yield (

@@ -1,4 +1,4 @@
-"""A file: what it holds, which questions it can answer, what is missing, and the next command."""
+"""The document of a file: its contents, the questions it answers, and the next command."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from ranktilt.reporting.document import (
     tabulated,
     text_column,
 )
+from ranktilt.reporting.sentences.file_report import need_words, use_sentences
 from ranktilt.reporting.sentences.notes import note_sentences
 
 _LONGEST = 100
+"""Most characters of a value."""
 
 
 def view(report: FileReport) -> Document:
@@ -38,13 +40,15 @@ def view(report: FileReport) -> Document:
 
 
 def _sentences(report: FileReport) -> Iterator[Sentence]:
-    for answer in report.answers:
+    """Yield what a file can be used for, what is missing for more, and commands."""
+    for answer in use_sentences(report):
         yield Sentence(answer)
-    for need in report.missing:
+    for need in need_words(report):
         yield Sentence(f"Missing for more: {need}.")
     for command in report.commands:
         yield Sentence(f"Type: {command}", emphasis="strong")
 
 
 def _shortened(text: str) -> str:
+    """Cut a text to the longest value."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -51,6 +51,7 @@ from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
 
 _BINS = 40
+"""Bins of a figure."""
 EQUIVALENCE_TONES: dict[Outcome, Tone] = {
     "equivalent": "good",
     "different within the margin": "good",
@@ -80,6 +81,7 @@ def check_sections(check: CheckResult) -> Iterator[Section]:
 
 
 def _contents(contents: Contents) -> Section:
+    """Return the section on documents, queries and judgments."""
     split = f" Judgments: {contents.split}." if contents.split else ""
     lead = (f"All sides answer the same queries.{split}",) if len(contents.sources) > 1 else ()
     tables = (
@@ -90,13 +92,16 @@ def _contents(contents: Contents) -> Section:
 
 
 NO_SOURCE = "(no source)"
+"""Name of documents without a source."""
 
 
 def _source_name(row: SourceContents) -> str:
+    """Return the source of a row."""
     return NO_SOURCE if row.source is None else row.source
 
 
 def _quartiles(row: SourceContents) -> str:
+    """Write the quartiles of the documents' lengths."""
     return "  ".join(f"{value:.0f}" for value in row.quartiles)
 
 
@@ -118,14 +123,17 @@ _SOURCES = (
     ("empty", number_of("empty", count)),
     ("duplicates", number_of("duplicates", count)),
 )
+"""Columns of the table of sources."""
 _QUERIES = (
     (name_column("queries"), attrgetter("which")),
     ("number", number_of("queries", count)),
     ("words a query", number_of("words", fixed)),
 )
+"""Columns of the table of queries."""
 
 
 def _features(check: CheckResult) -> Section:
+    """Return the section on properties of texts."""
     lead = (
         "Measurable properties of texts should be alike on both sides. A ranker that responds to "
         "one of them favours the side that has more of it."
@@ -146,6 +154,7 @@ def _features_figures(check: CheckResult) -> Iterator[Block]:
 
 
 _SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))
+"""Columns of a distribution."""
 
 
 def _spread(distribution: Distribution) -> tuple[Cell, ...]:
@@ -155,6 +164,7 @@ def _spread(distribution: Distribution) -> tuple[Cell, ...]:
 
 
 def _terms(check: CheckResult) -> Section:
+    """Return the section on shared words."""
     rows = []
     for terms in check.terms:
         for name, distribution in (("Jaccard", terms.jaccard), ("overlap", terms.overlap)):
@@ -169,6 +179,7 @@ def _terms(check: CheckResult) -> Section:
 
 
 def _terms_figures(check: CheckResult) -> Iterator[Figure]:
+    """Yield the figures of shared words, as in Dai et al."""
     jaccard = {terms.source: terms.jaccard for terms in check.terms}
     overlap = {terms.source: terms.overlap for terms in check.terms}
     yield distribution_figure(
@@ -196,6 +207,7 @@ def _meanings(check: CheckResult) -> Iterator[Section]:
 
 
 def _meaning_figures(similarity: Similarity, reference: str) -> Iterator[Figure]:
+    """Yield the figures of cosines, as in Dai et al."""
     title = (
         f"Figure 5. Cosine similarity of {reference} texts with their twins in "
         f"{similarity.source}, and with other rewrites"
@@ -207,6 +219,7 @@ def _meaning_figures(similarity: Similarity, reference: str) -> Iterator[Figure]
 
 
 def _cosines(similarity: Similarity) -> Table:
+    """Return the table of cosines."""
     pairs = {"twins": similarity.twins, "unrelated pairs": similarity.other_pairs}
     rows = []
     for name, distribution in pairs.items():
@@ -219,6 +232,7 @@ def _cosines(similarity: Similarity) -> Table:
 
 
 def _separation(similarity: Similarity) -> Table:
+    """Return the table of how well vectors tell the sides apart."""
     separation = similarity.separation
     low, high = fixed(separation.auc_low), fixed(separation.auc_high)
     name = Cell(
@@ -230,6 +244,7 @@ def _separation(similarity: Similarity) -> Table:
 
 
 def _effectiveness(check: CheckResult) -> Section:
+    """Return the section on each side searched alone."""
     rows = check.effectiveness
     figures = PageBlocks(make=partial(_effectiveness_figures, rows, check))
     lead = (
@@ -242,6 +257,7 @@ def _effectiveness(check: CheckResult) -> Section:
 
 
 def _effectiveness_table(check: CheckResult) -> Table:
+    """Return the table of effectiveness on either side."""
     rows = check.effectiveness
     has_measures = len({row.measure for row in rows}) > 1
 
@@ -273,12 +289,14 @@ def _effectiveness_table(check: CheckResult) -> Table:
 
 
 def _smallest_margin(row: Equivalence) -> Cell:
+    """Print the smallest margin at which sides would count as equal."""
     if math.isnan(row.smallest):
         return Cell(DASH, row.smallest)
     return Cell(f"±{row.smallest:.3f}", row.smallest)
 
 
 def _equivalence_cell(row: Equivalence) -> Cell:
+    """Print whether sides are equal."""
     return Cell(equivalence_words(row), tone=EQUIVALENCE_TONES[row.outcome])
 
 
@@ -296,11 +314,13 @@ def _left_out(check: CheckResult) -> str:
 
 
 def _effectiveness_figures(rows: Sequence[Equivalence], check: CheckResult) -> Iterator[Figure]:
+    """Yield a figure for each source and measure."""
     for _, group in groupby(rows, key=lambda row: (row.source, row.measure)):
         yield forest_figure(list(group), check)
 
 
 def _difference(row: Equivalence) -> Cell:
+    """Print the difference between sides, strongly where it is shown."""
     strong: Emphasis = "strong" if row.outcome.startswith("different") else ""
     return estimate(row, partial(always_signed, digits=3), emphasis=strong)
 

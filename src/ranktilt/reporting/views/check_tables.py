@@ -15,6 +15,7 @@ _MEANINGS = {
     "exchanged labels": "exchanged labels exchange those of documents, alike in all queries",
     "shuffled labels": "shuffled labels are dealt to the documents at random",
 }
+"""What each check of the instrument does."""
 
 
 def check_table(audit: Audit) -> Table | None:

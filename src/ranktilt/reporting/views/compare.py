@@ -46,7 +46,9 @@ from ranktilt.reporting.sentences.verdicts import sides_legend, starred
 from ranktilt.reporting.views.readings import change_chart, tilt_change_chart
 
 BEFORE_AND_AFTER = ("before", "after")
+"""Names of two runs, where one is the other after a change."""
 _DODGE = 0.12
+"""How far points are moved apart, so that none hides another."""
 
 
 def view(comparison: Comparison) -> Document:
@@ -76,6 +78,7 @@ def view(comparison: Comparison) -> Document:
 
 
 def _provenance(comparison: Comparison) -> Iterator[Section]:
+    """Yield the section on inputs and options."""
     yield provenance(comparison.spec)
 
 
@@ -118,6 +121,7 @@ def _tilt_label(comparison: Comparison, tilt: Change) -> str:
 
 
 def _change_label(comparison: Comparison, change: Change) -> str:
+    """Name a change: what changed, between which groups, of which run."""
     words = [_quantity(change)]
     if len(comparison.pairs) > 1 and change.a != change.b:
         words.append(f"{change.a} | {change.b}")
@@ -161,6 +165,7 @@ def _kind(comparison: Comparison) -> str:
 
 
 def _table(comparison: Comparison) -> Table:
+    """Return the table of means and Relative Δ."""
     columns = (name_column(""), *map(Column, comparison.measures), Column("queries"))
     rows = list[Row]()
     for runs in comparison.runs:
@@ -175,12 +180,14 @@ def _names(comparison: Comparison) -> tuple[str, str]:
 
 
 def _title(comparison: Comparison, runs: RunPair) -> str:
+    """Name a pair of runs."""
     if comparison.spec.get("baseline_run") is not None:
         return runs.new
     return f"{runs.new} against {'its old run' if runs.new == runs.old else runs.old}"
 
 
 def _estimands(comparison: Comparison) -> Table:
+    """Return the table of all other questions."""
     new, old = _names(comparison)
     columns = (
         name_column(""),
@@ -200,6 +207,7 @@ def _estimands(comparison: Comparison) -> Table:
 
 
 def _cells(change: Change) -> tuple[Cell, ...]:
+    """Return a row of it."""
     return (
         Cell(_estimand_name(change)),
         number(change.new, change.amount),
@@ -211,6 +219,7 @@ def _cells(change: Change) -> tuple[Cell, ...]:
 
 
 def _estimand_name(change: Change) -> str:
+    """Name a question, with its groups where it has any."""
     if isinstance(change.estimand, PreferenceOfPairs):
         return f"{change.estimand.pairs} pairs"
     return change.name if change.a == ALL else f"{change.name} {change.a} | {change.b}"
@@ -230,6 +239,7 @@ def _run_rows(comparison: Comparison, runs: RunPair) -> Iterator[Row]:
 
 
 def _mean_rows(comparison: Comparison, means: Sequence[Change]) -> Iterator[list[Cell]]:
+    """Yield the rows of effectiveness."""
     new, old = _names(comparison)
     empty = Cell("", emphasis="quiet")
     yield [
@@ -242,6 +252,7 @@ def _mean_rows(comparison: Comparison, means: Sequence[Change]) -> Iterator[list
 
 
 def _tilt_rows(comparison: Comparison, tilts: Sequence[Change]) -> Iterator[list[Cell]]:
+    """Yield the rows of Relative Δ."""
     new, old = _names(comparison)
     empty = Cell("", emphasis="quiet")
     name = "Relative Δ"
@@ -255,6 +266,7 @@ def _tilt_rows(comparison: Comparison, tilts: Sequence[Change]) -> Iterator[list
 
 
 def _growth(tilt: Change) -> Cell:
+    """Print by how much a tilt grew."""
     return Cell(signed(tilt.growth), tilt.growth, ends=ends(tilt.growth_low, tilt.growth_high))
 
 

@@ -38,6 +38,7 @@ _LEGEND = (
     "pip; cache, downloaded before; –, downloaded on first use. "
     "ranktilt tools doctor MODEL shows one in full.",
 )
+"""Notes below the table of models."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,9 @@ class Extra:
     """An extra of the installation: its purpose, and which of its packages are here."""
 
     name: str
+    """Name, as it is installed."""
     purpose: str
+    """What it is for."""
     versions: Mapping[str, str | None]
     """Of its packages; None for one that is missing."""
 
@@ -76,6 +79,7 @@ class SettingsInForce:
     fault: str = ""
     """Why the file cannot be used; every other command refuses it."""
     settings: Sequence[Setting] = ()
+    """The settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,26 +87,32 @@ class Installation:
     """The machine, the extras, and models, kind after kind; or models in full alone."""
 
     models: Sequence[Model]
+    """Models to list."""
     here: Mapping[str, str]
     """Where a model lies on this machine by its spec; a model that is not there is left out."""
     others: Sequence[tuple[str, str]] = ()
     """Name and package of each ranker that an installed package brings."""
     machine: Mapping[str, str] = field(default_factory=dict)
+    """Facts about the machine, by name."""
     extras: Sequence[Extra] = ()
+    """Extras of the package."""
     full: bool = False
     """Whether each is shown in full."""
     cache: CacheInventory | None = None
     """The cache's entries: all, or those of the model that is shown."""
     configuration: SettingsInForce | None = None
+    """Settings; None where they are not asked for."""
 
     @property
     def records(self) -> list[dict[str, Any]]:
+        """Return the models as JSON."""
         return [
             {"spec": model.spec, **asdict(model), "here": self.here.get(model.spec)}
             for model in self.models
         ]
 
     def to_json(self) -> bytes:
+        """Return everything as JSON."""
         rankers = [{"name": name, "package": package} for name, package in self.others]
         content: dict[str, Any] = {"models": self.records, "rankers": rankers}
         if self.machine:
@@ -143,6 +153,7 @@ def view(installed: Installation) -> Document:
 
 
 def _extras(installed: Installation) -> Table:
+    """Return the table of extras."""
     columns = (
         (name_column("extra"), attrgetter("name")),
         (text_column("what it is for"), attrgetter("purpose")),
@@ -153,6 +164,7 @@ def _extras(installed: Installation) -> Table:
 
 
 def _package_versions(extra: Extra) -> str:
+    """Name the packages of an extra, with their versions."""
     return ", ".join(f"{name} {version or 'missing'}" for name, version in extra.versions.items())
 
 
@@ -174,10 +186,12 @@ def _configuration(configuration: SettingsInForce | None) -> list[Block]:
 
 
 def _emphasis(setting: Setting) -> Emphasis:
+    """Return the emphasis of a setting; a default is quiet."""
     return "quiet" if setting.source == DEFAULT else ""
 
 
 def _table(installed: Installation) -> Table:
+    """Return the table of models."""
     columns = (
         name_column("typed"),
         *map(text_column, ("what it is", "tuned", "here", "pooling", "similarity")),
@@ -206,6 +220,7 @@ def _table(installed: Installation) -> Table:
 
 
 def _cards(installed: Installation) -> list[Block]:
+    """Return models in full, one below the other."""
     blocks: list[Block] = []
     for model in installed.models:
         blocks.append(Lines(lines=(*[Sentence("")] * bool(blocks), Sentence(model.spec))))
@@ -216,6 +231,7 @@ def _cards(installed: Installation) -> list[Block]:
 
 
 def _card(model: Model, here: str | None) -> dict[str, str]:
+    """Return all facts about a model, by name."""
     texts = {"query": model.query_prefix, "document": model.document_prefix}
     prefixes = [f"{noun} {text!r}" for noun, text in texts.items() if text]
     also = f" (also {', '.join(model.aliases)})" if model.aliases else ""
@@ -239,6 +255,7 @@ def _card(model: Model, here: str | None) -> dict[str, str]:
 
 
 def _reads(model: Model) -> str:
+    """Say how much of a text a model reads."""
     if model.limit is None:
         return "as many tokens as its files say"
     text = "a text" if model.kind == "dense" else "query and document together"
@@ -246,6 +263,7 @@ def _reads(model: Model) -> str:
 
 
 def _typed(model: Model) -> str:
+    """Say how to use a model."""
     if not model.hub:
         return f"-r {model.kind}:FOLDER, with your checkpoint in FOLDER"
     if not model.tuned:

@@ -109,6 +109,7 @@ def _part_marks(explanation: Explanation, attributed: GapAttributed) -> list[Gap
 
 
 def _part_mark(name: str, ends: Sequence[float]) -> GapMark:
+    """Return a part of a gap, as a chart draws it."""
     value, low, high = ends
     is_shown = not low <= 0 <= high
     return GapMark(label=name, value=value, low=low, high=high, is_shown=is_shown)
@@ -174,6 +175,7 @@ def _differences(explanation: Explanation, effects: Sequence[EffectSize]) -> Sec
 
 
 def _effect_figures(effects: Sequence[EffectSize], reference: str) -> Iterator[Figure]:
+    """Yield the figure of effect sizes, where there is one."""
     figure = effect_figure(effects, reference)
     if figure is not None:
         yield figure
@@ -219,6 +221,7 @@ def _table_of_rows(result: ProbeResult) -> ProbeTable:
 
 
 def _figures(result: ProbeResult) -> Iterator[Figure]:
+    """Yield the figures of a probe."""
     for figure in result.figures:
         # Without a query no document has a share of query words, and there is nothing to draw.
         if any(np.any(np.nan_to_num(values)) for values in figure.series.values()):
@@ -270,19 +273,23 @@ def _column(table: ProbeTable, index: int) -> Column:
 
 
 def _is_word(text: str) -> bool:
+    """Tell whether a cell holds words, not a number."""
     return text.strip("–[")[:1].isalpha()
 
 
 def _cells(table: ProbeTable, row: Mapping[str, Any]) -> Iterator[Cell]:
+    """Yield the cells of a row."""
     for name, value in row.items():
         yield Cell(_text(table, row, name), value if isinstance(value, int | float) else None)
 
 
 def _text(table: ProbeTable, row: Mapping[str, Any], name: str) -> str:
+    """Write a value in the decimals of its column."""
     return _number(row[name], table.decimals.get(name, 2))
 
 
 def _legend(explanation: Explanation) -> Iterator[str]:
+    """Yield notes, and what numbers mean."""
     yield from note_sentences(explanation.notes)
     if any(result.effects for result in explanation.results):
         yield (
@@ -306,6 +313,7 @@ def _digits(column: Sequence[Any]) -> int:
 
 
 def _number(value: Any, digits: int) -> str:
+    """Write a value, with an interval where it has one."""
     if isinstance(value, str):
         return value
     if isinstance(value, Sequence):

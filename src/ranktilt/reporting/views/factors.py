@@ -63,6 +63,7 @@ _QUESTIONS = {
     "others held": "source, other factors held fixed",
     "others as is": "source, where all others are as is",
 }
+"""Words for a question about the source."""
 
 
 def view(effects: FactorEffects) -> Document:
@@ -114,7 +115,7 @@ def _effects(effects: FactorEffects) -> Table:
             columns.append((Column("corrected p", spare=6), number_of("p_corrected", p_value)))
             columns.append((Column("detectable", spare=5), number_of("detectable", decimal)))
     return tabulated(
-        "Effects, high less low",
+        "Effects, high minus low",
         _sorted_rows(effects),
         columns,
         group=lambda row: (row.ranker,),
@@ -132,6 +133,7 @@ def _sorted_rows(effects: FactorEffects) -> list[FactorEffect]:
 
 
 def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: FactorEffect) -> Cell:
+    """Print an effect on one estimand; a dash where there is none."""
     row = rows.get((of.ranker, of.effect, estimand))
     if row is None:
         return Cell("–")
@@ -168,6 +170,7 @@ def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
 
 
 def _forest(effects: FactorEffects) -> Iterator[Figure]:
+    """Yield the figure of all effects."""
     marks = {}
     for ranker in effects.rankers:
         rows = by_size(effects.of(PRIMARY, ranker))
@@ -213,6 +216,7 @@ def _sources(effects: FactorEffects) -> Iterator[Table]:
 def _source_cell(
     sources: dict[tuple[str, Question, str], SourceEffect], estimand: str, row: SourceEffect
 ) -> Cell:
+    """Print an effect of the source on one estimand."""
     effect = sources.get((row.ranker, row.question, estimand))
     if effect is None:
         return Cell("–")
@@ -220,6 +224,7 @@ def _source_cell(
 
 
 def _question(row: SourceEffect) -> str:
+    """Return the words for a row's question."""
     return _QUESTIONS[row.question].format(", ".join(row.factors))
 
 
@@ -256,6 +261,7 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
 
 
 def _factors(effects: FactorEffects) -> Table:
+    """Return the table of factors."""
     columns: list[ColumnOf] = [
         (name_column("factor"), attrgetter("name")),
         (text_column("low"), attrgetter("low")),

@@ -21,7 +21,9 @@ from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.tones import Tone
 
 _TONES: dict[Verdict, Tone] = {"void": "bad", "warning": "warning", "ok": "good"}
+"""Tone of a verdict."""
 _ORDER: tuple[Verdict, ...] = ("void", "warning", "ok")
+"""Verdicts, the worst first."""
 
 
 def fault_chart(check: CheckResult) -> Iterator[IntervalChart]:
@@ -64,6 +66,7 @@ def _limit(fault: FaultRow, limits: CheckLimits) -> float:
 
 
 def _fault_row(check: CheckResult, fault: FaultRow) -> IntervalRow:
+    """Return a fault, as a row of the chart."""
     share, limit = _share(fault), _limit(fault, check.limits)
     text = f"{fault.shown_value}, {fault.count:,} of {fault.total:,}"
     if fault.name == LENGTH:

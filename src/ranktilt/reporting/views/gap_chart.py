@@ -16,6 +16,7 @@ from ranktilt.reporting.interval_chart import (
 from ranktilt.reporting.numbers import signed
 
 ALL, REMAINS = "the gap", "what remains"
+"""Labels of the whole gap, and of what no property goes with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +24,15 @@ class GapMark:
     """The gap, a part of it, or what remains: its value and 95 % interval."""
 
     label: str
+    """What the value is."""
     value: float
+    """The value."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
     is_shown: bool
+    """Whether it surely is not 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +40,15 @@ class GapScale:
     """What a gap is between and in."""
 
     run: str
+    """Name of the run."""
     higher_above_0: str
     """The side that stands higher where the gap is above 0."""
     higher_below_0: str
+    """Group that stands higher where the gap is below 0."""
     unit: str
+    """Unit of the gap."""
     digits: int
+    """Decimals."""
 
 
 def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> IntervalChart:
@@ -65,6 +75,7 @@ def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> Interv
 
 
 def _row(mark: GapMark, scale: GapScale) -> IntervalRow:
+    """Return a row of the chart."""
     value, low, high = (signed(end, scale.digits) for end in (mark.value, mark.low, mark.high))
     reading = IntervalReading(
         mark=IntervalMark(value=mark.value, low=mark.low, high=mark.high),

@@ -49,7 +49,9 @@ class _TableRow:
     """A check of a gate, and the comparison that it is of."""
 
     row: GateRow
+    """The comparison."""
     check: LimitCheck
+    """The check."""
 
     @property
     def interval(self) -> str:
@@ -88,6 +90,7 @@ _COLUMNS: tuple[ColumnOf, ...] = (
     (Column("queries", spare=1), attrgetter("queries")),
     (text_column("outcome"), attrgetter("outcome")),
 )
+"""Columns of the table."""
 
 
 def view(gate: Gate) -> Document:
@@ -151,6 +154,7 @@ def _kind(gate: Gate) -> str:
 
 
 def _hero_row(row: GateRow, check: LimitCheck, note: str) -> IntervalRow:
+    """Return a check, as a row of the chart."""
     limits = (check.floor, check.ceiling)
     neutral = sum(limits) / 2 if all(map(math.isfinite, limits)) else math.nan
     value = signed(check.value, _digits(row))
@@ -167,6 +171,7 @@ def _hero_row(row: GateRow, check: LimitCheck, note: str) -> IntervalRow:
 
 
 def _sentence(row: GateRow) -> Sentence:
+    """Return the sentence on a comparison."""
     return Sentence(
         f"{row.run}, {row.measure}, {row.groups}: {row_word(row)}: {row_reason(row)}",
         VERDICT_TONES[row.outcome],
@@ -187,6 +192,7 @@ def _digits(row: GateRow) -> int:
 
 
 def _allowed(check: LimitCheck) -> str:
+    """Write what a limit allows."""
     if not math.isfinite(check.floor):  # a file holds no infinity
         return f"≤ {check.ceiling:g}"
     if not math.isfinite(check.ceiling):

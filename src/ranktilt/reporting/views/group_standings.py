@@ -100,6 +100,7 @@ def standing_chart(audit: Audit, displays: Sequence[GroupDisplay]) -> IntervalCh
 
 
 def _standing_of(display: GroupDisplay, group: str) -> GroupStanding:
+    """Return the standing of a group."""
     return next(standing for standing in display.standings if standing.group == group)
 
 
@@ -152,4 +153,5 @@ def _chart_says(
 
 
 def _lead(primary: Estimand, standing: GroupStanding) -> Cell:
+    """Print how far a group is ahead."""
     return Cell(primary.amount(standing.lead), standing.lead)

@@ -82,6 +82,7 @@ def _side_names(audit: JudgeAudit) -> tuple[str, ...]:
 
 
 def _sentences(audit: JudgeAudit) -> Iterator[Sentence]:
+    """Yield the answers."""
     for finding in judge_findings(audit):
         yield Sentence(finding.sentence, finding.tone, "strong")
 
@@ -100,6 +101,7 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def _gap_table(audit: JudgeAudit) -> Table:
+    """Return the table of gaps between twins' grades."""
     columns: list[ColumnOf] = [
         (name_column("twins"), _gap_twins),
         ("grade gap", _gap_cell),
@@ -119,11 +121,13 @@ def _gap_table(audit: JudgeAudit) -> Table:
 
 
 def _gap_cell(gap: Effect) -> Cell:
+    """Print a gap, with a star where it is shown."""
     star = "*" if gap.p_corrected < ALPHA else ""
     return estimate(gap, partial(signed, digits=3), star)
 
 
 def _detail(gap: Effect, name: str) -> Cell:
+    """Print one of the numbers behind a gap."""
     return number(gap.details[name], lambda value: count(int(value)))
 
 
@@ -135,11 +139,13 @@ def _gap_twins(gap: Effect, of_all: str = "all") -> str:
 
 
 def _gap_verdict(gap: Effect) -> str:
+    """Name the favoured side, or the verdict."""
     verdict = gap.verdict(GAP_MARGIN)
     return gap.side(verdict) or verdict
 
 
 def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
+    """Yield the figure of gaps."""
     marks: dict[str, list[Mark]] = {}
     for gap in audit.grade_gaps:
         mark = Mark(
@@ -163,6 +169,7 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
 
 
 def _tilts(audit: JudgeAudit) -> Table:
+    """Return the table of Relative Δ under human and judge's grades."""
     columns: list[ColumnOf] = [
         (name_column("ranker"), attrgetter("change.run")),
         (text_column("measure"), attrgetter("change.measure")),
@@ -181,10 +188,12 @@ def _tilts(audit: JudgeAudit) -> Table:
 
 
 def _moved_cell(tilt: JudgedTilt) -> Cell:
+    """Print by how much Relative Δ differs."""
     return moved(tilt.change)
 
 
 def _legend(audit: JudgeAudit) -> Iterator[str]:
+    """Yield what numbers mean."""
     spec = audit.spec
     if not audit.agreements:
         yield (

@@ -62,6 +62,7 @@ _COEFFICIENTS: tuple[tuple[str, str], ...] = (
     ("weighted_kappa", "weighted κ"),
     ("alpha", "α"),
 )
+"""Coefficients of agreement, with the headings of their columns."""
 _MOST_DRAWN = 12
 """Rows of the first screen's figure."""
 _MOST_PRINTED = 3
@@ -96,6 +97,7 @@ def _best_first(audit: JudgeAudit) -> list[Agreement]:
 
 
 def _standing_chart(judges: Contest) -> IntervalChart:
+    """Return the chart of the judges' agreement."""
     worse = {standing.judge for standing in judges.worse}
     standings = (judges.best, *judges.indistinct, *judges.worse)
     ordered = sorted(standings, key=lambda standing: -standing.value)[:_MOST_DRAWN]
@@ -123,6 +125,7 @@ def _standing_chart(judges: Contest) -> IntervalChart:
 
 
 def _standing_table(audit: JudgeAudit) -> Table:
+    """Return the table of the judges' agreement."""
     with_best = _differences_from_best(audit)
 
     def difference(standing: JudgeStanding) -> Cell:
@@ -140,7 +143,7 @@ def _standing_table(audit: JudgeAudit) -> Table:
         (name_column("judge"), attrgetter("judge")),
         ("agreement", lambda standing: estimate(standing, fixed)),
         (text_column("letters"), attrgetter("letters")),
-        (Column("less the best", spare=2), difference),
+        (Column("minus the best", spare=2), difference),
         (Column("corrected p", spare=1), corrected_p),
     ]
     return tabulated(
@@ -154,6 +157,7 @@ def _standing_table(audit: JudgeAudit) -> Table:
 
 
 def _key(standing: JudgeStanding) -> tuple[str, str, str]:
+    """Return what identifies a standing."""
     return standing.statistic, standing.measure, standing.judge
 
 
@@ -172,9 +176,10 @@ def _differences_from_best(audit: JudgeAudit) -> dict[tuple[str, str, str], Judg
 
 
 def _comparison_table(audit: JudgeAudit) -> Table:
+    """Return the table of differences between judges."""
     columns: list[ColumnOf] = [
         (name_column("judge"), attrgetter("judge_a")),
-        (text_column("less"), attrgetter("judge_b")),
+        (text_column("minus"), attrgetter("judge_b")),
         ("difference", _comparison_cell),
         ("p", number_of("p", p_value)),
         ("corrected p", number_of("p_corrected", p_value)),
@@ -192,6 +197,7 @@ def _comparison_table(audit: JudgeAudit) -> Table:
 
 
 def _comparison_cell(row: JudgeComparison) -> Cell:
+    """Print a difference, with a star where it is shown."""
     difference = Estimate(row.difference, row.low, row.high)
     return estimate(difference, partial(signed, digits=2), "*" if row.is_shown else "")
 
@@ -246,6 +252,7 @@ def _coefficient_chart(agreements: Sequence[Agreement]) -> IntervalChart:
 
 
 def _query_table(audit: JudgeAudit) -> Table:
+    """Return the table of agreement by query."""
     columns: list[ColumnOf] = [
         (name_column("query"), attrgetter("query")),
         ("pairs", number_of("pairs", count)),
@@ -265,6 +272,7 @@ def _query_table(audit: JudgeAudit) -> Table:
 
 
 def _weaknesses(audit: JudgeAudit) -> Table:
+    """Return the table of how edits change grades."""
     columns: list[ColumnOf] = [
         (name_column("edit"), attrgetter("edit.probe")),
         ("grade", number_of("edit.original", fixed)),
@@ -280,12 +288,15 @@ def _weaknesses(audit: JudgeAudit) -> Table:
 
 
 def _raised_cell(weakness: Weakness) -> Cell:
+    """Print by how much an edit raises the grade."""
     edit = weakness.edit
     gap = Estimate(edit.gap, edit.low, edit.high)
     return estimate(gap, partial(signed, digits=2))
 
 
 def _coefficients() -> list[ColumnOf]:
+    """Return a column for each coefficient."""
+
     def cell_of(name: str) -> Callable[[Agreement], Cell]:
         return lambda row: estimate(getattr(row, name), fixed)
 

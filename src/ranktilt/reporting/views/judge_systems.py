@@ -81,22 +81,27 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def _family_name(row: FamilyPreference) -> str:
+    """Name a family, with the number of its systems."""
     return f"{row.family} ({row.systems} of {row.systems + row.others})"
 
 
 def _plain_cell(row: FamilyPreference) -> Cell:
+    """Print the difference of the families' means."""
     return number(100 * row.scales[0].plain, signed)
 
 
 def _slope_cell(row: FamilyPreference) -> Cell:
+    """Print the slope by general quality."""
     return number(row.scales[0].slope, fixed)
 
 
 def _preference_cell(row: FamilyPreference) -> Cell:
+    """Print whether the judge favours the family."""
     return Cell(row.verdict, tone=PREFERENCE_TONES[row.verdict])
 
 
 def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
+    """Yield the figure of preferences."""
     marks: dict[str, list[Mark]] = {}
     for row in audit.preferences:
         preference = row.scales[0].preference
@@ -124,12 +129,14 @@ def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
 
 
 def _scale_cell(row: FamilyPreference, index: int, factor: float, digits: int) -> Cell:
+    """Print a preference on one scale."""
     scale = row.scales[index]
     star = "*" if scale.p_corrected < ALPHA else ""
     return estimate(_times(scale.preference, factor), partial(signed, digits=digits), star)
 
 
 def _times(value: Estimate, factor: float) -> Estimate:
+    """Multiply an estimate by a factor."""
     return Estimate(factor * value.value, factor * value.low, factor * value.high)
 
 
@@ -145,6 +152,7 @@ def systems_section(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def _system_table(audit: JudgeAudit) -> Table:
+    """Return the table of systems."""
     columns: list[ColumnOf] = [(name_column("system"), attrgetter("run"))]
     if any(row.family for row in audit.systems):
         columns.append((text_column("family"), attrgetter("family")))
@@ -166,6 +174,7 @@ def _system_table(audit: JudgeAudit) -> Table:
 
 
 def _changed_table(audit: JudgeAudit) -> Table:
+    """Return the table of pairs of systems that a judge orders otherwise."""
     columns: list[ColumnOf] = [
         (name_column("better"), attrgetter("better")),
         (text_column("than"), attrgetter("worse")),
@@ -186,14 +195,17 @@ def _changed_table(audit: JudgeAudit) -> Table:
 
 
 def _fate_cell(pair: SystemPair) -> Cell:
+    """Print what becomes of a difference under the judge."""
     return Cell(pair.fate, tone="bad" if pair.fate == "reversed" else "")
 
 
 def _judge_and_measure(row: Any) -> tuple[str, ...]:
+    """Return the judge and the measure of a row."""
     return row.judge, row.measure
 
 
 def _orders(audit: JudgeAudit) -> Table:
+    """Return the table of how judges order systems."""
     fates = defaultdict[tuple[str, ...], Counter[Fate]](Counter)
     for pair in audit.system_pairs:
         fates[_judge_and_measure(pair)][pair.fate] += 1
@@ -256,6 +268,7 @@ def _plots(audit: JudgeAudit) -> Iterator[Figure]:
 
 
 def _point(row: SystemScore, *, is_reversed: bool) -> ScatterPoint:
+    """Return a system, as a point in the plane of human and judge's values."""
     mark = Mark(
         label=row.run,
         value=100 * row.relative.value,
@@ -297,18 +310,22 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def _compared_systems(row: Corrected) -> str:
+    """Name a system, or the two whose difference a row is about."""
     return f"{row.run} − {row.minus}" if row.minus else row.run
 
 
 def _worth(row: Corrected) -> str:
+    """Write how many queries there are, and how many the judge's labels make of them."""
     return f"{row.queries} → {fixed(row.effective, 0)}"
 
 
 def _percent(value: Estimate) -> Cell:
+    """Print an estimate in percent."""
     return estimate(_times(value, 100), decimal)
 
 
 def _decided(row: Corrected) -> str:
+    """Say whether a difference is decided; nothing for a mean."""
     if not row.minus:
         return ""
     if np.isnan(row.powered.low):

@@ -71,6 +71,7 @@ def _trained(audit: PairwiseAudit) -> Iterator[Lines]:
 
 
 def _table(audit: PairwiseAudit) -> Table:
+    """Return the table of choices."""
     shares: tuple[tuple[Column | str, str], ...] = (
         (audit.unprotected, "unprotected"),
         (audit.protected, "protected"),
@@ -88,10 +89,12 @@ def _table(audit: PairwiseAudit) -> Table:
 
 
 def _share(outcome: PairOutcome, name: str) -> Cell:
+    """Print a share, or the ratio, with its interval."""
     return estimate(getattr(outcome, name), _ratio if name == "ratio" else percent)
 
 
 def _ratio(value: float) -> str:
+    """Write a ratio."""
     return "∞" if value == float("inf") else decimal(value, 2)
 
 
@@ -119,7 +122,7 @@ def _paper_figure(audit: PairwiseAudit) -> Iterator[Figure]:
         return
     drawing = forest(
         {"": [_mark(audit, outcome) for outcome in decided]},
-        x=f"share of {audit.protected} among what is decided, less 50 %, in points",
+        x=f"share of {audit.protected} of decided pairs, minus 50 %, in points",
         margin=audit.margin,
     )
     yield Figure(
@@ -143,6 +146,7 @@ def _mark(audit: PairwiseAudit, outcome: PairOutcome) -> Mark:
 
 
 def _sentences(audit: PairwiseAudit) -> Iterator[Sentence]:
+    """Yield the answers."""
     for finding in pairwise_findings(audit):
         tone = "" if finding.verdict is None else verdict_tone(finding.verdict, audit.protected)
         yield Sentence(finding.sentence, tone, "strong")

@@ -50,11 +50,13 @@ from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 from ranktilt.reporting.views.gap_chart import ALL, REMAINS, GapMark, GapScale, gap_chart
 
 _TITLES: dict[Outcome, str] = {"score": "score", "rank": "rank", "first ranks": "first {}"}
+"""Heading of an outcome."""
 _HINTS: dict[Outcome, str] = {
     "score": "In standard deviations of the list's scores; above 0 the first group scores higher.",
     "rank": "In ranks; above 0 the first group stands higher.",
     "first ranks": "Chance to be among the first ranks, in percentage points.",
 }
+"""Explanation of an outcome."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +64,13 @@ class CellEstimate:
     """A value of a cell, with its interval."""
 
     value: float
+    """The value."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
     is_shown: bool
+    """Whether it surely is not 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +78,12 @@ class PartLine:
     """A line of the table: the gap, one of its parts, or what remains."""
 
     name: str
+    """What the line is of."""
     gaps: tuple[ExplainedGap, ...]
     """The same run and pair in every outcome, the primary one first."""
 
     def part(self, gap: ExplainedGap) -> GapPart | None:
+        """Return the part of a gap that the line is of; None for the gap itself."""
         return next((part for part in gap.parts if part.property_name == self.name), None)
 
     def estimate(self, outcome: Outcome) -> CellEstimate | None:
@@ -97,6 +105,7 @@ class PartLine:
 
     @property
     def primary_part(self) -> GapPart | None:
+        """The same part of the first gap."""
         return self.part(self.gaps[0])
 
     @property
@@ -161,6 +170,7 @@ def _hero(gaps: ExplainedGaps) -> Iterator[IntervalChart]:
 
 
 def _gap_mark(line: PartLine, outcome: Outcome) -> GapMark:
+    """Return a line's value in one outcome, as a chart draws it."""
     part = line.estimate(outcome)
     if part is None:
         return GapMark(label=line.name, value=nan, low=nan, high=nan, is_shown=False)
@@ -186,15 +196,18 @@ def _lines(gaps: ExplainedGaps) -> Iterator[PartLine]:
 
 
 def _size(part: GapPart) -> float:
+    """Return a number that sorts parts, the largest first."""
     return -abs(part.value)
 
 
 def _outcomes(gaps: ExplainedGaps) -> list[Outcome]:
+    """Return the outcomes that there are gaps in."""
     outcomes = {gap.outcome for gap in gaps.gaps}
     return [outcome for outcome in OUTCOMES if outcome in outcomes]
 
 
 def _parts_table(gaps: ExplainedGaps) -> Table:
+    """Return the table of gaps and their parts."""
     units = {about.name: about.unit for about in gaps.properties}
     columns: list[ColumnOf] = [(name_column("goes with"), attrgetter("name"))]
     for index, outcome in enumerate(_outcomes(gaps)):
@@ -216,10 +229,12 @@ def _parts_table(gaps: ExplainedGaps) -> Table:
 
 
 def _title(outcome: Outcome, cutoff: int) -> str:
+    """Return the heading of an outcome."""
     return _TITLES[outcome].format(cutoff)
 
 
 def _difference_column() -> Column:
+    """Return the column of how much more of a property the first group has."""
     return Column(
         "first group has more",
         hint="How much more of the property the first group has within lists, in its own unit.",
@@ -228,6 +243,7 @@ def _difference_column() -> Column:
 
 
 def _coefficient_column() -> Column:
+    """Return the column of what a standard deviation of a property goes with."""
     return Column(
         "one sd goes with",
         hint="What one standard deviation of the property goes with, if other properties and the "
@@ -237,6 +253,7 @@ def _coefficient_column() -> Column:
 
 
 def _estimate_cell(outcome: Outcome, line: PartLine) -> Cell:
+    """Print a line's value in one outcome."""
     cell_estimate = line.estimate(outcome)
     if cell_estimate is None:
         return Cell(DASH)
@@ -247,10 +264,12 @@ def _estimate_cell(outcome: Outcome, line: PartLine) -> Cell:
 
 
 def _p_cell(line: PartLine) -> Cell:
+    """Print a line's corrected p."""
     return number(line.p_corrected, p_value)
 
 
 def _difference_cell(units: dict[str, str], line: PartLine) -> Cell:
+    """Print how much more of the property the first group has."""
     part = line.primary_part
     if part is None:
         return Cell(DASH)
@@ -261,6 +280,7 @@ def _difference_cell(units: dict[str, str], line: PartLine) -> Cell:
 
 
 def _coefficient_cell(line: PartLine) -> Cell:
+    """Print what a standard deviation of the property goes with."""
     part = line.primary_part
     if part is None:
         return Cell(DASH)
@@ -277,6 +297,7 @@ def _figures(gaps: ExplainedGaps) -> Iterator[Block]:
 
 
 def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
+    """Return the figure of gaps and their parts."""
     marks: dict[str, list[Mark]] = {}
     for gap in primary:
         rows = [Mark(label=ALL, value=gap.value, low=gap.low, high=gap.high)]
@@ -297,6 +318,7 @@ def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
 
 
 def _property_table(gaps: ExplainedGaps) -> Table:
+    """Return the table of properties."""
     columns: list[ColumnOf] = [
         (name_column("property"), attrgetter("name")),
         (text_column("unit"), lambda about: about.unit or DASH),
@@ -306,6 +328,7 @@ def _property_table(gaps: ExplainedGaps) -> Table:
 
 
 def _origin(about: GapProperty) -> str:
+    """Say where a property comes from."""
     return "the texts" if about.kind == "text" else "a column of numbers"
 
 
@@ -331,4 +354,5 @@ def _legend(gaps: ExplainedGaps) -> Iterator[str]:
 
 
 def _correction(gaps: ExplainedGaps) -> str:
+    """Name the correction."""
     return str(gaps.spec.get("correction", "holm")).capitalize()

@@ -23,6 +23,7 @@ from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
 
 _LINE = "Line: 95 % interval."
+"""What lines of a figure are."""
 
 
 def effect_mark(effect: Effect) -> IntervalMark:

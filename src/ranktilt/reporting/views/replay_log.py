@@ -42,9 +42,13 @@ _MEANINGS = {
     "cut off": "reasoning that ends before there is an answer",
     "unanswered": "no answer at all",
 }
+"""What a kind of answer is."""
 _OF_MODEL, _OF_PARSER, _BOTH, _OF_ANSWERS = PARTS
+"""Parts of a difference."""
 _PART_NAMES = ("the model", "the parser", f"{PUBLISHED} run", STRICT)
+"""Names of these parts."""
 _ECHO, _LOST = "echo of the order shown", "calls left out"
+"""Names of further counts."""
 _NEARLY = 0.9
 """Share of the answers from which a run is said to show nothing else."""
 
@@ -110,6 +114,7 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
 
 
 def _whose_work(replayed: ReplayedLog) -> str:
+    """Say whether the list is the work of the model or of the parser."""
     total, failed, echoed = len(replayed.answers), replayed.unreadable, replayed.echoes
     several = replayed.ambiguous
     answers = counted(total, "answer", "answers")
@@ -138,6 +143,7 @@ def _whose_work(replayed: ReplayedLog) -> str:
 
 
 def _gate(replayed: ReplayedLog) -> Sentence | None:
+    """Say whether more answers failed than allowed; None where no limit is set."""
     max_failures = replayed.spec.get("max_failures")
     if max_failures is None:
         return None
@@ -159,6 +165,7 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
 
 
 def _answers(replayed: ReplayedLog) -> Table:
+    """Return the table of answers by kind."""
     examples = {}
     for example in reversed(replayed.examples):
         if example.times > 1:
@@ -189,6 +196,7 @@ def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
 
 
 def _split(replayed: ReplayedLog) -> Table:
+    """Return the table of what the model and the parser changed."""
     spare = (Column("corrected p", spare=1), Column("queries", spare=2))
     columns = (name_column("part"), *map(Column, ("value", "difference", "95 % interval")), *spare)
     rows: list[Row] = []
@@ -198,6 +206,7 @@ def _split(replayed: ReplayedLog) -> Table:
 
 
 def _rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
+    """Yield its rows on one measure and pair."""
     changes = [replayed.change(part, measure, pair) for part in PARTS]
     model, parser, both, strict = (change for change in changes if change is not None)
     group, blank = (_heading(model),), Cell("")
@@ -225,11 +234,13 @@ def _rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
 
 
 def _heading(change: Change) -> str:
+    """Name what changed."""
     pair = "" if (change.a, change.b) == (ALL, ALL) else f", {change.a} | {change.b}"
     return f"Relative Δ {change.measure}{pair}" if change.of_tilt else f"{change.measure}{pair}"
 
 
 def _legend(replayed: ReplayedLog) -> Iterator[str]:
+    """Yield what numbers mean."""
     meanings = (f"{kind}: {_MEANINGS[kind]}" for kind in replayed.kinds)
     yield f"Answers: {'; '.join(meanings)}. An echo also counts under its kind."
     if not replayed.changes:

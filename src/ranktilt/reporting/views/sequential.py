@@ -67,6 +67,7 @@ def view(audit: SequentialAudit) -> Document:
 
 
 def _decision_tone(audit: SequentialAudit) -> Tone:
+    """Return the tone of the decision."""
     if audit.decision == "tilted":
         return VERDICT_TONES["a" if audit.looks[-1].value > 0 else "b"]
     return VERDICT_TONES[audit.decision]
@@ -87,6 +88,7 @@ def _hero(audit: SequentialAudit, looks: list[Look]) -> Iterator[IntervalChart]:
 
 
 def _hero_row(audit: SequentialAudit, look: Look) -> IntervalRow:
+    """Return a look, as a row of the chart."""
     scale = audit.estimand.scale
     is_last = look is audit.looks[-1]
     reading = IntervalReading(
@@ -108,6 +110,7 @@ def _printed_looks(looks: tuple[Look, ...]) -> list[Look]:
 
 
 def _table(audit: SequentialAudit, looks: list[Look]) -> Table:
+    """Return the table of looks."""
     amount = audit.estimand.amount
     columns = (
         (Column("queries", header=True), number_of("queries", count)),
@@ -120,6 +123,7 @@ def _table(audit: SequentialAudit, looks: list[Look]) -> Table:
 
 
 def _figure(audit: SequentialAudit) -> Iterator[Figure]:
+    """Yield the figure of looks."""
     last = audit.looks[-1]
     points = [_point(audit, look) for look in audit.looks if look.queries]
     yield Figure(
@@ -137,6 +141,7 @@ def _figure(audit: SequentialAudit) -> Iterator[Figure]:
 
 
 def _point(audit: SequentialAudit, look: Look) -> Point:
+    """Return a look, as a point."""
     scale = audit.estimand.scale
     return Point(
         x=float(look.queries),
@@ -148,6 +153,7 @@ def _point(audit: SequentialAudit, look: Look) -> Point:
 
 
 def _legend(audit: SequentialAudit) -> Iterator[str]:
+    """Yield what numbers mean."""
     yield (
         f"{audit.measure}: + favours {audit.a}. The audit ends where the interval excludes 0 "
         f"(tilted), or lies within ±{audit.stop_at_tilt:g} (level)."

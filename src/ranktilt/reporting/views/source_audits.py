@@ -58,7 +58,9 @@ from ranktilt.reporting.views.audit_tables import card_table, control_table, tie
 from ranktilt.reporting.views.readings import verdict_chart
 
 _MOST_FIGURES = 6
+"""Figures beyond which only those of the first measure are drawn."""
 _DODGE = 0.012
+"""How far points are moved apart, so that none hides another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,9 @@ class _SourceRow:
     """An answer about one source."""
 
     source: AuditedSource
+    """The source."""
     effect: Effect
+    """The answer."""
 
 
 def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> Document:
@@ -144,6 +148,7 @@ def _legend(audits: SourceAudits) -> Iterator[str]:
 
 
 def _figures(audits: SourceAudits) -> Section | None:
+    """Return the section of figures; None where no series has temperatures."""
     is_every_measure = len(audits.series) * len(audits.measures) <= _MOST_FIGURES
     measures = audits.measures if is_every_measure else audits.measures[:1]
     drawn = [
@@ -164,11 +169,13 @@ def _figures(audits: SourceAudits) -> Section | None:
 
 
 def _drawn(audits: SourceAudits, drawn: Sequence[tuple[str, str]]) -> Iterator[Figure]:
+    """Yield a figure for each series and measure."""
     for series, measure in drawn:
         yield _figure(audits, series, measure)
 
 
 def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
+    """Return the figure of one series and measure."""
     points_of = {}
     for run in audits.runs:
         points_of[run] = [_point(*point) for point in audits.points(run, measure, series)]
@@ -191,6 +198,7 @@ def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
 
 
 def _point(source: AuditedSource, tilt: Effect) -> Point:
+    """Return a source, as a point."""
     value = f"{signed(tilt.value)} % {interval(tilt.low, tilt.high)}"
     label = f"{source.source} (temperature {source.temperature:g}): {value}"
     return Point(x=source.temperature, value=tilt.value, low=tilt.low, high=tilt.high, label=label)
@@ -205,6 +213,7 @@ def _tables(audits: SourceAudits) -> Iterator[Section]:
 
 
 def _tilt_table(audits: SourceAudits) -> Table:
+    """Return the table of Relative Δ."""
     columns: list[ColumnOf] = [
         *_source_columns(audits),
         (audits.reference, number_of("effect.mean_a", percent)),
@@ -240,6 +249,7 @@ def _tilt_table(audits: SourceAudits) -> Table:
 
 
 def _tilt_cell(row: _SourceRow) -> Cell:
+    """Print Relative Δ."""
     return estimate(row.effect, signed, mark(row.effect))
 
 
@@ -262,7 +272,7 @@ def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
 
 
 def _answer_table(audits: SourceAudits) -> Table:
-    """Lay out a primary question that is no measure of relevance: a row a ranker and source."""
+    """Lay out a primary question that is no measure of relevance, for each ranker and source."""
     rows = [
         _SourceRow(source=source, effect=audits.answer(run, source.source))
         for run, source in product(audits.runs, audits.sources)
@@ -284,10 +294,12 @@ def _answer_table(audits: SourceAudits) -> Table:
 
 
 def _answer_cell(row: _SourceRow) -> Cell:
+    """Print an answer in its own unit."""
     return Cell(row.effect.estimand.answer(row.effect.value))
 
 
 def _interval_cell(row: _SourceRow) -> Cell:
+    """Print an answer's interval."""
     effect = row.effect
     if not effect.has_interval:
         return Cell(DASH, emphasis="quiet")
@@ -304,16 +316,19 @@ def _source_columns(audits: SourceAudits) -> list[ColumnOf]:
 
 
 def _temperature(source: AuditedSource) -> Cell:
+    """Print a temperature; a dash where it is not known."""
     return number(source.temperature, lambda value: f"{value:g}" if value == value else DASH)
 
 
 def _verdict_cell(audits: SourceAudits, row: _SourceRow) -> Cell:
+    """Print the verdict."""
     kind = row.effect.verdict(audits.margin)
     words = {"a": f"favours {audits.reference}", "b": "favours the rewrite"}.get(kind, kind)
     return Cell(words, tone=VERDICT_TONES[kind])
 
 
 def _trends(audits: SourceAudits) -> Section | None:
+    """Return the section on trends; None where there is none."""
     if not audits.trends:
         return None
     columns: list[ColumnOf] = [
@@ -331,16 +346,19 @@ def _trends(audits: SourceAudits) -> Section | None:
 
 
 def _direction(trend: Trend) -> str:
+    """Say where a trend leads."""
     directions = {"rises": f"toward {trend.a}", "falls": f"away from {trend.a}"}
     return directions.get(trend.kind, trend.kind)
 
 
 def _correlation(trend: Trend) -> Cell:
+    """Print the correlation with the temperature."""
     limits = ends(trend.low, trend.high, 2)
     return Cell(signed(trend.correlation, 2), trend.correlation, ends=limits)
 
 
 def _change(trend: Trend) -> Cell:
+    """Print the change over all temperatures."""
     limits = ends(trend.change_low, trend.change_high)
     return Cell(signed(trend.change), trend.change, ends=limits)
 
@@ -357,6 +375,7 @@ def _card_sections(audits: SourceAudits) -> Iterator[Section]:
 
 
 def _card_and_controls(audit: Audit) -> list[Table]:
+    """Return the tables of an audit's other questions and controls."""
     tables = [card_table(audit)] if audit.card else []
     return [*tables, control_table(audit)] if audit.controls else tables
 
@@ -376,13 +395,16 @@ def _whole_audits(
 
 
 def _part_sections(page: PageSections, source: str, part: str) -> Iterator[Section]:
+    """Yield sections as a part of the page about all sources."""
     for section in page.sections:
         yield _part_section(section, source, part)
 
 
 def _part_section(section: Section, source: str, part: str) -> Section:
+    """Return a section as a part of the page about all sources."""
     return replace(section, name=f"{_anchor(source)}-{section.name}", part=part)
 
 
 def _anchor(source: str) -> str:
+    """Return a source as a part of an address."""
     return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-") or "source"

@@ -46,6 +46,7 @@ def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) ->
 
 
 def _effect_cell(effect: EffectSize) -> Cell:
+    """Print an effect size with its interval."""
     if np.isnan(effect.g):
         return Cell(DASH, effect.g)
     ends = (always_signed(effect.low), always_signed(effect.high))
@@ -97,6 +98,7 @@ def effect_chart(effects: Sequence[EffectSize], reference: str) -> Iterator[Inte
 
 
 def _effect_reading(effect: EffectSize) -> IntervalReading:
+    """Return an effect size, as a chart draws it."""
     ends = ", ".join(always_signed(end) for end in (effect.low, effect.high))
     return IntervalReading(
         mark=IntervalMark(value=effect.g, low=effect.low, high=effect.high),

@@ -25,7 +25,9 @@ from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, numbe
 from ranktilt.reporting.tones import Tone
 
 _TONES: dict[str, Tone] = {"moved": "good", "held": "good", "unclear": "warning", FAILED: "bad"}
+"""Tone of a verdict."""
 _EXPECTED = {"up": "moves up", "down": "moves down"}
+"""Words for what is expected."""
 _LEGEND = (
     "Low and high: means over documents on each level of the factor. Effect: Hedges' g of high "
     "against low, in standard deviations, with its 95 % interval by document (origin).",
@@ -33,6 +35,7 @@ _LEGEND = (
     f"one that must hold surely moved by more than {SMALL:g}. Unclear: the interval reaches "
     f"beyond {SMALL:g}.",
 )
+"""What numbers mean."""
 
 
 def view(checks: ManipulationChecks) -> Document:
@@ -80,6 +83,7 @@ def _judged(judged: Mapping[str, Any]) -> str:
 
 
 def _are(names: tuple[str, ...]) -> str:
+    """Return the verb for some names."""
     return "are" if len(names) > 1 else "is"
 
 
@@ -104,18 +108,22 @@ def checks_table(checks: ManipulationChecks) -> Table:
 
 
 def _expected(row: FactorCheck) -> str:
+    """Say what is expected of a property."""
     return _EXPECTED.get(row.expected, row.expected)
 
 
 def _origins(row: FactorCheck) -> str:
+    """Write the number of documents."""
     return f"{row.origins:,}"
 
 
 def _verdict(row: FactorCheck) -> Cell:
+    """Print the verdict."""
     return Cell(row.verdict, tone=_TONES.get(row.verdict, ""))
 
 
 def _effect(row: FactorCheck) -> Cell:
+    """Print the effect, strongly where the check failed."""
     if isnan(row.g):
         return Cell(DASH)
     ends = (always_signed(row.low), always_signed(row.high))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ranktilt.auditing.replay_log.rankings import UnmatchedCall
 from ranktilt.data.notes.base import GroupPair
 from ranktilt.data.notes.comparisons import (
     CallsUnmatched,
@@ -9,6 +10,8 @@ from ranktilt.data.notes.comparisons import (
     ChangeUndefined,
     FewQueriesCompared,
     GrowthsJudgedAlone,
+    Mismatch,
+    MismatchKind,
     OnlyInOneAudit,
     OtherPairsDrawn,
     PairKindLeftOut,
@@ -18,7 +21,7 @@ from ranktilt.data.notes.comparisons import (
     RunsPaired,
     TiltsFromMedians,
 )
-from ranktilt.errors import counted
+from ranktilt.errors import counted, shorten
 from ranktilt.reporting.sentences.notes.base import first_names, note_words
 from ranktilt.reporting.sentences.notes.groups import too_narrow
 
@@ -28,7 +31,20 @@ _PLURALS = {
     "pair of groups": "pairs of groups",
     "question": "questions",
 }
+"""Plurals of what is compared."""
 _MOST_QUERIES = 3
+"""Most queries that a note names."""
+_MISMATCHES: dict[MismatchKind, str] = {
+    "no known passage": "shows passages that are not candidates",
+    "too few ids": "shows fewer than two passages",
+    "too few passages": "shows fewer than two passages [1], [2], …",
+    "repeated document": "shows one document twice",
+    "other query": "asks a different query from its passages",
+    "equal texts reordered": (
+        "shows passages of equal text in another order than earlier calls left them"
+    ),
+}
+"""Mismatches whose words need no number or name."""
 
 
 @note_words.register
@@ -133,8 +149,30 @@ def _calls_unmatched(note: CallsUnmatched) -> str:
         queries = f"; {count} left out entirely: {names}{more}"
     return (
         f"{calls} of {note.calls:,} cannot be matched, counted as failed "
-        f"(first: call {note.first} {note.reason}){queries}"
+        f"(first: call {note.first} {mismatch_words(note.mismatch)}){queries}"
     )
+
+
+def mismatch_words(mismatch: Mismatch) -> str:
+    """Say why a call fits nothing; the call itself is the subject: ``shows one document twice``."""
+    match mismatch.kind:
+        case "unknown query":
+            return f"query {shorten(mismatch.query)} is not a query of the candidates"
+        case "unknown document":
+            return f"document {shorten(mismatch.document)} is not a candidate of its query"
+        case "unknown passage":
+            return f"passage [{mismatch.passage}] is not a candidate of query {mismatch.query!r}"
+        case "other passage count":
+            return f"announces {mismatch.announced} passages and shows {mismatch.counted}"
+        case "several queries":
+            return f"fits {counted(mismatch.queries, 'query', 'queries')} with equal passages"
+        case kind:
+            return _MISMATCHES[kind]
+
+
+def derived_unmatched(call: UnmatchedCall) -> dict[str, str]:
+    """Return what a file says in words of a call that cannot be matched."""
+    return {"reason": mismatch_words(call.mismatch)}
 
 
 @note_words.register

@@ -31,7 +31,9 @@ from ranktilt.reporting.sentences.notes.base import note_words
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
 _GRADERS = {"humans": "humans", "judge": "the judge"}
+"""Words for who graded."""
 _NO_GAP = {"one side": "graded on one side only", "two human grades": "with two human grades"}
+"""Words for why there is no gap."""
 _NAMED = 4
 """Systems that a note names."""
 _LITTLE = 80.0

@@ -30,6 +30,7 @@ from ranktilt.errors import counted, join_words
 from ranktilt.reporting.sentences.notes.base import note_words
 
 _MOST_NAMED = 3
+"""Most names that a note lists."""
 
 
 @note_words.register
@@ -229,6 +230,7 @@ def _gap_units(note: GapUnits) -> str:
 
 
 _CONCLUSIONS = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}
+"""Words for whether the conclusion holds."""
 
 
 @note_words.register

@@ -34,11 +34,13 @@ from ranktilt.reporting.sentences.notes.base import note_words, variation_of
 from ranktilt.reporting.sentences.variation import variation_words
 
 _PARTS = {"instrument": "the instrument"}
+"""Names of parts, where they are not their own."""
 _REASONS = {
     "no twins": "no source has twins in the reference",
     "one side": "there are no two sides to compare",
     "nothing relevant": "no document is judged relevant",
 }
+"""Words for why a part is left out."""
 
 
 @note_words.register

@@ -57,15 +57,20 @@ from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.experiments.bench_chart import bench_chart
 
 _LABEL = 24
+"""Most characters of a label."""
 _NO_TWINS = "Groups are not twins, so the neutral value is the median of random labels, not 0."
+"""Note on groups that are not twins."""
 _DODGE, _MOST_PLANES = 0.06, 4
+"""How far points are moved apart, and most figures of tilt against effectiveness."""
 _OUTCOME_TONES: dict[MitigationOutcome, Tone] = {
     "mitigated": "good",
     "level": "good",
     "inconclusive": "unsure",
     "cannot be mitigated within the budget": "bad",
 }
+"""Tone of an outcome."""
 _COST_WORDS = {"level": "within", "tilted": "beyond"}
+"""Words for the outcome of a cost."""
 
 
 def view(bench: Bench) -> Document:
@@ -95,6 +100,7 @@ def view(bench: Bench) -> Document:
 
 
 def _sentences(choice: Choice) -> Iterator[Sentence]:
+    """Yield the answer, and its detail."""
     yield Sentence(bench_headline(choice), _OUTCOME_TONES[choice.outcome], "strong")
     detail = detail_sentence(choice)
     if detail:
@@ -102,6 +108,7 @@ def _sentences(choice: Choice) -> Iterator[Sentence]:
 
 
 def _hero(choice: Choice) -> Iterator[IntervalChart]:
+    """Yield the chart, where there is one."""
     chart = bench_chart(choice)
     if chart is not None:
         yield chart
@@ -192,14 +199,17 @@ def _movement_cells(bench: Bench, candidate: Candidate) -> list[Cell]:
 
 
 def _compared(bench: Bench) -> tuple[Candidate, ...]:
+    """Return the candidates that are compared, the baseline first."""
     return (bench.baseline, *bench.eligible)
 
 
 def _has_costs(bench: Bench) -> bool:
+    """Tell whether candidates may cost effectiveness or order."""
     return bool((bench.document_sets or bench.movements) and bench.candidates[1:])
 
 
 def _is_grouped(bench: Bench) -> bool:
+    """Tell whether there are several methods."""
     return len(bench.methods) + len(bench.refused) > 1
 
 
@@ -209,6 +219,7 @@ def _group(bench: Bench, method: str) -> tuple[str, ...]:
 
 
 def _rows(bench: Bench, choice: Choice, candidate: Candidate) -> Iterator[Row]:
+    """Yield the row of a candidate."""
     is_baseline = candidate == bench.baseline
     values = _tilt_values([bench.tilt(candidate.name, pair) for pair in bench.pairs])
     values += [
@@ -240,6 +251,7 @@ def _rows(bench: Bench, choice: Choice, candidate: Candidate) -> Iterator[Row]:
 
 
 def _tilt_values(tilts: Sequence[Effect]) -> list[Cell]:
+    """Print the tilts of all pairs."""
     return [
         estimate(tilt, tilt.estimand.amount, mark(tilt), emphasis="strong" if tilt.favours else "")
         for tilt in tilts
@@ -263,12 +275,14 @@ def _mark(bench: Bench, choice: Choice, candidate: Candidate) -> str:
 
 
 def _tilt_cell(choice: Choice, candidate: Candidate, checks: Sequence[CandidateCheck]) -> Cell:
+    """Print the outcome of the tilts."""
     outcome = worst(["level", *(check.outcome for check in checks if not check.is_cost)])
     is_overcorrected = choice.is_overcorrected(candidate.name)
     return Cell("over-corrected" if is_overcorrected else outcome, tone=VERDICT_TONES[outcome])
 
 
 def _cost_cell(checks: Sequence[CandidateCheck]) -> Cell:
+    """Print the outcome of the costs."""
     outcomes = [check.outcome for check in checks if check.is_cost]
     if not outcomes:
         return Cell("")
@@ -288,6 +302,7 @@ def _changes(bench: Bench, candidate: Candidate) -> list[Cell]:
 
 
 def _units(bench: Bench) -> str:
+    """Say in what units numbers are."""
     ratio = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.neutral == 1
     units, of_difference = (
         ("Ratios, and effectiveness in %", "") if ratio else ("In %", " in points")
@@ -321,6 +336,7 @@ def legend(bench: Bench) -> Iterator[str]:
 
 
 def _strength_figures(bench: Bench, method: str) -> Iterator[Figure]:
+    """Yield the figures of one method by its strength."""
     for question in dict.fromkeys((*bench.questions, *bench.measures)):
         # A page draws what the choice rests on; a paper can have every question.
         if question in bench.questions:
@@ -380,7 +396,7 @@ def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
     return Figure(
         f"What {method} costs: change of {measure}",
         says,
-        _over_strengths(curves, steps, y=f"{measure} less {steps[0].name}, points", band=budget),
+        _over_strengths(curves, steps, y=f"{measure} minus {steps[0].name}, points", band=budget),
         half=True,
         layout="dai-fig11" if bench.spec.get("reference") in bench.document_sets else "",
     )
@@ -419,7 +435,7 @@ def _level_band(tilts: Sequence[Effect], margin: float) -> float:
 
 
 def _in_percent(tilt: Effect) -> tuple[float, float, float]:
-    """Return value, low and high in percent, as figures draw them; a ratio less 1."""
+    """Return value, low and high in percent, as figures draw them; a ratio minus 1."""
     scale, neutral = percent_factor(tilt), tilt.estimand.neutral
     return (
         scale * (tilt.value - neutral),
@@ -429,6 +445,7 @@ def _in_percent(tilt: Effect) -> tuple[float, float, float]:
 
 
 def _axis(bench: Bench, measure: str | None = None) -> str:
+    """Name the axis of a question."""
     question = bench.tilt(bench.baseline.name, bench.pairs[0], measure).estimand
     return f"{primary(bench, measure)}, {'% from 1' if question.neutral == 1 else '%'}"
 

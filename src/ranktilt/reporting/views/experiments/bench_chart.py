@@ -58,6 +58,7 @@ def bench_chart(choice: Choice) -> IntervalChart | None:
 
 
 def _question(bench: Bench) -> str:
+    """Name the question."""
     estimand = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand
     name = bench.primary
     if isinstance(estimand, RelativeDelta):
@@ -66,6 +67,7 @@ def _question(bench: Bench) -> str:
 
 
 def _rows(choice: Choice) -> Iterator[IntervalRow]:
+    """Yield the best candidate of each method, before and after."""
     bench = choice.bench
     candidates = [_best_candidate(choice, method) for method in bench.methods] or [bench.baseline]
     for candidate, pair in product(candidates, bench.pairs):
@@ -92,6 +94,7 @@ def _best_candidate(choice: Choice, method: str) -> Candidate:
 
 
 def _tilt_reading(choice: Choice, candidate: Candidate, pair: Pair) -> IntervalReading:
+    """Return a candidate's tilt, as the chart draws it."""
     bench = choice.bench
     tilt, before = bench.tilt(candidate.name, pair), bench.tilt(bench.baseline.name, pair)
     outcomes = [
@@ -127,6 +130,7 @@ def _mark(tilt: Effect) -> IntervalMark:
 
 
 def _lowest(change: Change) -> float:
+    """Return the lower end of a change; the change itself without an interval."""
     return change.low if change.has_interval else change.value
 
 

@@ -120,7 +120,7 @@ def _hero(study: TrainingStudy) -> Iterator[IntervalChart]:
     if not changes:
         return
     _, new, old = study.contrasts[0]
-    sides = " less ".join(name.rpartition("trained on ")[2] for name in (new, old))
+    sides = " minus ".join(name.rpartition("trained on ")[2] for name in (new, old))
     chart = change_chart(
         changes, lambda change: labels[id(change)], title=f"{study.primary}: trained on {sides}"
     )
@@ -129,6 +129,7 @@ def _hero(study: TrainingStudy) -> Iterator[IntervalChart]:
 
 
 def _legend(study: TrainingStudy) -> Iterator[str]:
+    """Yield what numbers mean."""
     spec = study.spec
     yield (
         "In %. † significantly better than every other ranker of the table or domain and BM25: "
@@ -156,6 +157,7 @@ def _means(evaluation: Evaluation, ranker: str, group: str = ALL) -> Iterator[Ce
 
 
 def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
+    """Return the columns of a table of measures."""
     return name_column("ranker"), *map(Column, measures)
 
 
@@ -170,6 +172,7 @@ def _tables(evaluations: Sequence[Evaluation], caption: str) -> Iterator[Table]:
 
 
 def _rows(evaluation: Evaluation) -> Iterator[Row]:
+    """Yield the rows of one collection."""
     queries = counted(evaluation.queries, "query", "queries")
     name = f"{evaluation.name} ({queries}, depth {evaluation.depth:,})"
     for ranker in evaluation.rankers:
@@ -185,10 +188,10 @@ def _tilts(study: TrainingStudy) -> Section:
         rows.append(_tilt_row(study, run, tilts, measures))
         changes = [c for c in study.tilt_changes if (c.run, c.a, c.b) == (run, a, b)]
         if changes:
-            less = Cell(f"less trained on {study.reference}", emphasis="quiet")
-            rows.append(Row((less, *(moved(change, "quiet") for change in changes))))
+            difference = Cell(f"minus trained on {study.reference}", emphasis="quiet")
+            rows.append(Row((difference, *(moved(change, "quiet") for change in changes))))
     note = (
-        f"In %; + favours {study.reference}. Less: the paired difference in points. "
+        f"In %; + favours {study.reference}. Minus: the paired difference in points. "
         "* corrected p < .05 (Holm)."
     )
     caption = "Relative Δ on the answers of both sides"
@@ -200,6 +203,7 @@ def _tilts(study: TrainingStudy) -> Section:
 def _tilt_row(
     study: TrainingStudy, run: str, tilts: Sequence[Effect], measures: Sequence[str]
 ) -> Row:
+    """Return the row of one ranker's Relative Δ."""
     has_seeds = len({ranker.seed for ranker in study.rankers}) > 1
     names = {ranker.run: ranker.name for ranker in study.rankers}
     name = run if has_seeds else names.get(run, run)
@@ -221,6 +225,7 @@ def _domains(study: TrainingStudy) -> Section:
 
 
 def _domain_table(study: TrainingStudy, evaluation: Evaluation) -> Table:
+    """Return the table of one collection by domain."""
     rows = list[Row]()
     for group in evaluation.groups:
         for ranker in evaluation.rankers:
@@ -238,18 +243,19 @@ def _domain_table(study: TrainingStudy, evaluation: Evaluation) -> Table:
 
 
 def _difference_rows(study: TrainingStudy, evaluation: Evaluation, group: str) -> Iterator[Row]:
+    """Yield the rows of differences between training sources."""
     for body, new, old in study.contrasts:
         changes = [evaluation.difference(new, old, m, group) for m in evaluation.measures]
         if any(changes):
-            less = Cell(_less(body, new, old), emphasis="quiet")
+            difference = Cell(_difference_name(body, new, old), emphasis="quiet")
             cells = (moved(change, "quiet") if change else Cell("") for change in changes)
-            yield Row((less, *cells), (group,))
+            yield Row((difference, *cells), (group,))
 
 
-def _less(body: str, new: str, old: str) -> str:
-    """Name a difference of two rankers of one body: ``minilm, llm less human``."""
+def _difference_name(body: str, new: str, old: str) -> str:
+    """Name a difference of two rankers of one body: ``minilm, llm minus human``."""
     front = f"{body} trained on "
-    return f"{body}, {new.removeprefix(front)} less {old.removeprefix(front)}"
+    return f"{body}, {new.removeprefix(front)} minus {old.removeprefix(front)}"
 
 
 def _overlaps(study: TrainingStudy) -> Section:
@@ -273,6 +279,7 @@ def _overlaps(study: TrainingStudy) -> Section:
 
 
 def _share(overlap: AnswerOverlap, field: str) -> Cell:
+    """Print a share."""
     return number(getattr(overlap, field), percent)
 
 
@@ -289,6 +296,7 @@ def _curve(study: TrainingStudy) -> Section:
 
 
 def _curve_figure(study: TrainingStudy, evaluation: Evaluation) -> Iterator[Figure]:
+    """Yield the figures of effectiveness by the number of documents."""
     trained = {ranker.name: ranker for ranker in study.rankers}
     series: dict[str, list[Point]] = {}
     for name in evaluation.rankers:
@@ -317,6 +325,7 @@ def _augmented(ranker: TrainedRanker, reference: str) -> tuple[float, str]:
 
 
 def _curve_point(evaluation: Evaluation, ranker: str, measure: str, x: float) -> Point:
+    """Return a ranker, as a point of a curve."""
     mean = evaluation.mean(ranker, measure)
     low, high = mean.low, mean.high
     for seeds in evaluation.seeds:
@@ -350,6 +359,7 @@ def _spread(study: TrainingStudy) -> Section:
 
 
 def _seeds_row(evaluation: Evaluation, seeds: SeedValues) -> Row:
+    """Return the row of a ranker's trainings with different seeds."""
     deviation = Cell(decimal(100 * seeds.deviation, 2), seeds.deviation)
     return Row(
         (

@@ -1,0 +1,143 @@
+"""Options of ``ranktilt gate``: the limits of rankers and of judges, and what they apply to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, QUESTION, SELDOM, points
+from ranktilt.cli.statistics_options import read_optional_margin
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.groups import Pair
+    from ranktilt.measures.margin import Margin
+
+
+@Parameter(name="*", group=QUESTION)
+@dataclass(frozen=True, kw_only=True)
+class GateLimits:
+    """Limits of a ranker's tilt and effectiveness, and the earlier audit to compare with."""
+
+    max_tilt: Annotated[
+        str | None,
+        Parameter(
+            help="Maximum tilt in either direction: points (5 or 5%), or '2 ranks' (default: 5; "
+            "with --baseline, none).",
+            metavar="X",
+        ),
+    ] = None
+    baseline: Annotated[
+        Path | None,
+        Parameter(
+            help="An earlier audit, to check that the tilt has not grown since.",
+            metavar="OLD.json",
+            group=INPUT,
+        ),
+    ] = None
+    min_effect: Annotated[
+        float,
+        Parameter(
+            help="Growth of the tilt to accept, in points.",
+            metavar="X",
+            validator=options.NOT_NEGATIVE,
+            converter=points,
+        ),
+    ] = 0.0
+    max_loss: Annotated[
+        float | None,
+        Parameter(
+            help="With --baseline: loss of effectiveness to accept, in points, such as 1 or 1%.",
+            metavar="X",
+            validator=options.NOT_NEGATIVE,
+            converter=points,
+        ),
+    ] = None
+    max_left_out: Annotated[
+        float | None,
+        Parameter(
+            help=f"{options.LEFT_OUT[:-1]} (default: 10).",
+            metavar="X",
+            group=SELDOM,
+            validator=Number(gte=0, lte=100),
+            converter=points,
+        ),
+    ] = None
+
+    def tilt_margin(self) -> Margin | None:
+        """Read --max-tilt; None where it is not typed."""
+        return read_optional_margin(self.max_tilt, "--max-tilt")
+
+    def typed(self) -> dict[str, object]:
+        """Return the options by their flags; those that are not typed have no value."""
+        return {
+            "--max-tilt": self.max_tilt,
+            "--baseline": self.baseline,
+            "--min-effect": self.min_effect,
+            "--max-loss": self.max_loss is not None,
+            "--max-left-out": self.max_left_out is not None,
+        }
+
+
+@Parameter(name="*", group=QUESTION)
+@dataclass(frozen=True, kw_only=True)
+class GateSelection:
+    """The measures, runs and groups of an audit that the limits apply to."""
+
+    measure: Annotated[
+        list[str] | None,
+        Parameter(
+            alias="-m",
+            help="Measure to gate on (default: the audit's primary one).",
+            metavar="MEASURE",
+        ),
+    ] = None
+    run_name: Annotated[
+        list[str] | None,
+        Parameter(help="Run to gate on (default: all).", metavar="NAME"),
+    ] = None
+    pair: Annotated[
+        list[str] | None,
+        Parameter(help="Groups to gate on (default: all pairs).", metavar="A,B"),
+    ] = None
+
+    def pairs(self) -> list[Pair] | None:
+        """Read --pair; None for all pairs of the audit."""
+        return options.read_pairs(self.pair)
+
+    def typed(self) -> dict[str, object]:
+        """Return the options by their flags; those that are not typed have no value."""
+        return {"-m": self.measure, "--run-name": self.run_name, "--pair": self.pair}
+
+
+@Parameter(name="*", group=QUESTION)
+@dataclass(frozen=True, kw_only=True)
+class JudgeLimits:
+    """Limits of a judge's grades."""
+
+    max_gap: Annotated[
+        float | None,
+        Parameter(
+            help="For judges: maximum gap between the grades of twins, in either direction, in "
+            "grades.",
+            metavar="X",
+            validator=options.NOT_NEGATIVE,
+        ),
+    ] = None
+    min_tau: Annotated[
+        float | None,
+        Parameter(
+            help="For judges: minimum Kendall's τ-b between their order of systems and the "
+            "human one.",
+            metavar="X",
+            validator=Number(gte=-1, lte=1),
+        ),
+    ] = None
+
+    def typed(self) -> dict[str, object]:
+        """Return the options by their flags; those that are not typed have no value."""
+        return {"--max-gap": self.max_gap, "--min-tau": self.min_tau}
