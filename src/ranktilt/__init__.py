@@ -47,7 +47,13 @@ if TYPE_CHECKING:
     from ranktilt.auditing.source_audits import audit_sources as audit_sources
     from ranktilt.citing.cite import cite as cite
     from ranktilt.citing.comparison_result import CitationComparison as CitationComparison
+    from ranktilt.citing.experiment.experiment import context_experiment as context_experiment
+    from ranktilt.citing.experiment.result import ContextExperiment as ContextExperiment
     from ranktilt.citing.explain import explain_citations as explain_citations
+    from ranktilt.citing.making.audit import cite_session as cite_session
+    from ranktilt.citing.making.make import make_answers as make_answers
+    from ranktilt.citing.making.save import save_answers as save_answers
+    from ranktilt.citing.making.settings import AnswerMaking as AnswerMaking
     from ranktilt.citing.result import CitationAudit as CitationAudit
     from ranktilt.data.answers import Answers as Answers
     from ranktilt.data.bundled.reader import bundled as bundled
@@ -115,6 +121,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "AP": "measures.average_precision",
+    "AnswerMaking": "citing.making.settings",
     "Answering": "generation.settings",
     "Answers": "data.answers",
     "Audit": "auditing.result",
@@ -125,6 +132,7 @@ _NAMES = {
     "CitationComparison": "citing.comparison_result",
     "Collection": "data.collection",
     "Comparison": "auditing.comparison.result",
+    "ContextExperiment": "citing.experiment.result",
     "Crossing": "generation.versions.options",
     "DataError": "errors",
     "Estimand": "measures.base",
@@ -165,6 +173,8 @@ _NAMES = {
     "bundled": "data.bundled.reader",
     "check": "explaining.check",
     "cite": "citing.cite",
+    "cite_session": "citing.making.audit",
+    "context_experiment": "citing.experiment.experiment",
     "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",
     "estimand": "measures.base",
@@ -179,6 +189,7 @@ _NAMES = {
     "labelled": "data.labels",
     "load": "data.load",
     "log_runs": "auditing.replay_log.runs",
+    "make_answers": "citing.making.make",
     "measure": "measures.base",
     "mitigate": "mitigation.mitigate",
     "mix": "data.mix",
@@ -193,6 +204,7 @@ _NAMES = {
     "run_on": "parallel.run_on",
     "save": "data.save",
     "save_answered": "generation.answer.save",
+    "save_answers": "citing.making.save",
     "save_rewritten": "generation.rewrite.save",
     "split_queries": "mitigation.query_split",
     "table": "reporting.output",

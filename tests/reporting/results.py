@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +41,7 @@ from ranktilt.auditing.significance import (
     mean_changes,
 )
 from ranktilt.auditing.source_audits import SourceAudits, audit_sources
+from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.data.notes.base import Remark
 from ranktilt.data.notes.comparisons import Mismatch
 from ranktilt.explaining.check import check
@@ -57,6 +60,7 @@ from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
 from tests.citing.engines import two_audits, two_engines
+from tests.citing.planted import fond_of_human_label, planted_experiment
 from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
 from tests.explaining.properties.planted import shop_gaps
@@ -365,6 +369,12 @@ def beside() -> PairwiseAudit:
     return chosen(margin=5.0)
 
 
+def cited_by_label() -> ContextExperiment:
+    """A model cites what is said to be human, whoever wrote it."""
+    with TemporaryDirectory() as folder:
+        return planted_experiment(fond_of_human_label, Path(folder) / "journal", queries=24)
+
+
 def attributed() -> Explanation:
     """Half of a ranker's gap goes with length; no text holds a word of a query."""
     collection, ranker = half_length_half_source(0, 300, 20, 300)
@@ -400,6 +410,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison, nothing new": gone,
     "comparison, runs of one audit": prompts,
     "attribution": attributed,
+    "context experiment": cited_by_label,
     "explained gaps": shop_gaps,
     "factors": caused,
     "factors, no source": partial(caused, ("facts", "length")),

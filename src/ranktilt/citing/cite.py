@@ -21,6 +21,7 @@ from ranktilt.citing.notes import citation_notes
 from ranktilt.citing.prepare import CitationInputs, load_list, prepare
 from ranktilt.citing.result import CitationAudit, CitationEffect
 from ranktilt.data.answers import Answers
+from ranktilt.data.collection import Collection
 from ranktilt.data.formats.citations.answer_file import read_answers
 from ranktilt.data.group_names import name_among
 from ranktilt.data.label_errors import LabelErrors
@@ -37,7 +38,7 @@ _HUMAN = "human"
 
 def cite(
     answers: Answers | str | Path,
-    labels: str | Path | LabelFile,
+    labels: str | Path | LabelFile | Collection,
     *,
     run: Run | str | Path | None = None,
     by: str = "source",
@@ -56,8 +57,9 @@ def cite(
     ----------
     answers : Answers, str or Path
         Answers with their citations, or the file or folder that holds them (`read_answers`).
-    labels : str, Path or LabelFile
-        The group of each page, by its address or id: ``pages.csv:id=url,source=kind``.
+    labels : str, Path, LabelFile or Collection
+        The group of each page, by its address or id: ``pages.csv:id=url,source=kind``; or the
+        collection whose documents were cited.
     run : Run, str or Path, optional
         What was retrieved for the queries, or its file, where a page that comes again keeps its
         first rank; without it, the lists that the answers hold, if any.

@@ -289,7 +289,8 @@ def t_p(distance: float, error: float, freedom: float) -> float:
 
 def widened(distance: float, error: float, p: float, freedom: float) -> float:
     """Return the error at which the t test gives `p`, where that is larger than `error`."""
-    if not freedom > 0 or not p > 0 or not np.isfinite(distance):
+    # At neutral every error gives a p of 1, so that none is to be found.
+    if not freedom > 0 or not p > 0 or not np.isfinite(distance) or distance == 0:
         return error
     # A p of 1 is that of a distance of 0 errors, which no finite error gives.
     at_p = abs(distance) / float(-special.stdtrit(freedom, min(p, 1 - _EPSILON) / 2))

@@ -9,9 +9,11 @@ from typing import Any
 import polars as pl
 
 from ranktilt.citing.arrays import citation_rows, pair_frame
+from ranktilt.citing.collection_pages import collection_labels, collection_pages
 from ranktilt.citing.kept_pages import KeptPages
 from ranktilt.citing.unit import DOMAIN, Unit, find_unit
 from ranktilt.data.answers import Answers, Retrieved
+from ranktilt.data.collection import Collection
 from ranktilt.data.formats.notation import FIRST, split_notation
 from ranktilt.data.group_names import group_name
 from ranktilt.data.id_forms import near_matches
@@ -87,7 +89,7 @@ class CitationInputs:
 
 def prepare(
     answers: Answers,
-    labels: str | Path | LabelFile,
+    labels: str | Path | LabelFile | Collection,
     *,
     run: Run | None,
     by: str,
@@ -102,8 +104,12 @@ def prepare(
         answers' queries.
     """
     is_exact = bool(answers.spec.get("exact_urls"))
-    label_file = LabelFile.from_text(labels)
-    known = _labelled_pages(label_file, by, is_exact=is_exact)
+    if isinstance(labels, Collection):
+        label_file = collection_labels(labels)
+        known = collection_pages(labels, by, is_exact=is_exact)
+    else:
+        label_file = LabelFile.from_text(labels)
+        known = _labelled_pages(label_file, by, is_exact=is_exact)
     retrieved = _retrieved_lists(answers, run, is_exact=is_exact)
     table = _join_lists(answers, retrieved)
     table = _with_labels(table, known, label_file)

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, points, verb
+from ranktilt.cli.cite_making import AnswerOptions, SessionAudit, folder_of_labels
 from ranktilt.cli.label_options import LabelOptions
-from ranktilt.cli.output import PageOutput
+from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
 from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.label_file import LabelFile
 
 
 @verb(
     "cite",
     "cite answers.jsonl --groups pages.csv:id=url,source=kind",
     "cite answers.jsonl --run search.csv:id=url --groups pages.csv:id=url,source=kind -o cite.html",
-    arguments="ANSWERS",
+    "cite DIR --llm openai:MODEL --run bm25.trec --context 10 --repeats 3 --dry-run",
+    arguments="ANSWERS|DIR",
     panel=UNDERSTAND,
 )
 def cite(
@@ -29,12 +35,14 @@ def cite(
         Parameter(
             name="ANSWERS",
             help="Answers with citations: JSON lines, or a file or folder of responses (SerpAPI, "
-            "OpenAI, Perplexity, Gemini, Anthropic, TREC RAG, texts with [1] and sources).",
+            "OpenAI, Perplexity, Gemini, Anthropic, TREC RAG, texts with [1] and sources). With "
+            "--llm: a collection, whose documents a model answers from.",
         ),
     ],
     /,
     *,
     labels: LabelOptions = LabelOptions(),
+    model: AnswerOptions = AnswerOptions(),
     run: Annotated[
         Path | None,
         Parameter(
@@ -98,17 +106,38 @@ def cite(
         ),
     ] = 5.0,
     output: PageOutput = PageOutput(),
-) -> None:
+) -> int:
     """Show whom answers cite: of what they consulted, of what was retrieved, and of all cited.
 
     A page cited twice in an answer counts once, and every query counts alike, however often it was
     asked. Where all pages of a domain have one label, domains are the sample: below ten of them on
     a side the kind of pages stays open, and what holds for these domains is said.
+
+    With --llm, a model first answers each query from the documents of --run. Exit 1 if some
+    requests got no answer; run the command again to ask only for these.
     """
+    model.check()
     inputs = [answers, *(file_of(path) for path in (run, labels.groups) if path is not None)]
+    if model.llm is not None:
+        unread = {"--queries": queries, "--engine": engine, "--exact-urls": exact_urls}
+        options.refuse_unread(unread, "a model answers the queries of the collection; omit it")
+        reason = "save the answers (--save-answers) and correct the audit of these"
+        options.refuse_unread({"--label-errors": label_errors}, reason)
+        files = [*inputs[1:], *collection_files(answers)]
+        output.check(*files, also=with_sidecars({"--save-answers": model.save_answers}))
+        return SessionAudit(
+            folder=answers,
+            model=model,
+            labels=labels,
+            run=run,
+            by=by,
+            pairs=options.read_pairs(pair),
+            cluster=cluster,
+            margin=margin,
+        ).execute(output.deliver)
     output.check(*inputs)
-    label_file = labels.labels
-    if label_file is None:
+    page_labels: LabelFile | Collection | None = folder_of_labels(labels, by) or labels.labels
+    if page_labels is None:
         raise UserError("cite needs the group of each page: --groups FILE:id=url,source=COLUMN")
     from ranktilt.citing.cite import cite as cite_answers
     from ranktilt.data.formats.citations.answer_file import read_answers
@@ -119,7 +148,7 @@ def cite(
     output.deliver(
         cite_answers(
             read_answers(answers, queries=names, exact_urls=exact_urls, engine=engine),
-            label_file,
+            page_labels,
             run=run,
             by=by,
             pairs=options.read_pairs(pair),
@@ -132,3 +161,4 @@ def cite(
             label_errors=label_errors,
         )
     )
+    return 0

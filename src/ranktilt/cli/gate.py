@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.groups import Pair
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.citing.experiment.result import ContextExperiment
     from ranktilt.citing.result import CitationAudit
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.measures.margin import Margin
@@ -71,6 +72,7 @@ def gate(
     files.check([audit] if limits.baseline is None else [audit, limits.baseline], output)
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.citing.experiment.result import ContextExperiment
     from ranktilt.citing.result import CitationAudit
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.reporting.report import read_result
@@ -84,11 +86,13 @@ def gate(
         inconclusive=inconclusive,
         max_failures=max_failures,
     )
-    result = read_result(audit, (Audit, SourceAudits, JudgeAudit, CitationAudit))
+    result = read_result(audit, (Audit, SourceAudits, JudgeAudit, CitationAudit, ContextExperiment))
     if isinstance(result, JudgeAudit):
         decision = request.gate_judges(result)
     elif isinstance(result, CitationAudit):
         decision = request.gate_citations(result)
+    elif isinstance(result, ContextExperiment):
+        decision = request.gate_experiment(result)
     else:
         decision = request.gate_rankers(result)
     return files.deliver(decision, output)
@@ -130,10 +134,21 @@ class GateRequest:
         """Gate an audit of citations; refuse every limit but --max-tilt."""
         from ranktilt.citing.gate import gate_citations
 
+        self._refuse_all_but_tilt("an audit of citations takes --max-tilt")
+        return gate_citations(audit, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
+
+    def gate_experiment(self, experiment: ContextExperiment) -> Gate:
+        """Gate an experiment with contexts; refuse every limit but --max-tilt."""
+        from ranktilt.citing.experiment.gate import gate_experiment
+
+        self._refuse_all_but_tilt("an experiment with contexts takes --max-tilt")
+        return gate_experiment(experiment, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
+
+    def _refuse_all_but_tilt(self, reason: str) -> None:
+        """Refuse every limit that was typed but --max-tilt."""
         typed = {**self.limits.typed(), **self.selection.typed(), **self.judge_limits.typed()}
         del typed["--max-tilt"]
-        options.refuse_unread(typed, "an audit of citations takes --max-tilt")
-        return gate_citations(audit, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
+        options.refuse_unread(typed, reason)
 
     def gate_rankers(self, audit: Audit | SourceAudits) -> Gate:
         """Gate an audit of rankers, alone or against an earlier one; refuse limits of judges."""

@@ -94,6 +94,7 @@ COMPUTING = frozenset(
     [
         "audit",
         "check",
+        "cite",
         "demo",
         "explain",
         "generate",

@@ -15,6 +15,7 @@ _VIEWS = {
     "CitationAudit": "cite",
     "CitationComparison": "cite_compare",
     "Comparison": "compare",
+    "ContextExperiment": "context_experiment",
     "ExplainedGaps": "properties",
     "Explanation": "explain",
     "FactorEffects": "factors",

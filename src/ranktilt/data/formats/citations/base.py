@@ -10,7 +10,7 @@ from typing import Any
 
 from ranktilt.errors import UserError, shorten
 
-_MARKERS = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+MARKERS = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """Numbers in brackets: ``[2]``, or ``[1, 3]``."""
 _STOPS = r".!?\u3002\uff01\uff1f"
 """Ends of sentences; the last three are those of Chinese and Japanese."""
@@ -126,7 +126,7 @@ def numbered_citations(text: str, pages: Sequence[str]) -> AnswerRecord | None:
     UserError
         For a number that no page has: the list and the text do not belong together.
     """
-    if not _MARKERS.search(text):
+    if not MARKERS.search(text):
         return None
     sentences = []
     for match in _SENTENCE.finditer(text):
@@ -135,13 +135,13 @@ def numbered_citations(text: str, pages: Sequence[str]) -> AnswerRecord | None:
             if not 1 <= number <= len(pages):
                 message = f"the text cites [{number}], and the list has {len(pages)} pages"
                 raise UserError(f"{message}; numbers count the list from 1")
-        sentences.append((_MARKERS.sub("", match[0]), [pages[number - 1] for number in numbers]))
+        sentences.append((MARKERS.sub("", match[0]), [pages[number - 1] for number in numbers]))
     cited = flattened(sentence_pages for _sentence, sentence_pages in sentences)
     return AnswerRecord(cited=cited, cited_words=divide_words(sentences), text=text)
 
 
 def _numbers(sentence: str) -> list[int]:
     numbers = list[int]()
-    for marker in _MARKERS.findall(sentence):
+    for marker in MARKERS.findall(sentence):
         numbers += map(int, re.findall(r"\d+", marker))
     return numbers

@@ -1,0 +1,80 @@
+"""Line up citations that differ in one thing only: the version, the position, or the label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from ranktilt.citing.experiment.paired import PairedCitations
+from ranktilt.citing.making.twins import Pair
+
+_CONDITION = ("query", "repeat", "shown_label")
+"""What two answers with exchanged positions have in common."""
+_IS_CITED = pl.col("citation_rank").is_not_null()
+
+
+def version_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """Return a row for both versions of a document in an answer, where both orders were answered.
+
+    Columns are ``query``, ``repeat``, ``shown_label``, ``origin``, ``cited_a``, ``cited_b`` (of
+    group a and b), ``cited_first`` and ``cited_second`` (of the version that is shown first).
+    """
+    orders = documents.group_by(_CONDITION).agg(orders=pl.col("is_swapped").n_unique())
+    complete = orders.filter(pl.col("orders") == 2).drop("orders")
+    rows = documents.join(complete, on=_CONDITION, maintain_order="left")
+    rows = rows.with_columns(is_cited=_IS_CITED)
+    keys = ["answer", *_CONDITION, "origin"]
+    a, b = (
+        rows.filter(pl.col("group") == group).select(*keys, "is_cited", "position")
+        for group in pair
+    )
+    table = a.join(b, on=keys, suffix="_b", maintain_order="left")
+    is_a_first = pl.col("position") < pl.col("position_b")
+    first = pl.when(is_a_first).then("is_cited").otherwise("is_cited_b")
+    second = pl.when(is_a_first).then("is_cited_b").otherwise("is_cited")
+    return table.select(
+        "answer",
+        *_CONDITION,
+        "origin",
+        cited_a="is_cited",
+        cited_b="is_cited_b",
+        cited_first=first,
+        cited_second=second,
+    )
+
+
+def label_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """Return a row for each document whose context was answered with its label and the other one.
+
+    Columns are ``answer``, ``query``, ``origin``, ``cited_a`` and ``cited_b`` (where it is shown
+    as of group a, and of group b).
+    """
+    keys = ["query", "repeat", "is_swapped", "id"]
+    rows = documents.filter(pl.col("group").is_in(list(pair))).with_columns(is_cited=_IS_CITED)
+    true, swapped = (rows.filter(pl.col("shown_label") == label) for label in ("true", "swapped"))
+    opposite = swapped.select(*keys, is_cited_swapped="is_cited")
+    table = true.join(opposite, on=keys, maintain_order="left")
+    is_a = pl.col("group") == pair[0]
+    as_a = pl.when(is_a).then("is_cited").otherwise("is_cited_swapped")
+    as_b = pl.when(is_a).then("is_cited_swapped").otherwise("is_cited")
+    return table.select("answer", "query", "origin", cited_a=as_a, cited_b=as_b)
+
+
+def paired_citations(table: pl.DataFrame, columns: Sequence[str]) -> PairedCitations:
+    """Return the comparisons of two columns as arrays; every query counts alike."""
+    answers = pl.col("answer").n_unique().over("query")
+    weights = table.select(weight=1.0 / answers)["weight"]
+    is_cited_a, is_cited_b = (table[name].to_numpy().astype(bool) for name in columns)
+    return PairedCitations(
+        query=_numbers(table["query"]),
+        origin=_numbers(table["origin"]),
+        weight=weights.to_numpy().astype(np.float64),
+        is_cited_a=is_cited_a,
+        is_cited_b=is_cited_b,
+    )
+
+
+def _numbers(names: pl.Series) -> np.ndarray:
+    return names.rank("dense").to_numpy().astype(np.int64) - 1

@@ -1,0 +1,136 @@
+"""Compare answers whose contexts differ in one thing: the version, the label or the position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from ranktilt.auditing.effects import FEW_QUERIES
+from ranktilt.auditing.options import check_resamples
+from ranktilt.citing.experiment.effects import (
+    Estimator,
+    corrected,
+    label_effects,
+    version_effects,
+)
+from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment, PositionRate
+from ranktilt.citing.making.notes import require_citations, session_notes
+from ranktilt.citing.making.session import AnswerSession
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.citations import FewQuestions
+from ranktilt.errors import UserError
+from ranktilt.measures.margin import DEFAULT_MARGIN
+from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
+
+
+def context_experiment(
+    session: AnswerSession,
+    *,
+    margin: float = DEFAULT_MARGIN,
+    correction: str = "holm",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> ContextExperiment:
+    """Compare answers whose contexts differ in one thing only.
+
+    Of twins, both versions stand in one context, and again with their positions exchanged: which
+    is cited, and does the position decide? Of labels, each text is shown as of either group: does
+    its label decide?
+
+    Parameters
+    ----------
+    session : AnswerSession
+        Answers of `make_answers` with ``has_twins``, or with true and swapped labels.
+    margin : float, optional
+        Points around 50 % that count as level.
+    correction : {"holm", "bonferroni"}, optional
+        How p-values are corrected: those of version and label together, then all others.
+    resamples, seed : int, optional
+        Bootstrap resamples, and where they start.
+
+    Returns
+    -------
+    ContextExperiment
+        Of comparisons in which one of two is cited, the share of each, with a verdict.
+
+    Raises
+    ------
+    UserError
+        If the answers vary neither versions nor labels, cite nothing, or no query has answers to
+        compare.
+    """
+    check_resamples(resamples)
+    if not margin >= 0:
+        raise UserError(f"expected a margin of at least 0, got {margin}")
+    making, pair = session.making, session.pair
+    if not making.is_experiment or pair is None:
+        raise UserError(
+            "these answers vary nothing: make them with both versions of each document "
+            "(has_twins), or with true and swapped labels (shown_labels)"
+        )
+    require_citations(session)
+    estimator = Estimator(resamples=resamples, seed=seed)
+    effects = [
+        *version_effects(session, pair, estimator),
+        *label_effects(session, pair, estimator),
+    ]
+    if not effects:
+        raise UserError(
+            f"nothing to compare: no query has its {_answers_needed(session)}; run the command "
+            "again to ask only for those that are missing"
+        )
+    primary = [effect for effect in effects if effect.is_primary]
+    others = [effect for effect in effects if not effect.is_primary]
+    positions = _position_rates(session.documents, resamples=resamples, seed=seed)
+    effects = [*corrected(primary, correction), *corrected(others, correction)]
+    return ContextExperiment(
+        model=session.model,
+        effects=tuple(effects),
+        positions=tuple(positions),
+        counts=session.counts,
+        groups=pair,
+        shown_labels=making.shown_labels,
+        has_twins=making.has_twins,
+        margin=margin,
+        correction=correction,
+        notes=tuple(_notes(session, effects)),
+        spec={**session.spec, "resamples": resamples, "seed": seed},
+    )
+
+
+def _notes(session: AnswerSession, effects: Sequence[ContextEffect]) -> Iterator[Note]:
+    """Yield the notes of the session, and that there are few queries."""
+    queries = max(effect.queries for effect in effects)
+    if queries < FEW_QUERIES:
+        yield FewQuestions(queries=queries)
+    yield from session_notes(session)
+
+
+def _answers_needed(session: AnswerSession) -> str:
+    if session.making.has_twins:
+        return "answers in both orders"
+    return "answers with the true and the swapped labels"
+
+
+def _position_rates(
+    documents: pl.DataFrame, *, resamples: int, seed: int
+) -> Iterator[PositionRate]:
+    """Yield how often the document at each position is cited, with an interval over queries."""
+    is_cited = pl.col("citation_rank").is_not_null().cast(pl.Float64)
+    by_query = documents.group_by("position", "query").agg(
+        cited=is_cited.sum(), answers=pl.len().cast(pl.Float64)
+    )
+    for (position,), part in by_query.sort("position", "query").group_by(
+        "position", maintain_order=True
+    ):
+        cited, answers = part["cited"].to_numpy(), part["answers"].to_numpy()
+        means = resampled_means([cited, answers], resamples=resamples, seed=seed)
+        ends = interval(means[0] / means[1])
+        yield PositionRate(
+            position=int(str(position)),
+            value=float(cited.sum() / answers.sum()),
+            low=ends.low,
+            high=ends.high,
+            answers=int(answers.sum()),
+        )

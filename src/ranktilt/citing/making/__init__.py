@@ -1,0 +1,9 @@
+"""Answers that a language model writes from documents of a collection, with their citations.
+
+Start with `make.make_answers`: `contexts` chooses the documents of each request and their order,
+`prompt` writes them into a prompt, `reading` finds what an answer cites, strictly, and `session` is
+the outcome, whose answers `cite` audits; `save` keeps them as JSON lines. `settings` is what you
+may choose. Requests go through `generation.batched_requests`, so that journal, batches, price and
+faults are those of every verb. May import `rankers`, `generation` and all below them. Tests:
+tests/citing/test_making.py, tests/cli/test_cite.py.
+"""

@@ -1,0 +1,55 @@
+"""Audit whom a model's answers cite, of the documents that it was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ranktilt.citing.cite import cite
+from ranktilt.citing.making.notes import require_citations, session_notes
+from ranktilt.citing.making.session import AnswerSession
+from ranktilt.citing.result import CitationAudit
+from ranktilt.measures.margin import DEFAULT_MARGIN
+from ranktilt.statistics.bootstrap import RESAMPLES
+
+
+def cite_session(
+    session: AnswerSession,
+    *,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    reference: str | None = None,
+    cluster: str | None = None,
+    margin: float = DEFAULT_MARGIN,
+    correction: str = "holm",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> CitationAudit:
+    """Audit whom the answers of `make_answers` cite: retrieved, shown to the model, cited.
+
+    Consulted is what the context showed; retrieved is the run's list. The labels are those of the
+    collection. The parameters are those of `cite`.
+
+    Raises
+    ------
+    UserError
+        If no answer cites a document, or as `cite` does.
+    """
+    require_citations(session)
+    audit = cite(
+        session.answers,
+        session.collection,
+        run=None if session.making.has_twins else session.run,
+        by=str(session.spec["by"]),
+        pairs=pairs,
+        reference=reference,
+        cluster=cluster,
+        margin=margin,
+        correction=correction,
+        resamples=resamples,
+        seed=seed,
+    )
+    return replace(
+        audit,
+        notes=(*session_notes(session), *audit.notes),
+        spec={**audit.spec, "answers": session.spec},
+    )

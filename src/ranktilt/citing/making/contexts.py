@@ -1,0 +1,192 @@
+"""The documents that each request shows: chosen from a run, and put into an order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ranktilt.citing.making.settings import AnswerMaking, ShownLabel
+from ranktilt.citing.making.twins import Pair, Twins
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import Run, collection_rows
+from ranktilt.errors import DataError, UserError
+from ranktilt.rankers.base import top_k
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What one request shows."""
+
+    query: str
+    """Id of the query."""
+    repeat: int
+    """Number of the repeat, from 1."""
+    rows: tuple[int, ...]
+    """Rows of the documents in the collection, in the order in which they are shown."""
+    is_swapped: bool = False
+    """Whether the two versions of each document have exchanged their positions."""
+    shown_label: ShownLabel = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnshownEntries:
+    """What a run holds and no request shows."""
+
+    without_text: int
+    """Queries that the collection does not hold, or whose text is empty."""
+    without_documents: int
+    """Queries whose list has nothing to show, such as no twin."""
+    unknown_documents: int
+    """Entries whose document the collection does not hold."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ContextSet:
+    """The contexts of all requests, and what could not be shown."""
+
+    contexts: tuple[Context, ...]
+    ranked: dict[str, tuple[int, ...]]
+    """The documents of each query, as rows in the order of the run."""
+    left_out: UnshownEntries
+
+    @property
+    def rows(self) -> set[int]:
+        """Rows of all documents that some request shows."""
+        return set().union(*self.ranked.values())
+
+
+def build_contexts(
+    collection: Collection, run: Run, making: AnswerMaking, pair: Pair | None = None
+) -> ContextSet:
+    """Choose the documents of each query, and order them for each repeat.
+
+    A query shows the first documents of its list; with twins, both versions of the first documents
+    that have two, whichever of them was ranked. Ties at the last rank fall by a seeded hash of the
+    origin, never by source.
+
+    Raises
+    ------
+    DataError
+        If the run ranks no query, or no document, of the collection.
+    UserError
+        If no query has a document to show.
+    """
+    lists = _RankedLists.from_run(run, collection)
+    twins = None if pair is None else Twins.from_collection(collection, pair)
+    known = _known_queries(run, collection)
+    ranked, scores = dict[str, tuple[int, ...]](), dict[str, tuple[float, ...]]()
+    without_documents = 0
+    for query in known[: making.first]:
+        rows, scores[query] = lists.best(query, making.context if twins is None else None)
+        if twins is not None:
+            rows = twins.first_pairs(rows, making.context // 2)
+        if rows:
+            ranked[query] = tuple(rows)
+        else:
+            without_documents += 1
+    if not ranked:
+        noun = "document" if pair is None else f"twins of {pair[0]} and {pair[1]}"
+        raise UserError(
+            f"nothing to show: the lists of {run.name} hold no {noun} of the collection"
+        )
+    return ContextSet(
+        contexts=tuple(_contexts(ranked, scores, making, twins)),
+        ranked=ranked,
+        left_out=UnshownEntries(
+            without_text=len(run.queries) - len(known),
+            without_documents=without_documents,
+            unknown_documents=lists.unknown_documents,
+        ),
+    )
+
+
+def _known_queries(run: Run, collection: Collection) -> list[str]:
+    """Return the run's queries that have a text; `DataError` if none has."""
+    texts = dict(collection.queries.select("id", "text").iter_rows())
+    known = [query for query in run.queries if (texts.get(query) or "").strip()]
+    if not known:
+        examples = f"first: {run.queries[0]!r}" if run.queries else "it is empty"
+        message = f"no overlap: none of its queries has a text in the collection ({examples})"
+        raise DataError(run.spec.get("file", run.name), message)
+    return known
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _RankedLists:
+    """A run's lists as rows of a collection."""
+
+    rows: np.ndarray
+    """Row of each entry's document; −1 where the collection does not hold it."""
+    scores: np.ndarray
+    keys: np.ndarray
+    """Key of each row of the collection, by which ties fall."""
+    bounds: dict[str, tuple[int, int]]
+    """First entry of each query, and the one after its last."""
+
+    @classmethod
+    def from_run(cls, run: Run, collection: Collection) -> _RankedLists:
+        ends = zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)
+        rows = collection_rows(run, collection)[run.docs]
+        if len(rows) and (rows < 0).all():
+            first = run.ids[int(run.docs[0])]
+            message = f"no overlap: none of its documents is in the collection (first: {first!r})"
+            raise DataError(run.spec.get("file", run.name), message)
+        return cls(
+            rows=rows,
+            scores=run.scores,
+            keys=collection.tie_keys(),
+            bounds=dict(zip(run.queries, ends, strict=True)),
+        )
+
+    @property
+    def unknown_documents(self) -> int:
+        """Number of entries whose document the collection does not hold."""
+        return int((self.rows < 0).sum())
+
+    def best(self, query: str, count: int | None) -> tuple[list[int], tuple[float, ...]]:
+        """Return rows and scores of a query's best documents; of all where `count` is None."""
+        low, high = self.bounds[query]
+        rows, scores = self.rows[low:high], self.scores[low:high]
+        is_known = rows >= 0
+        rows, scores = rows[is_known], scores[is_known]
+        most = len(rows) if count is None else count
+        # Twins with one key at the last rank come together; the context then has one more.
+        best = top_k(scores, self.keys[rows], most)
+        return rows[best].tolist(), tuple(scores[best].tolist())
+
+
+def _contexts(
+    ranked: dict[str, tuple[int, ...]],
+    scores: dict[str, tuple[float, ...]],
+    making: AnswerMaking,
+    twins: Twins | None,
+) -> Iterator[Context]:
+    """Yield the contexts of each query and repeat, in each order and with each label."""
+    for (query, rows), repeat in product(ranked.items(), range(1, making.repeats + 1)):
+        rng = random.Random(f"{making.order_seed} {query} {repeat}")
+        if making.order == "shuffled":
+            order = rng.sample(rows, len(rows))
+        elif twins is None:
+            order = _in_order(rows, scores[query], rng)
+        else:
+            order = twins.with_coins(rows, rng)
+        orders = [order] if twins is None else [order, twins.swapped(order)]
+        for (is_swapped, documents), label in product(enumerate(orders), making.shown_labels):
+            yield Context(
+                query=query,
+                repeat=repeat,
+                rows=tuple(documents),
+                is_swapped=bool(is_swapped),
+                shown_label=label,
+            )
+
+
+def _in_order(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:
+    """Return documents by falling score; chance orders tied ones, so that no side gains by ids."""
+    coins = [rng.random() for _row in rows]
+    order = sorted(range(len(rows)), key=lambda index: (-scores[index], coins[index]))
+    return [rows[index] for index in order]

@@ -1,0 +1,61 @@
+"""Twins in one context: both versions of each document, and the same with positions exchanged."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ranktilt.data.collection import Collection
+from ranktilt.data.run import codes
+from ranktilt.errors import UserError
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Twins:
+    """The two versions of each document that has two, as rows of a collection."""
+
+    twin_of: dict[int, int]
+    """The other version of each row."""
+    first_rows: frozenset[int]
+    """Rows of the versions of group a."""
+
+    @classmethod
+    def from_collection(cls, collection: Collection, pair: Pair) -> Twins:
+        """Return the twins of two sources; of several versions of one source the first counts."""
+        pairs = collection.pairs(*pair)
+        pairs = pairs.unique("origin", keep="first", maintain_order=True)
+        if not pairs.height:
+            raise UserError(
+                f"no document has a version of {pair[0]} and one of {pair[1]}; twins share an "
+                "origin (see ranktilt check DIR)"
+            )
+        rows_a = codes(pairs["a"], collection.ids).tolist()
+        rows_b = codes(pairs["b"], collection.ids).tolist()
+        twin_of = dict(zip(rows_a, rows_b, strict=True)) | dict(zip(rows_b, rows_a, strict=True))
+        return cls(twin_of=twin_of, first_rows=frozenset(rows_a))
+
+    def first_pairs(self, rows: Sequence[int], count: int) -> list[int]:
+        """Return both versions of the first documents that have two, one after the other."""
+        chosen = list[int]()
+        for row in rows:
+            if row in self.twin_of and row not in chosen:
+                version_a = row if row in self.first_rows else self.twin_of[row]
+                chosen += [version_a, self.twin_of[version_a]]
+            if len(chosen) == 2 * count:
+                break
+        return chosen
+
+    def swapped(self, rows: Sequence[int]) -> list[int]:
+        """Put each document's other version in its position."""
+        return [self.twin_of[row] for row in rows]
+
+    def with_coins(self, rows: Sequence[int], rng: random.Random) -> list[int]:
+        """Toss a coin for each document which of its versions, side by side, comes first."""
+        order = list[int]()
+        for version in rows[::2]:
+            versions = [version, self.twin_of[version]]
+            order += versions if rng.random() < 0.5 else versions[::-1]
+        return order

@@ -1,0 +1,260 @@
+"""``ranktilt cite DIR --llm``: a model behind a real server answers, is priced and audited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ranktilt.citing.experiment.result import ContextExperiment
+from ranktilt.citing.result import CitationAudit
+from ranktilt.data.save import save
+from tests.citing.planted import (
+    Chance,
+    fair,
+    fond_of_human_label,
+    planted_answer,
+    ranked_run,
+    twin_collection,
+)
+from tests.cli.conftest import Cli, refused
+from tests.llm.batch_server import BatchServer
+from tests.llm.server import Faults, Server
+from tests.llm.stories import make_stories
+
+QUERIES, ORIGINS = 24, 40
+SETTINGS = ("--set", "statistics.resamples=300")
+
+
+@pytest.fixture
+def folder(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A collection of twins, and a run that ranks one version of each document."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-testing")
+    collection = twin_collection(QUERIES, ORIGINS)
+    save(collection, tmp_path / "shop")
+    ranked_run(collection, ORIGINS, depth=12, is_mixed=True).save(tmp_path / "mixed.trec")
+    return tmp_path
+
+
+def serving(chance: Chance, **options: Any) -> Server:
+    """Return a server whose model cites by chance."""
+    return Server(
+        lambda messages, _body: planted_answer(messages[-1]["content"], chance), **options
+    )
+
+
+def words(server: Server, *more: str) -> tuple[str, ...]:
+    model = f"openai:tiny(base_url={server.url})"
+    return ("cite", "shop", "--llm", model, "--run", "mixed.trec", *more)
+
+
+@pytest.fixture
+def fair_server() -> Iterator[Server]:
+    with serving(fair) as server:
+        yield server
+
+
+def test_price_sends_nothing(folder: Path, cli: Cli, fair_server: Server) -> None:
+    dry = cli(*words(fair_server, "--dry-run", "--price", "1,2", "--repeats", "3"))
+    assert (dry.code, fair_server.requests) == (0, [])
+    lines = dict(line.split("  ", 1) for line in dry.out.splitlines())
+    assert lines["answers"].strip() == "72 answers"
+    assert lines["requests"].strip() == "72 (0 of 72 are answered already)"
+    assert lines["tokens out"].strip() == "10,800, if an answer has 150 tokens"
+
+
+def test_answers_are_audited_saved_and_never_asked_twice(
+    folder: Path, cli: Cli, fair_server: Server
+) -> None:
+    options = ("--save-answers", "a.jsonl", "--json", "a.json", "-o", "a.html", *SETTINGS)
+    first = cli(*words(fair_server, *options))
+    assert first.code == 0, first.err
+    assert len(fair_server.requests) == QUERIES
+    assert "tiny: 24 of 24 requests answered; asked for 24 answers" in first.err
+    assert "tiny wrote 24 answers to 24 queries, each from up to 10 documents of mixed" in first.out
+    again = cli(*words(fair_server, *options))
+    assert len(fair_server.requests) == QUERIES
+    assert again.out == first.out
+    audit = CitationAudit.load(folder / "a.json")
+    assert audit.counts.retrieved == QUERIES * 12
+    assert audit.counts.consulted == QUERIES * 10
+    assert audit.spec["answers"]["prompt"]["name"] == "numbered"
+    records = [json.loads(line) for line in (folder / "a.jsonl").read_text().splitlines()]
+    assert [len(record["consulted"]) for record in records] == [10] * QUERIES
+    page = (folder / "a.html").read_text(encoding="utf-8")
+    assert "From stage to stage" in page
+    assert cli("gate", "a.json").code in (0, 3)
+    saved = cli("cite", "a.jsonl", "--groups", "shop", "--run", "mixed.trec", *SETTINGS)
+    assert saved.code == 0, saved.err
+    assert first.out.split("\n")[4] == saved.out.split("\n")[4], "the primary question"
+
+
+def test_twins_and_labels_are_compared_and_gated(folder: Path, cli: Cli) -> None:
+    options = ("--twins", "--show-label", "true", "--show-label", "swapped", *SETTINGS)
+    with serving(fond_of_human_label) as server:
+        done = cli(*words(server, *options, "--json", "e.json", "-o", "e.html"))
+        assert len(server.requests) == QUERIES * 2 * 2
+    assert done.code == 0, done.err
+    experiment = ContextExperiment.load(folder / "e.json")
+    effects = {effect.question: effect for effect in experiment.primary}
+    assert effects["label"].verdict(5.0) == "b"
+    assert effects["version"].verdict(5.0) == "inconclusive"
+    assert experiment.headline.startswith("Where its label alone decides whether a text is cited")
+    assert "Leave authors out of the prompt" in (folder / "e.html").read_text(encoding="utf-8")
+    gated = cli("gate", "e.json", "--max-tilt", "5")
+    assert gated.code == 1
+    assert cli("report", "e.json", "-o", "r.html").code == 0
+
+
+def test_twins_name_the_command_that_adds_labels(
+    folder: Path, cli: Cli, fair_server: Server
+) -> None:
+    done = cli(*words(fair_server, "--twins", "--limit", "12", *SETTINGS))
+    assert done.code == 0, done.err
+    assert "Next: See whether the author's name decides: ranktilt cite shop" in done.out
+    assert "--twins --limit 12" in done.out
+    assert "--show-label true --show-label swapped" in done.out
+
+
+def test_faults_are_survived_and_what_is_missing_is_asked_again(folder: Path, cli: Cli) -> None:
+    faults = Faults(share=0.3, kinds=("500", "drop", "malformed"))
+    with serving(fair, faults=faults) as server:
+        done = cli(*words(server, "--limit", "10", *SETTINGS))
+        assert (done.code, len(server.answered)) == (0, 10)
+    script = ["content-filter-400", *["too-long"] * 2]
+    with serving(fair, script=script) as server:
+        model = f"openai:tiny(base_url={server.url},concurrency=1)"
+        options = ("--run", "mixed.trec", "--limit", "9", "--order", "ranked", *SETTINGS)
+        done = cli("cite", "shop", "--llm", model, *options)
+        assert done.code == 0, done.err
+        assert "some prompts are too long for the model: show fewer documents" in done.err
+        assert "warning: 3 of 9 requests gave no answer (1 filtered and 2 too long)" in done.out
+        assert len(server.requests) == 9
+        again = cli("cite", "shop", "--llm", model, *options)
+        assert len(server.requests) == 11, "what a filter kept back is an answer"
+        assert "warning: 1 of 9 requests gave no answer (1 filtered)" in again.out
+
+
+def test_unanswered_requests_end_with_1_and_are_asked_again(folder: Path, cli: Cli) -> None:
+    with serving(fair, script=["503", None, "503"]) as server:
+        model = f"openai:tiny(base_url={server.url},concurrency=1,retries=0)"
+        options = ("--run", "mixed.trec", "--limit", "8", "--json", "a.json", *SETTINGS)
+        done = cli("cite", "shop", "--llm", model, *options)
+        assert done.code == 1, done.err
+        assert "2 requests got no answer (" in done.err
+        assert "run the command again to ask only for these" in done.err
+        assert CitationAudit.load(folder / "a.json").counts.answers == 6
+        again = cli("cite", "shop", "--llm", model, *options)
+        assert (again.code, len(server.requests)) == (0, 10)
+
+
+def test_batches_answer_at_half_price(folder: Path, cli: Cli) -> None:
+    answer = lambda messages, _body: planted_answer(messages[-1]["content"], fair)  # noqa: E731
+    with BatchServer(answer=answer, ends=("partly",)) as server:
+        model = f"openai:tiny(base_url={server.url},poll_interval=0.01)"
+        options = ("--run", "mixed.trec", "--batch", "--limit", "12", *SETTINGS)
+        dry = cli("cite", "shop", "--llm", model, *options, "--dry-run", "--price", "100,100")
+        assert "at half price, as a batch" in dry.out
+        done = cli("cite", "shop", "--llm", model, *options)
+        assert done.code in (0, 1), done.err
+        assert server.batches
+        again = cli("cite", "shop", "--llm", model, *options)
+        assert (again.code, len(server.paid)) == (0, 12)
+    assert "tiny: 12 of 12 requests answered" in again.err
+
+
+@pytest.mark.data
+@pytest.mark.long
+@pytest.mark.neural
+def test_local_model_without_citations_is_refused(
+    folder: Path, cli: Cli, tmp_path: Path, shared_data: Path
+) -> None:
+    model = make_stories(shared_data, tmp_path / "stories")
+    message = refused_last_line(
+        cli,
+        "cite",
+        "shop",
+        "--llm",
+        f"transformers:{model}(max_tokens=12)",
+        *("--run", "mixed.trec", "--context", "3", "--limit", "2", "--save-answers", "s.jsonl"),
+    )
+    assert "none of 2 answers cite a document by its number in brackets" in message
+    records = [json.loads(line) for line in (folder / "s.jsonl").read_text().splitlines()]
+    assert [record["cited"] for record in records] == [[], []]
+    assert all(record["text"] for record in records)
+
+
+def refused_last_line(cli: Cli, *arguments: str) -> str:
+    """Run a command that asks a model and must fail; return its last line."""
+    code, out, err = cli(*arguments)
+    assert (code, out) == (2, ""), err
+    return err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("cite shop --llm openai:tiny", "--llm answers from what is retrieved: name a run"),
+        ("cite a.jsonl --groups g.csv --twins", "--twins needs a model: --llm openai:MODEL"),
+        ("cite a.jsonl --groups g.csv --context 5", "--context needs a model: --llm"),
+        ("cite a.jsonl --groups g.csv --dry-run", "--dry-run needs a model: --llm"),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --queries q.tsv",
+            "--queries: a model answers the queries of the collection; omit it",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --twins --context 5",
+            "a context of 5 documents cannot hold both versions of each; choose an even number",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --twins --cluster origin",
+            "--cluster: errors of twins and labels go by query and document; omit it",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --twins --pair llm,gpt",
+            "unknown group 'gpt' (valid: human, llm)",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --twins --by title",
+            "twins are versions of different sources, not of title; leave out --by, or --twins",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --prompt nimbered",
+            "unknown prompt 'nimbered'; did you mean 'numbered'?",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --cluster owner",
+            "unknown column 'owner' (valid: page, origin)",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --pair human,llm --pair human,gpt",
+            "unknown group 'gpt' (valid: human, llm)",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --by origin --pair llm,human",
+            "unknown group 'llm'",
+        ),
+        ("cite shop --llm openai:tiny --run gone.trec", "gone.trec: cannot be read"),
+        ("cite gone --llm openai:tiny --run mixed.trec", "gone: no such folder"),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --price 1,2",
+            "--price needs --dry-run",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --show-label false",
+            "--show-label",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --save-answers mixed.trec",
+            "--save-answers mixed.trec: this file is read too",
+        ),
+    ],
+)
+def test_refusals(options: str, message: str, folder: Path, cli: Cli) -> None:
+    (folder / "a.jsonl").write_text('{"query_id": "q", "cited": ["a"]}\n', encoding="utf-8")
+    (folder / "g.csv").write_text("doc_id,source\na,x\n", encoding="utf-8")
+    assert message in refused(cli, *options.split())
