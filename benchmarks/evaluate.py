@@ -205,11 +205,11 @@ def section(folder: Path, name: str, rounds: int, most: float | None) -> str:
         "",
     ]
     for peer_name, figures in zip(PEERS, peer_figures, strict=True):
-        whole = figures["evaluate"] + figures["dictionaries"]
+        peer_time = figures["evaluate"] + figures["dictionaries"]
         lines.append(
             f"- ranktilt / {peer_name}: "
             f"{seconds(ours_figures['evaluate'] / figures['evaluate'])}× (with its dictionaries "
-            f"{seconds(ours_figures['evaluate'] / whole)}×)"
+            f"{seconds(ours_figures['evaluate'] / peer_time)}×)"
         )
     ndcg = ", ".join(
         f"{peer_name} {figures['ndcg']:.6f}"

@@ -163,7 +163,13 @@ def _corrected_answer(
     )
     cell_means = label_sums.cell_means()
     if model.is_plain:
-        return _plain_answer(model, sample, corrected_sample, label_sums, labels)
+        return _plain_answer(
+            model,
+            sample,
+            corrected_sample=corrected_sample,
+            label_sums=label_sums,
+            labels=labels,
+        )
     draws = _list_draws(judged_run, label_sums, shuffles)
     return CorrectedAnswer(
         sample=corrected_sample.among(draws, labels),
@@ -175,6 +181,7 @@ def _corrected_answer(
 def _plain_answer(
     model: LabelModel,
     observed: Sample,
+    *,
     corrected_sample: Sample,
     label_sums: LabelSums,
     labels: LabelEffects,
@@ -297,7 +304,13 @@ def _page_answer(
     )
     cell_means = label_sums.cell_means()
     if model.is_plain:
-        return _plain_answer(model, sample, corrected_sample, label_sums, labels)
+        return _plain_answer(
+            model,
+            sample,
+            corrected_sample=corrected_sample,
+            label_sums=label_sums,
+            labels=labels,
+        )
     judgments = Judgments.from_collection(inputs.collection, cells)
     drawn = Shuffles(judgments=judgments, seed=shuffles.seed, count=shuffles.count)
     (band,) = share_bands([page], cells, drawn)

@@ -75,7 +75,7 @@ class CompiledSearch:
         posting_counts = np.diff(self.table.offsets)
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
             for first, last in query_groups(starts, self.queries.indices, posting_counts):
-                search = self._group_search(first, last, weigh, keys, depth)
+                search = self._group_search(first, last, weigh=weigh, keys=keys, depth=depth)
                 bounds = [*range(first, last, _QUERIES_A_PART), last]
                 for part_sizes, part_docs, part_scores in pool.map(search, pairwise(bounds)):
                     sizes.append(part_sizes)
@@ -93,6 +93,7 @@ class CompiledSearch:
         self,
         first: int,
         last: int,
+        *,
         weigh: Callable[[Postings], Scores],
         keys: npt.NDArray[np.uint64],
         depth: int,
@@ -113,7 +114,9 @@ class CompiledSearch:
 
         def search_part(bounds: tuple[int, int]) -> Lists:
             part_starts = starts[bounds[0] : bounds[1] + 1].astype(np.int64)
-            return self.search_lists(weighed, part_starts, positions, counts, keys, depth)
+            return self.search_lists(
+                weighed, part_starts, positions, counts, keys=keys, depth=depth
+            )
 
         return search_part
 

@@ -436,7 +436,8 @@ def _meaning_sentences(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
     toward, against = _toward(gap), _against(gap)
     if toward:
         share = _share_words(gap)
-        yield f"Look at {_names(toward)} first: {share}the lead of {side} goes with {_pronoun(toward)}."
+        lead = f"{share}the lead of {side} goes with {_pronoun(toward)}"
+        yield f"Look at {_names(toward)} first: {lead}."
     elif against:
         yield f"{side} leads in spite of {_names(against)}, so look for the reason elsewhere."
     else:
