@@ -28,8 +28,8 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for query in range(QUERIES):
         drawn = rng.choice(DOCUMENTS, DEPTH, replace=False)
         scores = rng.standard_normal(DEPTH) + is_ai[drawn]
-        for rank, entry in enumerate(np.argsort(-scores), start=1):
-            lines.append(f"q{query} Q0 d{drawn[entry]} {rank} {scores[entry]:.6f} run")
+        for rank, position in enumerate(np.argsort(-scores), start=1):
+            lines.append(f"q{query} Q0 d{drawn[position]} {rank} {scores[position]:.6f} run")
     (folder / "run.trec").write_text("\n".join(lines) + "\n")
     checked = ["ai,ai"] * 45 + ["ai,human"] * 5 + ["human,human"] * 48 + ["human,ai"] * 2
     (folder / "checked.csv").write_text("\n".join(["true,label", *checked]) + "\n")
