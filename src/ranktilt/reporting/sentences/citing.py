@@ -93,8 +93,8 @@ def _as_labelled(effect: CitationEffect) -> str:
         return ""
     value = effect.observed.value
     is_share = effect.scale == "share"
-    size = f"{rounded(value, 1)} %" if is_share else f"{ratio_words(value)} times"
-    return f", {size} by the labels as they are"
+    words = f"{rounded(value, 1)} %" if is_share else f"{ratio_words(value)} times"
+    return f", {words} by the labels as they are"
 
 
 def _share_noun(effect: CitationEffect) -> str:
