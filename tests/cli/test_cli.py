@@ -15,7 +15,7 @@ import pytest
 from cyclopts import Token
 
 import ranktilt as rt
-from ranktilt.cli.app import points, share
+from ranktilt.cli.app import percentage, points
 from ranktilt.cli.main import main
 from ranktilt.cli.tree import Command, commands, parse
 from tests.cli.conftest import Cli, refused
@@ -366,7 +366,7 @@ def test_python_m_ranktilt_is_the_command_line() -> None:
 
 @pytest.mark.parametrize(
     ("converter", "text", "number"),
-    [(share, "0.05", 0.05), (share, "5%", 0.05), (points, "5", 5.0), (points, "5 %", 5.0)],
+    [(percentage, "5%", 5.0), (percentage, "100", 100.0), (points, "5", 5.0), (points, "5 %", 5.0)],
 )
 def test_sizes_may_be_percent(converter: Any, text: str, number: float) -> None:
     assert converter(float, [Token(value=text)]) == number

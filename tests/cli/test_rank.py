@@ -263,7 +263,7 @@ def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
     read = read_rankers(specs, max_failures=2.5)
     assert list(map(repr, read)) == [
         "bm25@5>>setwise:openai:m(max_failures=2.5)",
-        "engine:my_engine:search(max_failures=50)",
+        "engine:my_engine:search(max_failures=50.0)",
         "tfidf",
     ]
 

@@ -14,6 +14,7 @@ from tests.house import tree
 
 LEVELS = [
     ["errors", "_version", "presenter"],
+    ["sizes"],
     ["extensions", "field_checks", "optional", "progress", "spec", "config"],
     ["presets"],
     ["data", "parallel", "statistics"],

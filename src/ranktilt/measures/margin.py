@@ -55,7 +55,12 @@ def margin_words(margin: Margin) -> str:
     """Print a margin with its unit: ``±5 points``."""
     if isinstance(margin, str):
         return f"±{margin}"
-    return f"±{margin:g} point{'' if margin == 1 else 's'}"
+    return f"±{points_words(margin)}"
+
+
+def points_words(number: float) -> str:
+    """Print a number of points: ``1 point``."""
+    return f"{number:g} {'point' if number == 1 else 'points'}"
 
 
 def require_unit(estimand: Estimand, margin: Margin, option: str) -> None:

@@ -13,7 +13,7 @@ from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.errors import counted, join_words
 from ranktilt.judging.result import FEWEST_QUERIES
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import half_width, margin_words
+from ranktilt.measures.margin import half_width, margin_words, points_words
 from ranktilt.measures.printing import digits_apart, rounded, signed
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.numbers import probability
@@ -92,7 +92,7 @@ def gate_questions(gate: Gate) -> list[str]:
         growth = "no growth" if least == 0 else f"growth of at most {least:g} points"
         questions.append(f"{growth} since the baseline")
     if gate.spec.get("max_loss") is not None:
-        questions.append(f"a loss of at most {_points(gate.spec['max_loss'])}")
+        questions.append(f"a loss of at most {points_words(gate.spec['max_loss'])}")
     return questions
 
 
@@ -243,7 +243,7 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
     if high <= limit:
         return f"{numbers} does not exceed {allowed:g}: {moved}"
     if low > 0:
-        whether = f"whether it is more than {_points(allowed)} is not"
+        whether = f"whether it is more than {points_words(allowed)} is not"
         return f"{numbers}: growth is shown; {whether}; {moved}"
     size = f"{change.amount(change.growth_detectable, sign=False)}{change.unit}"
     queries = counted(change.queries, "query", "queries")
@@ -265,7 +265,7 @@ def _growth_interval(change: Change, limit: float) -> str:
 def _loss_reason(check: LimitCheck, change: Change) -> str:
     """Say whether a greater loss of effectiveness than is allowed is shown or excluded."""
     limit = float(check.asked_limit)
-    loss = f"a loss of more than {_points(limit)}"
+    loss = f"a loss of more than {points_words(limit)}"
     if math.isnan(change.value) or (change.testable and not change.has_interval):
         return f"no query has a value of {change.measure} in both audits"
     common = f" {common_words(change)}" if check.is_on_common_queries else ""
@@ -280,13 +280,8 @@ def _loss_reason(check: LimitCheck, change: Change) -> str:
     if change.high < -limit:
         return f"{numbers}: {loss} is shown"
     if change.high < 0:
-        return f"{numbers}: a loss is shown; whether it is more than {_points(limit)} is not"
+        return f"{numbers}: a loss is shown; whether it is more than {points_words(limit)} is not"
     return f"{numbers}: {loss} is neither shown nor excluded"
-
-
-def _points(number: float) -> str:
-    """Write a number of points."""
-    return f"{number:g} {'point' if number == 1 else 'points'}"
 
 
 def _order_reason(check: LimitCheck, queries: int) -> str:

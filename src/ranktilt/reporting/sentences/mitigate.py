@@ -11,7 +11,7 @@ from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.gate.limit_checks import check_tilt
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
-from ranktilt.measures.margin import margin_words
+from ranktilt.measures.margin import margin_words, points_words
 from ranktilt.mitigation.bench_result import (
     Bench,
     Candidate,
@@ -197,7 +197,7 @@ def _excluded(choice: Choice, candidate: Candidate) -> str:
 def _dearest(choice: Choice) -> str:
     """Name a cost above the budget: ``a loss of more than 1 point of nDCG@10``."""
     if choice.bench.is_judged:
-        loss = points(choice.budget)
+        loss = points_words(choice.budget)
         return f"a loss of more than {loss} of {choice.bench.effectiveness_measure}"
     return f"that more than {choice.budget:g} % of the first ten are replaced"
 
@@ -220,7 +220,7 @@ def limits(choice: Choice) -> str:
     bench = choice.bench
     if bench.is_judged:
         return (
-            f"{margin} at a loss of at most {points(choice.budget)} of "
+            f"{margin} at a loss of at most {points_words(choice.budget)} of "
             f"{bench.effectiveness_measure}"
         )
     return f"{margin} with at most {choice.budget:g} % of the first ten replaced"
@@ -260,7 +260,7 @@ def movement_reason(moved: Movement, budget: float) -> str:
 def cost_reason(change: Change, budget: float) -> str:
     """Say whether a loss of effectiveness beyond the budget is excluded or shown."""
     words = cost_words(change, budget)
-    loss = f"a loss of more than {points(budget)}"
+    loss = f"a loss of more than {points_words(budget)}"
     if math.isnan(change.value) or (change.testable and not change.has_interval):
         return f"no query has a value of {change.measure} under both rankers"
     if not change.testable:
@@ -271,7 +271,7 @@ def cost_reason(change: Change, budget: float) -> str:
         return f"{change.measure} {words}: {loss} is shown"
     if change.high < 0:
         return (
-            f"{change.measure} {words}: a loss is shown; whether it is more than {points(budget)} "
+            f"{change.measure} {words}: a loss is shown; whether it is more than {points_words(budget)} "
             "is not"
         )
     return f"{change.measure} {words}: {loss} is neither shown nor excluded"
@@ -282,11 +282,6 @@ def cost_words(change: Change, budget: float) -> str:
     documents = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
     interval = f" {bounds(change.low, change.high, -budget)}" if change.has_interval else ""
     return f"{signed(change.value)} points{interval} {documents}"
-
-
-def points(size: float) -> str:
-    """Print a number of points: ``1 point``."""
-    return f"{size:g} {'point' if size == 1 else 'points'}"
 
 
 def bench_notes(bench: Bench) -> Iterator[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from ranktilt.data.faults import LENGTH_NOTICE, FaultRow
 from ranktilt.errors import counted
 from ranktilt.explaining.check_result import CheckResult
-from ranktilt.measures.margin import margin_words
+from ranktilt.measures.margin import margin_words, points_words
 from ranktilt.reporting.document import Document, Emphasis, PageBlocks, Sentence
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.check import (
@@ -151,7 +151,7 @@ def fault_legend(check: CheckResult) -> Iterator[str]:
     )
     yield (
         f"Void: beyond the limit, on either side. Warning: a share over {notice:g} % (for title "
-        f"prefixes and texts cut short, a gap of more than {notice:g} points between the "
+        f"prefixes and texts cut short, a gap of more than {points_words(notice)} between the "
         f"sides), a median length ratio outside {low:g}–{high:g}, any dangling judgment or "
         "repeated query, or nothing to count."
     )

@@ -144,11 +144,11 @@ def _hero(gate: Gate) -> Iterator[IntervalChart]:
         f"Line: 95 % interval. Shaded: what is allowed.{left_out}",
         [_hero_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
         scales=["τ-b" if is_order else f"{known[0][0].measure}, as gated"],
-        sides=_sides([check for _, check in drawn]),
+        sides=_tilt_sides([check for _, check in drawn]),
     )
 
 
-def _sides(checks: Sequence[LimitCheck]) -> tuple[str, str]:
+def _tilt_sides(checks: Sequence[LimitCheck]) -> tuple[str, str]:
     """Name what lies left and right of neutral, where all checks are of a tilt to one side."""
     tilts = [check.checked_tilt for check in checks if check.checked_tilt is not None]
     if len(tilts) < len(checks) or not all(tilt.estimand.sided for tilt in tilts):

@@ -13,6 +13,7 @@ from ranktilt.auditing.gate.result import worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import points_words
 from ranktilt.mitigation.bench_result import (
     Bench,
     Candidate,
@@ -48,7 +49,6 @@ from ranktilt.reporting.sentences.mitigate import (
     bench_notes,
     chosen_by,
     detail_sentence,
-    points,
 )
 from ranktilt.reporting.sentences.mitigate_next import bench_next_commands
 from ranktilt.reporting.sentences.remedy import remedy_lines, remedy_sentence, remedy_title
@@ -338,7 +338,7 @@ def legend(bench: Bench) -> Iterator[str]:
     above = "+" if question.neutral == 0 else "above 1"
     cost = ""
     if _has_costs(bench):
-        loss = f"a loss of more than {points(bench.budget)} of {bench.effectiveness_measure}"
+        loss = f"a loss of more than {points_words(bench.budget)} of {bench.effectiveness_measure}"
         if not bench.is_judged:
             loss = f"a replacement of more than {bench.budget:g} % of the first ten"
         cost = f" Cost: within where the interval excludes {loss}, beyond where it shows it."
@@ -501,7 +501,6 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
     distances = [abs(tilt.value - tilt.neutral) for tilt in tilts]
     front = pareto([(100 * mean.value, away) for mean, away in zip(means, distances, strict=True)])
     drawing = scatter(
-        points,
         x=f"{measure} over all documents, %",
         y=_axis(bench),
         margin=_level_band(tilts, choice.margin),

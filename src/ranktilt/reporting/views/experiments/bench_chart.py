@@ -11,7 +11,7 @@ from ranktilt.auditing.gate.limit_checks import loss_outcome, percent_factor
 from ranktilt.auditing.gate.result import worst
 from ranktilt.auditing.groups import Pair
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import margin_words
+from ranktilt.measures.margin import margin_words, points_words
 from ranktilt.mitigation.bench_result import Bench, Candidate, Choice
 from ranktilt.reporting.interval_chart import (
     MOST_ROWS,
@@ -23,7 +23,7 @@ from ranktilt.reporting.interval_chart import (
 )
 from ranktilt.reporting.numbers import decimal
 from ranktilt.reporting.sentences.gate import tilt_numbers
-from ranktilt.reporting.sentences.mitigate import cost_words, points
+from ranktilt.reporting.sentences.mitigate import cost_words
 from ranktilt.reporting.tones import VERDICT_TONES
 
 
@@ -44,7 +44,7 @@ def bench_chart(choice: Choice) -> IntervalChart | None:
         says = f"{says}; pale: before, dark: after"
     if has_costs:
         if bench.is_judged:
-            says += f"; of the cost, a loss of at most {points(choice.budget)}"
+            says += f"; of the cost, a loss of at most {points_words(choice.budget)}"
             scales.append(f"change of {bench.effectiveness_measure}, points")
         else:
             says += f"; of the cost, at most {choice.budget:g} % replaced"
