@@ -1,10 +1,10 @@
 """Estimands: questions to a ranking, answered as numbers from plain arrays; no files, no models.
 
 Start in `base` (`Estimand`, `Measure`, the table `ESTIMANDS`; `notation` reads their texts) and
-`ranking`. There is one file per measure: `ndcg`, `precision`, …, `share` and `exposure_ratio` about groups,
-`exposure.property_lift` about a column of numbers, `twins` about the two versions of one document,
-`contrast` (Relative Δ) between two groups. Tied documents get the expected value over all their
-orders. `margin` reads how far from neutral still counts as level, `printing` prints values. May
-import statistics and data. A new measure is a class, a line in the table and a page in
+`ranking`. There is one file per measure: `ndcg`, `precision`, …, `share` and `exposure_ratio` about
+groups, `exposure.property_lift` about a column of numbers, `twins` about the two versions of one
+document, `contrast` (Relative Δ) between two groups. Tied documents get the expected value over all
+their orders. `margin` reads how far from neutral still counts as level, `printing` prints values.
+May import statistics and data. A new measure is a class, a line in the table and a page in
 docs/measures. Tests: tests/measures.
 """
