@@ -88,7 +88,7 @@ def _reach(shares: Sequence[RankShares]) -> int:
 def _rank_figures(
     shares: Sequence[RankShares], order: Sequence[int], *, is_judged: bool
 ) -> Iterator[Figure]:
-    """Draw one line per ranker: each group's share, then whose relevant documents come sooner."""
+    """Draw the share of each group, then whose relevant ones come sooner; a line per ranker."""
     first, *others = order
     filling = order if len(others) > 1 else [first]
     for group in filling:
