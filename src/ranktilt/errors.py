@@ -86,10 +86,10 @@ def unknown(kind: str, name: object, valid: Iterable[str]) -> UserError:
     names = list(valid)
     near = nearest(str(name), names)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return UserError(f"unknown {kind} {name!r}{hint} (valid: {listed(names)})")
+    return UserError(f"unknown {kind} {name!r}{hint} (valid: {list_names(names)})")
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """List names in a message: all of a few, the first of many, and the range of many numbers."""
     if len(names) > _MOST_OF_LONG and all(map(_is_number, names)):
         low, high = min(names, key=float), max(names, key=float)

@@ -19,7 +19,7 @@ from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
-from ranktilt.errors import UserError, listed
+from ranktilt.errors import UserError, list_names
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.audited_candidates import BenchOptions
@@ -155,7 +155,7 @@ def _pair(collection: Collection, options: MitigationOptions) -> Pair:
     groups, pairs = grouped_pairs(collection, options.by, chosen_pairs)
     if len(pairs) > 1:
         raise UserError(
-            f"{options.by} makes {len(groups.names)} groups ({listed(groups.names)}); name the two "
+            f"{options.by} makes {len(groups.names)} groups ({list_names(groups.names)}); name the two "
             "to level: --pair A,B"
         )
     known = grouping(collection, options.by).names

@@ -128,10 +128,10 @@ class PartLine:
     def group(self) -> tuple[str, ...]:
         """The heading above the line."""
         gap = self.gaps[0]
-        return (_sides(gap),)
+        return (_sign_heading(gap),)
 
 
-def _sides(gap: ExplainedGap) -> str:
+def _sign_heading(gap: ExplainedGap) -> str:
     """Say whose sign is whose: ``engine: + is for shop, − for forum``."""
     return f"{gap.run}: + is for {gap.group_a}, − for {gap.group_b}"
 
@@ -331,7 +331,7 @@ def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
         rows.append(
             Mark(label=REMAINS, value=gap.remaining, low=gap.remaining_low, high=gap.remaining_high)
         )
-        marks[_sides(gap)] = rows
+        marks[_sign_heading(gap)] = rows
     says = (
         "The gap between groups within lists, the part that goes with each property, and what "
         "remains at equal properties, with 95 % intervals; parts and rest add up to the gap."
