@@ -19,6 +19,7 @@ from worlds import (
     LABEL,
     LABELS,
     LabelDesign,
+    LabelErrors,
     TwinDesign,
     World,
     factor_world,
@@ -27,6 +28,7 @@ from worlds import (
     wholly_one_sided_world,
     with_random_labels,
     with_random_sources,
+    with_wrong_labels,
 )
 
 import ranktilt as rt
@@ -76,6 +78,7 @@ TWIN_MEASURES = (
     "HeadToHead(over=pairs)",
 )
 LABEL_MEASURES = ("nDCG@10", "Share@10", "NDSR@20")
+ERROR_MEASURES = ("Share@10", "NDSR@20")
 ATTENTION_MEASURES = ("ExposureRatio", "AWRF", "NDKL")
 
 
@@ -149,6 +152,26 @@ def labels_audited(
     """Ask about labels."""
     world = label_world(rng, design)
     return audit_answers(audited(world, measures, by=LABEL, resamples=resamples, seed=seed))
+
+
+def errors_audited(
+    rng: np.random.Generator,
+    seed: int,
+    resamples: int,
+    design: LabelDesign,
+    errors: LabelErrors,
+) -> Iterator[Answer]:
+    """Ask about labels that err, corrected by the rates of a checked sample."""
+    world, label_errors = with_wrong_labels(label_world(rng, design), rng, errors)
+    audit = audited(
+        world,
+        ERROR_MEASURES,
+        by=LABEL,
+        resamples=resamples,
+        seed=seed,
+        label_errors=label_errors,
+    )
+    return audit_answers(audit)
 
 
 def one_sided_audited(

@@ -15,12 +15,14 @@ import numpy as np
 from common import nfcorpus
 from questions import (
     ATTENTION_MEASURES,
+    ERROR_MEASURES,
     LABEL_MEASURES,
     TRAIN_QUERIES,
     Answer,
     choices_audited,
     choices_compared,
     effectiveness_compared,
+    errors_audited,
     factors_estimated,
     labels_audited,
     labels_compared,
@@ -30,7 +32,7 @@ from questions import (
     twins_audited,
     twins_compared,
 )
-from worlds import LabelDesign, TwinDesign
+from worlds import LabelDesign, LabelErrors, TwinDesign
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,7 @@ def scenarios() -> tuple[Scenario, ...]:
     """Return every scenario; the name says what varies, over how many documents and queries."""
     rows = [*_twin_scenarios(), *_label_scenarios(), *_comparison_scenarios(), *_real_scenarios()]
     rows += [*_degenerate_scenarios(), *_choice_scenarios(), *_shifted_scenarios()]
+    rows += _error_scenarios()
     for queries, origins in ((40, 40), (80, 200)):
         draw = partial(factors_estimated, queries=queries, origins=origins)
         rows.append(Scenario(name=f"factors, {origins} origins, {queries} queries", draw=draw))
@@ -131,6 +134,35 @@ def _label_scenarios() -> Iterator[Scenario]:
             skill=0.0,
             **more,
         )
+
+
+def _error_scenarios() -> Iterator[Scenario]:
+    """Labels with 3 and 10 % errors both ways, and with errors that differ by length.
+
+    The ranker prefers long documents, so that errors by length would make findings.
+    """
+    usual = LabelDesign(queries=80, documents=400, long=0.5)
+    kinds = {
+        "3 %": LabelErrors(short=0.03, long=0.03, checked=100),
+        "10 %": LabelErrors(short=0.10, long=0.10, checked=100),
+        "10 % short, 2 % long": LabelErrors(short=0.10, long=0.02, checked=100),
+        "10 %, 20 checked": LabelErrors(short=0.10, long=0.10, checked=20),
+    }
+    for share, share_name in ((0.5, "half"), (0.1, "10 %")):
+        for name, errors in kinds.items():
+            design = replace(usual, share=share)
+            yield Scenario(
+                name=f"label errors {name}, {share_name} first, 80",
+                draw=partial(errors_audited, design=design, errors=errors),
+                twins=False,
+            )
+            tilted = replace(design, tilt=0.3)
+            yield Scenario(
+                name=f"tilted label errors {name}, {share_name} first, 80",
+                draw=partial(errors_audited, design=tilted, errors=errors),
+                truth=partial(labels_truth, design=tilted, measures=ERROR_MEASURES),
+                twins=False,
+            )
 
 
 def _comparison_scenarios() -> Iterator[Scenario]:
@@ -236,13 +268,23 @@ def twins_truth(rough: bool, design: TwinDesign) -> dict[str, float]:
     )
 
 
-def labels_truth(rough: bool, design: LabelDesign) -> dict[str, float]:
+def labels_truth(
+    rough: bool, design: LabelDesign, measures: Sequence[str] = LABEL_MEASURES
+) -> dict[str, float]:
     """Return the mean tilts of large worlds in which no document recurs."""
     worlds, queries = (2, 100) if rough else (10, 1_000)
     documents = queries * design.listed
     large = replace(design, queries=queries, documents=documents, disjoint=True)
     return _mean_tilts(
-        list(labels_audited(np.random.default_rng([number, 11]), number, TRUTH_RESAMPLES, large))
+        list(
+            labels_audited(
+                np.random.default_rng([number, 11]),
+                number,
+                TRUTH_RESAMPLES,
+                design=large,
+                measures=measures,
+            )
+        )
         for number in range(worlds)
     )
 

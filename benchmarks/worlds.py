@@ -22,6 +22,7 @@ Bools = npt.NDArray[np.bool_]
 
 SIDES = ("a", "b")
 LABEL, LABELS = "side", ("first", "second")
+PART, PARTS = "part", ("long", "short")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +168,20 @@ class LabelDesign:
     """Correlation between runs of what documents are worth."""
     disjoint: bool = False
     """Whether no document is listed twice."""
+    long: float | None = None
+    """What a long document's worth has more, in standard deviations; None where none is long.
+
+    A coin decides which documents are long, in the column `PART`.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelErrors:
+    """How often labels are wrong, and how many documents of either label were checked for it."""
+
+    short: float
+    long: float
+    checked: int
 
 
 def label_world(rng: np.random.Generator, design: LabelDesign) -> World:
@@ -181,6 +196,10 @@ def label_world(rng: np.random.Generator, design: LabelDesign) -> World:
     relevant = rng.permuted(np.tile(np.arange(shape[1]) < design.relevant, (shape[0], 1)), axis=1)
     labels = pl.Series(LABEL, np.where(first, *LABELS), dtype=pl.String)
     docs = _label_docs(design.documents).with_columns(labels)
+    is_long = None
+    if design.long is not None:
+        is_long = rng.random(design.documents) < 0.5
+        docs = docs.with_columns(pl.Series(PART, np.where(is_long, *PARTS), dtype=pl.String))
     query, column = np.nonzero(relevant)
     collection = _collection(docs, shape[0], query, drawn[query, column])
     common = rng.normal(size=design.documents)
@@ -190,9 +209,38 @@ def label_world(rng: np.random.Generator, design: LabelDesign) -> World:
         weight = 1.0 if design.runs == 1 else design.shared
         worth = np.sqrt(weight) * common
         worth += np.sqrt(1 - weight) * rng.normal(size=design.documents) + design.tilt * first
+        if is_long is not None:
+            worth += design.long * is_long
         scores = worth[drawn] + design.skill * relevant + noise + 0.3 * rng.normal(size=shape)
         runs.append(run_of(collection, drawn, scores, name=f"r{number}"))
     return World(collection=collection, runs=tuple(runs))
+
+
+def with_wrong_labels(
+    world: World, rng: np.random.Generator, errors: LabelErrors
+) -> tuple[World, str]:
+    """Exchange labels by chance; return what a sample of checked documents says of their errors."""
+    docs = world.collection.docs
+    is_long = (docs[PART] == PARTS[0]).to_numpy()
+    is_wrong = rng.random(docs.height) < np.where(is_long, errors.long, errors.short)
+    exchanged = docs[LABEL].replace(dict(zip(LABELS, LABELS[::-1], strict=True)))
+    labels = docs.select(pl.when(pl.Series(is_wrong)).then(exchanged).otherwise(LABEL).alias(LABEL))
+    collection = rt.Collection(
+        docs.with_columns(labels), world.collection.queries, world.collection.qrels
+    )
+    rates = {}
+    for key in ("fpr", "fnr"):
+        counts = [
+            f"{rng.binomial(errors.checked, rate)}/{errors.checked}"
+            for rate in (errors.long, errors.short)
+        ]
+        rates[key] = "|".join(counts)
+    if errors.long == errors.short:
+        rates = {key: counts.partition("|")[0] for key, counts in rates.items()}
+        text = f"{LABELS[0]}:fpr={rates['fpr']},fnr={rates['fnr']}"
+    else:
+        text = f"{LABELS[0]}:by={PART},fpr={rates['fpr']},fnr={rates['fnr']}"
+    return World(collection=collection, runs=world.runs), text
 
 
 @cache

@@ -155,6 +155,8 @@ NAMES = [
     "vectors",
     "batch",
     "journal",
+    "answers",
+    "overviews",
     # Runs and labels in every format that is read.
     "run lists",
     "run records",
@@ -295,7 +297,12 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "queries": lambda at: read_queries(at / "queries.tsv"),
         "triples": lambda at: reranker_set(pairs, RerankerTraining(triples=str(at / "t.tsv"))),
     }
-    read |= written_runs(folder, run) | written_labels(folder, table) | server_readers(folder)
+    read |= (
+        written_answers(folder)
+        | written_runs(folder, run)
+        | written_labels(folder, table)
+        | server_readers(folder)
+    )
     return {name: (read[name], content_of(folder / name)) for name in NAMES}
 
 
@@ -471,6 +478,42 @@ def table_text(records: Sequence[Mapping[str, object]], delimiter: str) -> str:
 
 class SilentDifferenceError(Exception):
     """Two files that hold the same data were read, and not alike."""
+
+
+def written_answers(folder: Path) -> dict[str, Read]:
+    """Write answers with citations, as records and as responses, and the labels of their pages."""
+    pages = [f"https://www.d{number}.org/page" for number in range(6)]
+    labels = "url,source\n" + "".join(
+        f"{page},{'ai' if number % 2 else 'human'}\n" for number, page in enumerate(pages)
+    )
+    lines, responses = [], {}
+    for query in range(4):
+        cited = pages[query % 2 :: 2][:2]
+        record = {"query": f"q{query}", "run": 1, "cited": cited, "consulted": pages}
+        lines.append(json.dumps({**record, "retrieved": pages[::-1], "text": "One. Two."}))
+        references = [{"index": number, "link": page} for number, page in enumerate(pages)]
+        blocks = [{"type": "paragraph", "snippet": "One two.", "reference_indexes": [query, 4]}]
+        response = {
+            "organic_results": [{"position": 1, "link": pages[query]}],
+            "ai_overview": {"text_blocks": blocks, "references": references},
+        }
+        responses[f"overviews/answers/q{query}.json"] = json.dumps(response).encode()
+    files = {
+        "answers/answers.jsonl": "\n".join(lines).encode(),
+        "answers/pages.csv": labels.encode(),
+        "overviews/pages.csv": labels.encode(),
+        **responses,
+    }
+    write(folder, files)
+
+    def audited(answers: Path) -> object:
+        audit = rt.cite(answers, f"{answers.parent}/pages.csv:id=url", resamples=100)
+        return audit.to_json(), rt.table(audit)
+
+    return {
+        "answers": lambda at: audited(at / "answers.jsonl"),
+        "overviews": lambda at: audited(at / "answers"),
+    }
 
 
 def written_runs(folder: Path, run: Run) -> dict[str, Read]:

@@ -46,8 +46,10 @@ if TYPE_CHECKING:
     from ranktilt.auditing.source_audits import SourceAudits as SourceAudits
     from ranktilt.auditing.source_audits import audit_sources as audit_sources
     from ranktilt.citing.cite import cite as cite
+    from ranktilt.citing.comparison_result import CitationComparison as CitationComparison
     from ranktilt.citing.experiment.experiment import context_experiment as context_experiment
     from ranktilt.citing.experiment.result import ContextExperiment as ContextExperiment
+    from ranktilt.citing.explain import explain_citations as explain_citations
     from ranktilt.citing.making.audit import cite_session as cite_session
     from ranktilt.citing.making.make import make_answers as make_answers
     from ranktilt.citing.making.save import save_answers as save_answers
@@ -127,6 +129,7 @@ _NAMES = {
     "Candidate": "mitigation.bench_result",
     "CheckResult": "explaining.check_result",
     "CitationAudit": "citing.result",
+    "CitationComparison": "citing.comparison_result",
     "Collection": "data.collection",
     "Comparison": "auditing.comparison.result",
     "ContextExperiment": "citing.experiment.result",
@@ -176,6 +179,7 @@ _NAMES = {
     "controls": "auditing.controls",
     "estimand": "measures.base",
     "explain": "explaining.explain",
+    "explain_citations": "citing.explain",
     "explain_gaps": "explaining.properties.gaps",
     "factor_effects": "explaining.factors.effects",
     "gate": "auditing.gate.gate",

@@ -7,6 +7,7 @@ refused where another user owns it or everybody may write it.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -19,6 +20,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 import msgspec
 
 from ranktilt.errors import UserError, unknown
+from ranktilt.sizes import POINTS, read_points
 
 EXAMPLE = """\
 [llm.judge]                        # ranktilt judge DIR --llm judge
@@ -316,6 +318,7 @@ def read_section(name: str, table: Any, kind: type[Section]) -> Section:
         raise UserError(f"{name}: expected a section, got {table!r}")
     known = [option.name for option in fields(kind)]  # type: ignore[arg-type]
     _require_known(f"key of {name}", table, known)
+    table = {**table, **_points(name, table, kind)}
     try:
         return msgspec.convert(table, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -327,6 +330,17 @@ def read_section(name: str, table: Any, kind: type[Section]) -> Section:
             choices = _choices(get_type_hints(kind)[key])
             raise unknown(f"value of {subject}", value, choices) from error
         raise UserError(f"{subject}: {_plain(message)}") from error
+
+
+def _points(name: str, table: Mapping[str, Any], kind: type) -> dict[str, float]:
+    """Read the sizes of a section, such as ``5%``: the fields whose unit is points."""
+    sizes = {}
+    for key, hint in get_type_hints(kind, include_extras=True).items():
+        for bounds in getattr(hint, "__metadata__", ()):
+            if key in table and (bounds.extra or {}).get("unit") == POINTS:
+                most = math.inf if bounds.le is None else bounds.le
+                sizes[key] = read_points(table[key], f"{name} {key}", most=most)
+    return sizes
 
 
 def _choices(hint: Any) -> Sequence[str]:

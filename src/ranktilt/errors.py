@@ -9,6 +9,10 @@ from pathlib import Path
 
 _MOST_LISTED = 100
 """Most names that a message lists."""
+_MOST_LETTERS = 700
+"""Letters of a list of names that can still be read; of a longer one, the first names are shown."""
+_MOST_OF_LONG = 12
+"""Names of a long list that are shown, and numbers that are shown one by one."""
 _MOST_COMPARED = 5_000
 """Most names among which a similar one is looked for."""
 # C0, DEL, C1, marks and turns of the direction of writing, other line ends, and halves of
@@ -16,6 +20,7 @@ _MOST_COMPARED = 5_000
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 
 
 class UserError(Exception):
@@ -76,14 +81,28 @@ class DataWarning(UserWarning):
 def unknown(kind: str, name: object, valid: Iterable[str]) -> UserError:
     """Make the error for a name that is not in `valid`.
 
-    It suggests the nearest name, and lists up to 100.
+    It suggests the nearest name, and lists the others as far as they can be read.
     """
     names = list(valid)
     near = nearest(str(name), names)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    listed = ", ".join(names[:_MOST_LISTED]) or "none"
-    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
-    return UserError(f"unknown {kind} {name!r}{hint} (valid: {listed}{more})")
+    return UserError(f"unknown {kind} {name!r}{hint} (valid: {listed(names)})")
+
+
+def listed(names: Sequence[str]) -> str:
+    """List names in a message: all of a few, the first of many, and the range of many numbers."""
+    if len(names) > _MOST_OF_LONG and all(map(_is_number, names)):
+        low, high = min(names, key=float), max(names, key=float)
+        return f"{len(names):,} numbers from {low} to {high}"
+    most = _MOST_LISTED
+    if sum(len(name) + 2 for name in names[:most]) > _MOST_LETTERS:
+        most = _MOST_OF_LONG
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "none") + more
+
+
+def _is_number(name: str) -> bool:
+    return bool(_NUMBER.fullmatch(name))
 
 
 def nearest(name: str, names: Iterable[str], count: int = 1) -> list[str]:

@@ -229,7 +229,7 @@ def test_failed_calls_are_left_out_and_named() -> None:
                 raise ConnectionError("gone")
             return super().invoke(query)
 
-    run = rt.ranker(Broken(), max_failures=0.5).rank(toy())
+    run = rt.ranker(Broken(), max_failures=50).rank(toy())
     assert run.spec["failed"] == {"q2": "ConnectionError: gone"}
     assert set(ids(run)) == {"q1", "q3"}
 

@@ -419,7 +419,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"ties": "expect"},
         "unknown ties 'expect'; did you mean 'expected'? (valid: expected, trec_eval)",
     ),
-    ({"margin": -1}, "expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
+    (
+        {"margin": -1},
+        "expected a margin of at least 0, such as 5 or 5% (points) or '0.5 ranks'; got -1",
+    ),
     ({"depth": 0}, "expected a depth of at least 1 rank, got 0"),
     ({"runs": "bm25"}, "expected runs, got 'bm25'; rank first"),
     ({"collection": "folder"}, "expected a collection, got 'folder'; load it first"),

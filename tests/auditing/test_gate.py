@@ -19,11 +19,17 @@ from ranktilt.auditing.audit import audit as run_audit
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.gate.gate import gate
 from ranktilt.auditing.gate.limit_checks import check_growth, check_loss, check_tilt
-from ranktilt.auditing.gate.result import GateRow, worst
+from ranktilt.auditing.gate.result import Gate, GateRow, worst
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, sequential_audit
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
-from ranktilt.reporting.sentences.gate import limit_reason, row_reason
+from ranktilt.reporting.sentences.gate import (
+    derived,
+    gate_headline,
+    gate_meaning,
+    limit_reason,
+    row_reason,
+)
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.sequential import decision_sentence, query_count_sentence
 from ranktilt.statistics.variation import Variation
@@ -46,8 +52,22 @@ class TestTilt:
             (-15, 15, 15, "level", "0.0 % [−15.0, +15.0] lies within ±15 points"),
             (16, 30, 15, "tilted", "+23.0 % [+16.0, +30.0] lies entirely beyond +15.0"),
             (-30, -15.1, 15, "tilted", "−22.6 % [−30.0, −15.1] lies entirely beyond −15.0"),
-            (15, 30, 15, "inconclusive", "[+15.0, +30.0] straddles the limit of +15.0, so"),
-            (-30, -15, 15, "inconclusive", "[−30.0, −15.0] straddles the limit of −15.0, so"),
+            (
+                15,
+                30,
+                15,
+                "inconclusive",
+                "[+15.0, +30.0]: a tilt toward human is shown; whether it is larger than the limit "
+                "of 15 points is not",
+            ),
+            (
+                -30,
+                -15,
+                15,
+                "inconclusive",
+                "[−30.0, −15.0]: a tilt toward llm is shown; whether it is larger than the limit "
+                "of 15 points is not",
+            ),
             (
                 -40,
                 40,
@@ -163,7 +183,12 @@ class TestLoss:
         [
             (-1.0, 2.0, "level", "a loss of more than 1 point is excluded"),
             (-3.0, -1.1, "tilted", "a loss of more than 1 point is shown"),
-            (-3.0, -1.0, "inconclusive", "neither shown nor excluded"),
+            (
+                -3.0,
+                -1.0,
+                "inconclusive",
+                "a loss is shown; whether it is more than 1 point is not",
+            ),
             (-1.1, 0.0, "inconclusive", "neither shown nor excluded"),
         ],
     )
@@ -368,9 +393,8 @@ def baseline(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **opti
         (
             {"max_tilt": -1},
             (
-                "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; "
-                "got "
-                "-1"
+                "--max-tilt: expected a margin of at least 0, such as 5 or 5% (points) or "
+                "'0.5 ranks'; got -1"
             ),
         ),
         (
@@ -460,6 +484,46 @@ def answered(order: tuple[str, str], queries: int = 40) -> Audit:
     run = ordered(collection, [order] * queries, "engine")
     plain = Collection(collection.docs, collection.queries, collection.qrels.clear())
     return run_audit(plain, run, QUESTIONS, primary="Share@1", resamples=300)
+
+
+class TestShownTiltAcrossTheLimit:
+    """An audit names a side, and its gate cannot say whether it is favoured too much."""
+
+    def test_both_statements_are_in_headline_reason_and_file(self) -> None:
+        check = check_tilt(tilt(2.0, 9.0), 5.0)
+        row = GateRow(run="bm25", measure="nDCG@3", a="human", b="llm", queries=50, checks=(check,))
+        assert (row.outcome, check.favours) == ("inconclusive", "human")
+        assert row_reason(row).endswith(
+            "a tilt toward human is shown; whether it is larger than the limit of 5 points is not"
+        )
+        gated = gate_of(row)
+        assert gate_headline(gated) == (
+            "inconclusive: a tilt toward human is shown; whether it is larger than the limit is "
+            "not (allowed: tilt within ±5 points of neutral)"
+        )
+        assert gate_meaning(gated).startswith("bm25 tilts, but these queries are too few to tell")
+        (verdict,) = derived(gated)["verdicts"]
+        assert (verdict["kind"], verdict["side"]) == ("inconclusive", "human")
+
+    def test_several_comparisons_are_counted(self) -> None:
+        checks = [check_tilt(tilt(2.0, 9.0), 5.0), check_tilt(tilt(-9.0, 9.0, p=0.8), 5.0)]
+        rows = [
+            GateRow(run=run, measure="nDCG@3", a="human", b="llm", queries=50, checks=(check,))
+            for run, check in zip(("one", "two"), checks, strict=True)
+        ]
+        assert gate_headline(gate_of(*rows)).startswith(
+            "inconclusive: 2 of 2 comparisons; in 1 of these a tilt is shown; whether it is larger "
+            "than the limit is not (allowed: "
+        )
+
+    def test_growth_beyond_0_and_across_the_limit_is_shown(self) -> None:
+        check = check_growth(change(1.0, 9.0), 5.0)
+        assert "growth is shown; whether it is more than 5 points is not" in limit_reason(check)
+
+
+def gate_of(*rows: GateRow) -> Gate:
+    spec = {"max_tilt": 5.0, "baseline": False, "min_effect": 0.0, "inconclusive": "fail"}
+    return Gate(spec=spec, rows=rows, notes=())
 
 
 class TestAnyQuestion:

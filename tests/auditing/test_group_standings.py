@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.answer.group_standings import group_displays
+from ranktilt.auditing.answer.group_standings import GroupDisplay, GroupStanding, group_displays
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.output import table
-from ranktilt.reporting.sentences.group_standings import display_sentence
+from ranktilt.reporting.sentences.group_standings import display_headline, display_sentence
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import audit_of, two_group_audit
 
@@ -97,6 +97,25 @@ def test_ten_groups_are_summed_up_before_their_pairs() -> None:
     assert printed.index("**Groups") < printed.index("**Means")
     row = next(line for line in printed.splitlines() if "| best |" in line)
     assert [cell.strip() for cell in row.split("|")][4:7] == ["a", "9", "0"]
+
+
+def test_headline_of_overlapping_sets_says_who_leads_and_who_is_behind() -> None:
+    """Six groups, of which only the ends differ: first over the last two, second over the last."""
+    counts = {"a": (2, 0), "b": (1, 0), "c": (0, 0), "d": (0, 0), "e": (0, 1), "f": (0, 2)}
+    standings = [
+        GroupStanding(
+            run="run", group=group, lead=0.0, low=0.0, high=0.0, over=over, under=under, letters=""
+        )
+        for group, (over, under) in counts.items()
+    ]
+    sets = (("a", "b", "c", "d"), ("b", "c", "d", "e"), ("c", "d", "e", "f"))
+    display = GroupDisplay(run="run", standings=tuple(standings), sets=sets, level=0)
+    assert display_headline(display) == (
+        "run favours a over 2 of 5 other groups, and 2 groups over f; 12 of 15 pairs cannot be "
+        "distinguished"
+    )
+    few = replace(display, sets=(("a", "b"), ("c", "d")))
+    assert display_headline(few) == display_sentence(few)
 
 
 def test_two_groups_and_chosen_pairs_have_no_letters() -> None:

@@ -44,9 +44,9 @@ def versions(*rows: tuple[str, str, str]) -> Collection:
             ("human", "claude", "llm"),
             [2, 0, 1, 2],
         ),  # human text first
-        ("kind", [100, 9, 100], ("9", "100"), [1, 0, 1]),
+        ("kind", [100, 9, 100], ("kind 9", "kind 100"), [1, 0, 1]),
         ("kind", ["b", None, "a", " "], ("a", "b"), [1, -1, 0, -1]),
-        ("kind", [True, None, False], ("false", "true"), [1, -1, 0]),
+        ("kind", [True, None, False], ("kind false", "kind true"), [1, -1, 0]),
     ],
 )
 def test_any_kind_of_label(
@@ -182,7 +182,7 @@ def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
         "year:2 makes two bins, --by year:2006. splits them there"
     ):
         choose_pairs(many, None)
-    assert choose_pairs(many, [("2000", "2012")]) == (("2000", "2012"),)
+    assert choose_pairs(many, [("2000", "year 2012")]) == (("year 2000", "year 2012"),)
 
 
 def test_twins_are_all_combinations_of_versions_inside_the_pool() -> None:
@@ -245,12 +245,18 @@ class TestBins:
         self,
     ) -> None:
         groups = grouping(documents("year", [2020, 1999, None, 900, 2001]), "year:4")
-        assert (groups.by, groups.names) == ("year", ("900", "1999", "2001", "2020"))
+        assert (groups.by, groups.names) == (
+            "year",
+            tuple(f"year {n}" for n in (900, 1999, 2001, 2020)),
+        )
         assert groups.code.tolist() == [3, 1, -1, 0, 2]
         assert groups.unlabelled == 1
         assert grouping(documents("size:2", ["s", "m"]), "size:2").names == ("m", "s")
-        assert grouping(documents("length", [30, 10]), "length:2").names == ("10", "30")
-        assert grouping(documents("a:b", [30, 10]), "a:b:2").names == ("10", "30")
+        assert grouping(documents("length", [30, 10]), "length:2").names == (
+            "length 10",
+            "length 30",
+        )
+        assert grouping(documents("a:b", [30, 10]), "a:b:2").names == ("a:b 10", "a:b 30")
 
     @pytest.mark.parametrize(
         ("values", "names"),
@@ -264,7 +270,7 @@ class TestBins:
     def test_names_are_short_and_tell_bins_apart(
         self, values: list[Any], names: tuple[str, ...]
     ) -> None:
-        assert grouping(documents("x", values), "x:2").names == names
+        assert grouping(documents("x", values), "x:2").names == tuple(f"x {name}" for name in names)
 
     @given(st.lists(st.integers(-20, 20) | st.none(), min_size=1, max_size=40), st.integers(2, 10))
     def test_bins_are_in_order_and_none_is_empty(self, values: list[int | None], bins: int) -> None:
@@ -520,7 +526,8 @@ def test_value_parts_numbers_in_two(
 ) -> None:
     column = by.partition(":")[0]
     groups = grouping(documents(column, labels), by)
-    assert (groups.by, groups.names, groups.code.tolist()) == (column, names, code)
+    called = tuple(f"{column} {name}" for name in names)
+    assert (groups.by, groups.names, groups.code.tolist()) == (column, called, code)
 
 
 def test_missing_values_are_no_group_and_words_are_said() -> None:

@@ -182,14 +182,14 @@ def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(ask_ju
         in note_sentences(result.notes)
     )
     with refused(
-        "pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5): 100% of 96 answers could "
-        "not be read, "
-        "max_failures=0.5 allows 50% (first: '2 passages have been provided.')"
+        "pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=50.0): 100 % of 96 answers "
+        "could not be read, "
+        "max_failures allows 50 % (first: '2 passages have been provided.')"
     ):
         ask_judge(
             Judge(prose=1),
             pairs=1,
-            text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5)",
+            text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=50)",
         )
 
 

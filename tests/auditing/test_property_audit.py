@@ -125,7 +125,7 @@ def test_few_numbers_are_groups() -> None:
     assert not is_property(collection, "stars")
     assert not is_property(collection, "source")
     audit = rt.audit(collection, ranked(collection, 0.5), by="stars", pairs=[("0", "4")], **QUICK)
-    assert audit.pairs == (("0", "4"),)
+    assert audit.pairs == (("stars 0", "stars 4"),)
 
 
 def test_bins_are_groups_as_before() -> None:

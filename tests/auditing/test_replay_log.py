@@ -195,7 +195,7 @@ def test_log_of_numbers_read_within_reasoning_is_replayed(tmp_path: Path) -> Non
 
 
 def test_several_rankings_and_reasoning_alone_are_told_from_none(tmp_path: Path) -> None:
-    several = replay_log(runs(tmp_path, undecided), EVERY, [], max_failures=0.5)
+    several = replay_log(runs(tmp_path, undecided), EVERY, [], max_failures=50)
     assert (several.kinds, several.ambiguous, several.failures) == ({"ambiguous": 96}, 96, 96)
     page = view(several)
     texts = [sentence.text for sentence in page.sentences]
@@ -222,7 +222,7 @@ def test_several_rankings_and_reasoning_alone_are_told_from_none(tmp_path: Path)
 
 def test_preference_is_the_models_part_and_file_says_source(tmp_path: Path) -> None:
     log = runs(tmp_path, llm_first)
-    split = replay_log(log, EVERY, by="source", max_failures=0.5, resamples=500, seed=3)
+    split = replay_log(log, EVERY, by="source", max_failures=50, resamples=500, seed=3)
     assert split.measures == ("nDCG@10", "ExposureRatio")
     for measure in split.measures:
         model, parser, *_ = (change(split, part, measure, ("human", "llm")) for part in range(4))
@@ -230,11 +230,11 @@ def test_preference_is_the_models_part_and_file_says_source(tmp_path: Path) -> N
         assert model.p_corrected < 0.05
         assert parser.value == 0
     assert ReplayedLog.load(split.save(tmp_path / "found.json")) == split
-    half = replay_log(runs(tmp_path, both), EVERY, [], max_failures=0.5)
+    half = replay_log(runs(tmp_path, both), EVERY, [], max_failures=50)
     content = json.loads(half.to_json())
     assert content["kinds"] == {"ok": TOPICS * 2, "off-format": TOPICS * 2}
     assert (content["failures"], content["passed"], half.passed) == (TOPICS * 2, True, True)
-    assert not replay_log(runs(tmp_path, both), EVERY, [], max_failures=0.49).passed
+    assert not replay_log(runs(tmp_path, both), EVERY, [], max_failures=49).passed
     strict = [
         log_runs(tmp_path / "log.json", CANDIDATES, EVERY, seed=seed).runs[STRICT]
         for seed in (0, 0, 1)
@@ -288,8 +288,8 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     ):
         with refused(message):
             replay_log(log_of_runs, unjudged, measures, by=by)
-    with refused("expected a share from 0 to 1 as max_failures, got 2"):
-        replay_log(log_of_runs, EVERY, max_failures=2)
+    with refused("expected a percentage from 0 to 100 as max_failures, got 200"):
+        replay_log(log_of_runs, EVERY, max_failures=200)
 
 
 def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
     assert note.endswith("; 1 query left out entirely: q0")
     assert set(log_of_runs.runs[PUBLISHED].queries) == {f"q{topic}" for topic in range(1, TOPICS)}
     assert (len(split.answers), split.unreadable, split.failures, split.passed) == (95, 0, 1, False)
-    assert replay_log(log_of_runs, EVERY, [], max_failures=1 / 96).passed
+    assert replay_log(log_of_runs, EVERY, [], max_failures=100 / 96).passed
     calls = [
         call if n % 4 else call.replace("[1] ", "[1] unknown ", 1)
         for n, call in enumerate(text.split("}, "))

@@ -275,3 +275,49 @@ def test_unit_is_said_in_words(tmp_path: Path) -> None:
         path.write_text(text.replace("https://d", "doc").replace('/"', '"'), encoding="utf-8")
     by_page = note_sentences(cite(answers, f"{tmp_path}/pages.csv:id=url", resamples=199).notes)
     assert by_page[0] == "no domain has several of these pages, so each page counts by itself"
+
+
+def test_answers_that_tell_less_are_noted(tmp_path: Path) -> None:
+    answers = write_answers(tmp_path, preference=2.0)
+    records = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    for record in records[:20]:
+        del record["consulted"]
+    mixed = tmp_path / "mixed.jsonl"
+    lines = [json.dumps(record) for record in records]
+    mixed.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    rest = tmp_path / "rest.jsonl"
+    rest.write_text("\n".join(lines[20:]) + "\n", encoding="utf-8")
+    labels = f"{tmp_path}/pages.csv:id=url"
+    audit, of_rest = (cite(path, labels, resamples=199) for path in (mixed, rest))
+    # A rate, and a share that is compared with a pool, are of the queries whose pool is known.
+    for effect, effect_of_rest in zip(audit.effects, of_rest.effects, strict=True):
+        assert effect.value == pytest.approx(effect_of_rest.value)
+        assert effect.neutral == pytest.approx(effect_of_rest.neutral)
+    assert note_sentences(audit.notes)[0] == (
+        "warning: 20 of 60 answers do not list what they consulted; citation rates are of the "
+        "others"
+    )
+    assert audit.counts.not_consulted == 0
+    assert audit.counts.consulted == of_rest.counts.consulted
+
+
+def test_few_citations_have_no_end_and_name_no_strange_domain(tmp_path: Path) -> None:
+    pages = [f"https://{name}.org/1" for name in ("a", "b", "c")]
+    records = [
+        {"query": "q1", "cited": pages, "consulted": pages},
+        {"query": "q2", "cited": pages[:2], "consulted": pages[:2]},
+    ]
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    labels = tmp_path / "pages.csv"
+    rows = zip(pages, ("ai", "human", "ai"), strict=True)
+    lines = [f"{page},{label}\n" for page, label in rows]
+    labels.write_text("".join(["url,source\n", *lines]), encoding="utf-8")
+    audit = cite(answers, f"{labels}:id=url", resamples=199)
+    these = audit.primary[0].these_units
+    assert these is not None
+    assert (these.score_low, these.score_high) == (0, np.inf)
+    assert [unit.name for unit in these.largest] == ["b.org"]
+    assert note_sentences(audit.notes)[1] == (
+        "no domain has several of these pages; the 3 domains are the sample"
+    )

@@ -48,6 +48,13 @@ def test_kind_stays_open(audit: CitationAudit) -> None:
     assert gate_citations(audit).exit_code == 3
 
 
+def test_labels_exchanged_within_sizes(audit: CitationAudit) -> None:
+    these = audit.primary[0].these_units
+    assert these is not None
+    # Of three classes with equally many consulted pages; .0005 is left of 10,000 draws' error.
+    assert these.exchange_p_within_sizes == pytest.approx(0.056, abs=0.005)
+
+
 def test_these_domains(audit: CitationAudit) -> None:
     these = audit.primary[0].these_units
     assert these is not None

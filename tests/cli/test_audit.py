@@ -329,10 +329,10 @@ def test_partial_responses_are_left_out_up_to_a_share(cli: Cli, tmp_path: Path) 
     command = ("audit", "--groups", table, "--run", file, *QUICK)
     result = cli(*command)
     message = (
-        "1 of 3 queries failed, max_failures=0.05 allows 0 of 3 (--max-failures): 'q3': timed out"
+        "1 of 3 queries failed, max_failures=5 % allows 0 of 3 (--max-failures): 'q3': timed out"
     )
     assert (result.code, result.err) == (2, f"ranktilt: {file}: {message}\n")
-    result = cli(*command, "--max-failures", "0.4", "--json", tmp_path / "audit.json")
+    result = cli(*command, "--max-failures", "40", "--json", tmp_path / "audit.json")
     assert result.code == 0
     failure = "1 of 3 queries failed and are not in the run (first: 'q3': timed out)"
     assert result.err == f"warning: {file}: {failure}\n"

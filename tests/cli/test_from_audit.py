@@ -68,9 +68,9 @@ def test_explain_names_folder_and_rankers(folder: Path) -> None:
 
 def test_mitigate_takes_the_run_that_is_named(folder: Path) -> None:
     file = str(folder / "two.json")
-    words = with_inputs_of_audit(["mitigate", file, "-r", "ours", "--budget", "0.1"])
-    assert words[:4] == ["mitigate", str(folder / "bundled"), "-r", "tfidf"]
-    assert words[-2:] == ["--budget", "0.1"]
+    words = with_inputs_of_audit(["mitigate", file, "-r", "ours", "--budget", "10"])
+    assert words[:4] == ["mitigate", str(folder / "bundled"), "-r", "ours=tfidf"]
+    assert words[-2:] == ["--budget", "10"]
 
 
 def test_mitigate_asks_which_of_several_runs(

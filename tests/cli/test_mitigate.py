@@ -58,7 +58,7 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
         "--margin",
         "30",
         "--budget",
-        "0.1",
+        "10%",
         "--set",
         "statistics.seed=1",
         "-o",
@@ -72,7 +72,7 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert "Mitigated by offset " in out
     bench = rt.Bench.load("level.json")
     assert bench.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
-    assert (bench.margin, bench.budget, bench.spec["mitigation"]["seed"]) == (30, 0.1, 1)
+    assert (bench.margin, bench.budget, bench.spec["mitigation"]["seed"]) == (30, 10, 1)
     chosen = bench.choose().chosen
     assert chosen is not None
     typed = Path("fits/ranker.txt").read_text("utf-8").strip()

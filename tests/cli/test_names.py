@@ -7,7 +7,9 @@ import pytest
 
 from ranktilt.cli.main import run
 from ranktilt.cli.rankers import NamedText
+from ranktilt.data.bundled.reader import bundled
 from ranktilt.data.save import save
+from ranktilt.registry import ranker
 from tests.toy import toy
 
 RUN = "q1 Q0 d1-human 1 2.0 tag\nq1 Q0 d1-llm 2 1.0 tag\n"
@@ -50,7 +52,32 @@ def test_named_runs_are_printed_and_named_in_next_commands(
     assert "plain=bm25" in commands or not commands
 
 
-def test_mitigate_takes_no_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save(toy(), tmp_path / "toy")
-    assert run(["mitigate", str(tmp_path / "toy"), "-r", "ours=bm25"]) == 2
-    assert "omit NAME=" in capsys.readouterr().err
+def test_mitigate_calls_a_ranker_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(bundled(), tmp_path / "bed")
+    quick = ["--set", "statistics.resamples=200", "--method", "interleave", "--json", "bench.json"]
+    assert run(["mitigate", "bed", "-r", "our engine=tfidf", *quick]) == 0
+    assert "our engine" in capsys.readouterr().out
+    content = json.loads((tmp_path / "bench.json").read_text())
+    assert content["candidates"][0]["name"] == "our engine"
+    assert content["spec"]["mitigation"]["name"] == "our engine"
+
+
+def test_mitigate_calls_a_run_by_its_name_in_files_and_next_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pages = bundled()
+    ranker("tfidf").rank(pages).save("Läufe März.trec")
+    pages.docs.select("source", "origin", doc_id="id").write_csv("labels.csv")
+    words = ["--run", "süß=Läufe März.trec", "--groups", "labels.csv"]
+    assert run(["audit", *words, "--json", "audit.json"]) == 0
+    assert "mitigate --run 'süß=Läufe März.trec' --groups labels.csv" in capsys.readouterr().out
+    quick = ["--set", "statistics.resamples=200", "--method", "offset"]
+    quick += ["--set", "mitigate.always=true"]
+    assert run(["mitigate", "audit.json", *quick, "--save-run", "neu.trec"]) == 0
+    printed = capsys.readouterr().out
+    assert "süß" in printed
+    assert json.loads((tmp_path / "neu.trec.json").read_text())["name"].startswith("süß, offset ")

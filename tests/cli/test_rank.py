@@ -240,11 +240,11 @@ def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_
         tmp_path / "run.trec",
         tmp_path / "audit.json",
     )
-    few, many = ("--max-failures", "0.1"), ("--max-failures", "1")
+    few, many = ("--max-failures", "10"), ("--max-failures", "100%")
     for verb in (("rank", folder, "-o", run), ("audit", folder)):
         done = cli(*verb, "-r", RANKER, *few)
         assert done.code == 2
-        assert "could not be read, max_failures=0.1 allows 10% (first: '" in done.err
+        assert "could not be read, max_failures allows 10 % (first: '" in done.err
         assert not (tmp_path / "run.trec").exists() or verb[0] == "audit"
         assert cli(*verb, "-r", RANKER, *many).code == 0
     assert cli("audit", folder, "--run", run, "--json", audit).code == 0
@@ -252,18 +252,18 @@ def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_
     for command in (("audit", folder, "--run", run), *gates):
         done = cli(*command, *few)
         assert (done.code, done.err.count("\n")) == (2, 1)
-        assert "could not be read, --max-failures allows 10% (first: '" in done.err
+        assert "could not be read, --max-failures allows 10 % (first: '" in done.err
         assert cli(*command, *many).code in (0, 3)
 
 
 def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
     from ranktilt.cli.rankers import read_rankers
 
-    specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failures=0.5)", "tfidf"]
-    read = read_rankers(specs, max_failures=0.025)
+    specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failures=50)", "tfidf"]
+    read = read_rankers(specs, max_failures=2.5)
     assert list(map(repr, read)) == [
-        "bm25@5>>setwise:openai:m(max_failures=0.025)",
-        "engine:my_engine:search(max_failures=0.5)",
+        "bm25@5>>setwise:openai:m(max_failures=2.5)",
+        "engine:my_engine:search(max_failures=50)",
         "tfidf",
     ]
 

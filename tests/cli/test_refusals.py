@@ -150,7 +150,7 @@ CHECK = [
     ("toy --split dev", "toy/qrels: unknown split 'dev' (valid: test); choose one with --split"),
     ("toy -m nDCG@3", "--measure needs a ranker: name one, such as -r bm25"),
     ("toy --text text", "--text needs a ranker or an encoder: name one with -r or --similarity"),
-    ("toy --set check.equivalence=2", "[check] equivalence: expected a number <= 1"),
+    ("toy --set check.equivalence=200", "[check] equivalence: expected points from 0 to 100"),
     ("toy --similarity bm25", "similarity needs vectors from an encoder, such as dense:minilm"),
     ("toy --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
 ]
@@ -163,7 +163,7 @@ EXPLAIN = [
     ("toy --by-factor -r bm25", "no factors: expected columns factor:NAME of low and high"),
     (
         "toy --by-factor -r bm25 --adopters 0,half",
-        "--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1",
+        "--adopters: expected points from 0 to 100, such as 10 or 10%; got half",
     ),
     ("toy --adopters 0,1", "--adopters needs --by-factor"),
     ("toy --probe theorem", "theorem 4.1 needs two or three language models"),

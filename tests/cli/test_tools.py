@@ -189,7 +189,7 @@ def test_without_a_file_everything_is_as_by_default(
     settings = settings_in_force(cli)
     assert {source for _, source in settings.values()} == {"default"}
     assert settings["statistics.seed"] == ("0", "default")
-    assert settings["check.equivalence"] == ("0.02", "default")
+    assert settings["check.equivalence"] == ("2", "default")
     assert settings["OPENAI_API_KEY"] == (None, "default")
 
 
@@ -474,8 +474,8 @@ def test_tilts_are_split_where_there_are_sources(log_folder: Path, cli: Cli) -> 
 
 def test_too_many_answers_without_a_ranking_fail(log_folder: Path, cli: Cli) -> None:
     for most, code, last in (
-        ("0.5", 0, "passed: 48 of 96 answers (50.0 %) contain no ranking; at most 50.0 % allowed"),
-        ("0.49", 1, "failed: 48 of 96 answers (50.0 %) contain no ranking; at most 49.0 % allowed"),
+        ("50", 0, "passed: 48 of 96 answers (50.0 %) contain no ranking; at most 50.0 % allowed"),
+        ("49%", 1, "failed: 48 of 96 answers (50.0 %) contain no ranking; at most 49.0 % allowed"),
     ):
         printed = cli(
             "tools", "replay-log", "both.json", "--candidates", "texts.json", "--max-failures", most

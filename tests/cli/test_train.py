@@ -267,7 +267,7 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
         "--set",
         "steps=1",
     )
-    code, out, err = cli(*command, "--debias", "0", "--debias", "paper", "--budget", "0.02")
+    code, out, err = cli(*command, "--debias", "0", "--debias", "paper", "--budget", "2")
     assert code == 0
     assert (
         "The paper's α, for ANCE's scores of about 700: 0.0001, 0.0005, 0.001, 0.005, 0.01. " in err
@@ -277,7 +277,7 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
         in err.splitlines()
     )
     bench = Bench.load(models / "bench.json")
-    assert (len(bench.candidates), bench.budget) == (6, 0.02)
+    assert (len(bench.candidates), bench.budget) == (6, 2)
     assert all(
         (models / f"alpha-{row.strength:g}" / "training.json").is_file() for row in bench.candidates
     )

@@ -301,7 +301,9 @@ def test_nobody_has_a_source_by_default_and_bins_are_of_a_column_whose_name_may_
     collection = from_labels(
         table_of(**{"of:year": [2001, 1999, None, 2003]}), queries=["q"], by="of:year:3"
     )
-    assert grouping(collection, "of:year:3").names == ("1999", "2001", "2003")
+    assert grouping(collection, "of:year:3").names == tuple(
+        f"of:year {year}" for year in (1999, 2001, 2003)
+    )
     assert collection.spec["unlabelled"] == 1
 
 

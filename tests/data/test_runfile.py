@@ -367,7 +367,7 @@ def test_what_engines_give_is_read_and_said(
         (
             {"responses": [response(), ERROR]},
             (
-                ": 1 of 2 queries failed, max_failures=0.05 allows 0 of 2 (--max-failures): 'r': "
+                ": 1 of 2 queries failed, max_failures=5 % allows 0 of 2 (--max-failures): 'r': "
                 "x: "
                 "no "
                 "such index"

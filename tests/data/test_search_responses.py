@@ -121,22 +121,22 @@ def test_responses_that_fail_are_left_out_and_said(tmp_path: Path) -> None:
         assert run.queries == tuple(names[:19])
         assert run.spec["failed"] == {"q19": "timed out"}
         message = (
-            f"{path}: 1 of 20 queries failed, max_failures=0.04 allows 0 of 20 "
+            f"{path}: 1 of 20 queries failed, max_failures=4 % allows 0 of 20 "
             "(--max-failures): 'q19': timed out"
         )
         with refused(message, DataError):
-            Run.load(path, queries=names, max_failures=0.04)
+            Run.load(path, queries=names, max_failures=4)
 
 
 def test_run_of_failures_alone_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "run.json", json.dumps({"q": {"error": {"type": "x"}, "status": 429}}))
     message = (
-        f"{path}: 1 of 1 query failed, max_failures=1 allows 1 of 1 (--max-failures): 'q': "
+        f"{path}: 1 of 1 query failed, max_failures=100 % allows 1 of 1 (--max-failures): 'q': "
         "x "
         "(status 429)"
     )
     with refused(message, DataError):
-        Run.load(path, max_failures=1.0)
+        Run.load(path, max_failures=100)
 
 
 def test_responses_of_other_engines_are_read(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_column_of_different_values_names_no_source() -> None:
         (["nan", "NaN"], [None, None]),  # what astype(str) makes of a missing value
         ([float("nan"), None], [None, None]),  # a column of pandas without a value
         (["None", "NA"], ["None", "NA"]),  # words that somebody wrote
-        ([0, 1], ["0", "1"]),
+        ([0, 1], ["source 0", "source 1"]),  # a bare number says nothing
     ],
 )
 def test_source_is_what_is_stated(sources: list[Any], stated: list[str | None]) -> None:

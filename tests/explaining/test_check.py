@@ -211,7 +211,7 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
 
 def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "toy")
-    result = check(load(folder), [ranker("bm25")], ["nDCG@3"], equivalence=0.1, alpha=0.1, seed=5)
+    result = check(load(folder), [ranker("bm25")], ["nDCG@3"], equivalence=10, alpha=0.1, seed=5)
     expected = {
         "path": str(folder),
         "split": "test",
@@ -219,7 +219,7 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
         "rankers": ["bm25"],
         "measures": ["nDCG@3"],
         "similarity": None,
-        "equivalence": 0.1,
+        "equivalence": 10,
         "alpha": 0.1,
         "seed": 5,
     }
@@ -426,12 +426,12 @@ def test_each_side_is_ranked_among_its_own_documents_and_a_difference_is_called_
         0.0,
         0.0,
     )
-    assert equivalence_words(row) == "equivalent within ±0.02"
+    assert equivalence_words(row) == "equivalent within ±2 points"
     (row,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}))
     assert row.value == pytest.approx(1 - SECOND)
     assert (row.outcome, row.p, row.p_equivalent) == ("different", 0.0, 1.0)
-    (wide,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}), margin=0.5)
-    assert equivalence_words(wide) == "different within ±0.5"
+    (wide,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}), margin=50)
+    assert equivalence_words(wide) == "different within ±50 points"
 
 
 def test_both_sides_are_restricted_to_pairs_and_queries_that_both_answer() -> None:
@@ -510,7 +510,7 @@ def test_holm_counts_every_row_and_each_comparison_has_its_own_reference_side() 
     ("option", "value"),
     [
         ("margin", 0.0),
-        ("margin", 1.0),
+        ("margin", 100.0),
         ("margin", math.nan),
         ("alpha", 0.0),
         ("alpha", 0.5),

@@ -4,8 +4,10 @@ vectors.
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.data.cache import Stored
+from ranktilt.data.notes.probes import TheoremChecked
 from ranktilt.errors import UserError
 from ranktilt.explaining.explain import explain
+from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.explaining.probe_table import probe
 from ranktilt.explaining.spectrum import SpectrumProbe, singular_values, spectrum
@@ -29,6 +33,8 @@ from ranktilt.papers.dai.theorem import (
     read_twin,
 )
 from ranktilt.reporting.sentences.probes import findings_words
+from ranktilt.reporting.sentences.theorem import sources_sentence, theorem_meaning
+from ranktilt.reporting.views import view
 from tests.llm.server import Server, vector
 from tests.rankers.tiny import language_model
 from tests.refusals import refused
@@ -213,6 +219,47 @@ def test_divergence_in_nats_without_a_reader_and_an_interval_that_decides_nothin
     assert conclusion.holds == "undecided"
 
 
+EXPLAINED: dict[str, Any] = {
+    "spec": {"collection": {}, "by": "source", "runs": [], "ranker": None, "ranktilt": "0"},
+    "reference": "human",
+    "notes": (),
+}
+
+
+def checked_note(source: str, conclusion: str, *failed: str) -> TheoremChecked:
+    """A finding about one source, whose texts are easier to predict by 0.3 nats."""
+    return TheoremChecked(
+        source=source,
+        failed=failed,
+        undecided=(),
+        conclusion=conclusion,  # type: ignore[arg-type]
+        value=-0.3,
+        low=-0.4,
+        high=-0.2,
+        pairs=9,
+    )
+
+
+def test_theorem_on_several_sources() -> None:
+    easier = checked_note("llm", "yes")
+    failing = checked_note("gpt", "no", "divergence, share of positions")
+    assert sources_sentence([easier, failing]) == (
+        "The retriever's model finds llm texts easier and gpt texts harder to predict than their "
+        "originals; theorem 4.1 applies to 1 of 2 sources."
+    )
+    assert theorem_meaning([easier, failing]).startswith(
+        "The theorem makes no prediction for 1 of 2 sources, as its conditions do not hold."
+    )
+    assert findings_words([failing]).endswith(
+        "Theorem 4.1 does not apply: divergence at every position is not met."
+    )
+    unread = replace(easier, is_complete=False)
+    assert findings_words([unread]).endswith(
+        "Without a reader, three of the four conditions of theorem 4.1 were not checked."
+    )
+    assert theorem_meaning([unread]).startswith("Whether the theorem applies here stays open.")
+
+
 def collection(*pairs: tuple[str, str]) -> object:
     return collection_of(
         versions(dict(zip(("human", "llm"), zip(*pairs, strict=True), strict=True))), {}, {}
@@ -230,8 +277,23 @@ def test_rows_and_sentence_of_a_collection() -> None:
     )  # type: ignore[arg-type]
     assert [row["source"] for row in theorem.rows] == ["llm"] * 6
     assert theorem.question.endswith("(LLM: L · B: P · H: R)")
-    assert theorem.summary.startswith("llm: all conditions checked hold; the conclusion holds: −")
-    assert theorem.summary.endswith("nats per token over 3 pairs of twins.")
+    assert re.fullmatch(
+        r"The retriever's model finds llm texts easier to predict than their originals, by "
+        r"\d\.\d+ nats per token \[\d\.\d+, \d\.\d+\] \(3 pairs of twins\)\. All conditions of "
+        r"theorem 4\.1 hold\.",
+        theorem.summary,
+    )
+    page = view(Explanation(**EXPLAINED, sources=("llm",), results=(theorem,)))
+    (drawn,) = page.hero_blocks
+    assert [row.label for row in drawn.rows] == [
+        "conclusion",
+        "semantic superiority",
+        "conditional redundancy",
+        "divergence everywhere",
+        "divergence on average",
+    ]
+    assert drawn.rows[0].readings[0].mark.value > 0  # right of 0 holds, as for the conditions
+    assert page.meaning.startswith("The conditions hold under which rewrites are easier to predict")
     assert {row["origins cut"] for row in theorem.rows} == {0}
     plm.window = 5  # pairs of twins have 5, 4 and 6 letters
     sharp: Any = Known(SHARP, SHARP)

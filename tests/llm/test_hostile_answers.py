@@ -183,7 +183,7 @@ def test_every_ranker_and_judge_goes_on_after_a_strange_answer(own_cache: Path) 
     for _ in range(2):
         with Server(answer=lambda messages, _: "Yes", script=script) as server:
             ranker = Pointwise(
-                "openai:tiny", base_url=server.url, retries=0, concurrency=1, max_failures=1.0
+                "openai:tiny", base_url=server.url, retries=0, concurrency=1, max_failures=100
             )
             run = ranker.rank(*worths(12))
             assert sum(run.spec["llm_answers"]["kinds"].values()) == 24

@@ -163,7 +163,7 @@ def test_a_designed_collection_levels_another(tmp_path: Path) -> None:
         fit=designed(),
         folder=tmp_path,
         options=options,
-        budget=0.9,
+        budget=90,
         resamples=200,
     )
     before, half, full = (

@@ -100,7 +100,7 @@ def test_a_direction_of_one_collection_levels_another(
     dense: Dense, prefix: str, tmp_path: Path
 ) -> None:
     here, there = written("river", 90), written("bell", 40, prefix, path="bells")
-    bench = levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=0.9)
+    bench = levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=90)
     before, half, full = (bench.tilt(candidate.name, PAIR).value for candidate in bench.candidates)
     assert (before, half) == (-200, -200)
     assert abs(full) < 40
@@ -118,7 +118,7 @@ def test_a_direction_of_one_collection_levels_another(
     )
     assert direction.queries(here) == []
     assert direction.queries(there) == there.queries["id"].to_list()
-    assert bench == levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=0.9)
+    assert bench == levelled(here, dense, "projection", fit=there, folder=tmp_path, budget=90)
 
 
 def test_a_query_is_not_one_learned_from_for_its_id(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_known_tilt_is_levelled(
 
 
 def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
-    bench = levelled(tmp_path, "offset", "interleave", margin=45, budget=0.15, measures=["nDCG@10"])
+    bench = levelled(tmp_path, "offset", "interleave", margin=45, budget=15, measures=["nDCG@10"])
     assert bench.methods == ("offset", "interleave")
     assert [candidate.name for candidate in bench.candidates] == [
         "simulated",
@@ -200,7 +200,7 @@ def values_of(
     bench = bench_of(mixed, candidates, measures, **options)
     options_of_bench = BenchOptions(
         effectiveness=measure("nDCG@10"),
-        budget=0.01,
+        budget=1,
         reference="human",
         by="source",
         pairs=(PAIR,),
@@ -248,11 +248,11 @@ def test_values_of_groups_without_twins_are_those_of_a_bench() -> None:
 def test_strengths_are_chosen_by_values_alone() -> None:
     _, values = values_of(RISING)
     # Within half of the margin, and smaller than the one that is level.
-    assert choose_strengths(values[1:], margin=10, budget=0.01) == ("α = 2",)
+    assert choose_strengths(values[1:], margin=10, budget=1) == ("α = 2",)
     _, values = values_of({0: (60, 0, 0), 1: (30, 0, 0), 2: (0, 0, 24)})
-    assert choose_strengths(values[1:], margin=10, budget=0.01) == ("α = 1",)  # the other is dear
+    assert choose_strengths(values[1:], margin=10, budget=1) == ("α = 1",)  # the other is dear
     _, values = values_of({0: (60, 0, 0), 1: (0, 0, 24)})
-    assert choose_strengths(values[1:], margin=5, budget=0.01) == ("α = 1",)
+    assert choose_strengths(values[1:], margin=5, budget=1) == ("α = 1",)
 
 
 def test_an_open_depth_gets_one() -> None:

@@ -106,13 +106,13 @@ def test_budget_is_on_the_share_replaced(
         queries=int(effective_n),
         effective_n=effective_n,
     )
-    assert moved.outcome(0.2) == outcome
+    assert moved.outcome(20) == outcome
 
 
 def test_without_judgments_the_budget_decides_on_moved_lists() -> None:
     trials = [trial._replace(alone=None) for trial in TRIALS]
     bench = benched("Share@1", trials=trials, mixed=unjudged())
-    assert (bench.budget, bench.is_judged) == (0.2, False)
+    assert (bench.budget, bench.is_judged) == (20, False)
     assert [moved.candidate for moved in bench.movements] == [
         candidate.name for candidate in bench.candidates[1:]
     ]
@@ -121,7 +121,7 @@ def test_without_judgments_the_budget_decides_on_moved_lists() -> None:
     assert [check.is_cost for check in checks] == [False, True]
     assert bench.loss("α = 0.01") == bench.movements[1].replaced.value
     judged = benched("nDCG@1", trials=trials)
-    assert (judged.budget, judged.is_judged) == (0.01, True)
+    assert (judged.budget, judged.is_judged) == (1, True)
     assert len(judged.movements) == len(judged.candidates) - 1
 
 

@@ -256,7 +256,7 @@ REFUSED = {
     "listwise:openai:m(window=1)": "expected window of at least 2, got 1",
     "listwise:openai:m(window=5,step=5)": "expected step of 1 to 4, got 5",
     "listwise:openai:m(shuffles=101)": "expected shuffles of 0 to 100, got 101",
-    "listwise:openai:m(max_failures=2)": "expected max_failures of 0 to 1, got 2",
+    "listwise:openai:m(max_failures=200)": "expected max_failures of 0 to 100, got 200",
     "listwise:openai:m(prompt=sensitive)": (
         "the slot {attribute} needs a value: listwise:openai:m(attribute=…)"
     ),
@@ -274,7 +274,7 @@ REFUSED = {
         "expected engine:MODULE:FUNCTION, such as engine:my_engine:search, got 'my_engine'"
     ),
     "engine:a:b(concurrency=0)": "concurrency of at least 1",
-    "engine:a:b(max_failures=1.5)": "max_failures of 0 to 1, got 1.5",
+    "engine:a:b(max_failures=150)": "max_failures of 0 to 100, got 150",
     "milvus:index": "expected a file that ends in .db, or an address",
     "milvus:ftp://host": "expected an address such as http://localhost:19530",
     'milvus:"http://root:secret@host:19530"': "must hold no user, password or token",

@@ -59,6 +59,7 @@ from tests.auditing.arrays import audit_of, decided, studied, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
+from tests.citing.engines import two_audits, two_engines
 from tests.citing.planted import fond_of_human_label, planted_experiment
 from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
@@ -394,14 +395,16 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, papers' rules": by_the_papers_rules,
     "audit, controls": controlled,
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
-    "bench": partial(swept, budget=0.05),
+    "bench": partial(swept, budget=5),
     "bench, none": lambda: swept(alone=False),
     "bench, selected": lambda: swept(
-        selected=("α = 0.01",), effectiveness="nDCG@3", margin=30, budget=0.2
+        selected=("α = 0.01",), effectiveness="nDCG@3", margin=30, budget=20
     ),
     "bench, run alone": mitigated_run,
     "check": refused,
     "check, three sources": lambda: refused(("human", "llm", "a|b")),
+    "citations": lambda: two_audits()[0],
+    "citations, compared": two_engines,
     "comparison": changed,
     "comparison, turned": turned,
     "comparison, nothing new": gone,
@@ -431,7 +434,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "pairwise": beside,
     "pairwise, level": lambda: chosen(tilt=False),
     "replayed log": replayed,
-    "replayed log, failed": lambda: replayed(0.25),
+    "replayed log, failed": lambda: replayed(25),
     "sequential": lambda: sequential_audit(asked_queries(), Noisy(2.0), 10),
     "sequential, open": lambda: sequential_audit(
         asked_queries(), Noisy(silent=0.2), 1, max_queries=40

@@ -73,7 +73,7 @@ def test_effects_of_edits_lead_to_the_collection_of_the_user() -> None:
     effects: FactorEffects = made_of("factors", FOLDER, "bm25", "dense:x")
     assert commands(factors_steps(effects)) == [
         "ranktilt audit COLLECTION -r bm25 --controls",
-        "ranktilt explain bed --split dev --by-factor -r bm25 --adopters 0,0.1,0.5,1",
+        "ranktilt explain bed --split dev --by-factor -r bm25 --adopters 0,10,50,100",
     ]
     rows = tuple(replace(row, p_corrected=1.0) for row in effects.rows)
     assert commands(factors_steps(replace(effects, rows=rows))) == [

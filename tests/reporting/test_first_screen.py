@@ -36,7 +36,10 @@ from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.sentences.meaning import audit_meaning, verdicts_meaning
 from ranktilt.reporting.sentences.mitigate import bench_meaning
 from ranktilt.reporting.shown_names import direction_parts, isolated, short_names
+from ranktilt.reporting.tones import LOOKS
 from ranktilt.reporting.views import view
+from ranktilt.reporting.views.fault_chart import fault_chart
+from tests.explaining.checks import toy_check
 from tests.reporting.browser import Browser
 from tests.reporting.results import result
 
@@ -69,7 +72,7 @@ CASES = (
     Case(name="check, one source", rows=0, meaning="There are no two sides here"),
     Case(name="attribution", rows=3, meaning="Look at length first, as the gap goes with it"),
     Case(name="factors", rows=6, meaning="These are causes"),
-    Case(name="explained gaps", rows=4, meaning="would show whether that is the cause"),
+    Case(name="explained gaps", rows=4, meaning="would show a cause"),
     Case(name="pairwise", rows=2, meaning="picks male ones more often than chance explains"),
     Case(name="training study", rows=3, meaning="is less effective and moves toward llm"),
     Case(name="sequential", rows=1, meaning="puts a ahead of b"),
@@ -181,6 +184,20 @@ def test_a_scale_is_as_long_as_its_marks_need() -> None:
 def test_a_scale_of_nothing_known_has_a_length() -> None:
     (scale,) = chart(reading(NAN, NAN, NAN, neutral=NAN)).scales
     assert scale.high > scale.low
+
+
+@pytest.mark.parametrize(
+    ("rows", "ends", "folded"),
+    [(6, 0, []), (8, 0, [5, 6, 7]), (8, 1, [4, 5, 6]), (10, 2, [3, 4, 5, 6, 7])],
+)
+def test_a_phone_folds_rows_beyond_five(rows: int, ends: int, folded: list[int]) -> None:
+    drawn = replace(chart(*[reading(1, 0, 2)] * rows), unfolded_ends=ends)
+    assert sorted(drawn.folded_rows) == folded
+    page = html_document(
+        Document(kind="Test", headline="Yes.", sections=(), hero=PageBlocks(make=lambda: (drawn,)))
+    )
+    assert page.count('class="row extra"') == len(folded)
+    assert (f"<summary>{len(folded)} more rows</summary>" in page) == bool(folded)
 
 
 def test_chart_says_numbers_in_text_and_draws_known_ones() -> None:
@@ -369,3 +386,20 @@ def test_a_word_leads_to_its_meaning_in_a_fold(browser: Browser, pages: dict[str
     browser.open(pages["bench"], width=1280)
     browser.run("document.querySelector('.headline a.term').click()")
     browser.until("document.getElementById('words').open")
+
+
+def test_mark_of_a_fault_lies_where_its_verdict_comes_from() -> None:
+    check = toy_check()
+    (fault, *_) = [row for row in check.faults if row.name == "cut-off endings"]
+    worse = replace(fault, value=0.3, reference=1.6, count=3, total=1000, verdict="warning")
+    (chart,) = fault_chart(replace(check, faults=(worse,), instrument=()))
+    (row,) = chart.rows
+    (reading,) = row.readings
+    assert reading is not None
+    assert (row.label, row.note) == ("cut-off endings", "in human")
+    assert (reading.mark.value, reading.text, reading.tone) == (1.6, "1.6 %", "warning")
+
+
+def test_warnings_and_failures_look_different() -> None:
+    assert LOOKS["warning"].colour != LOOKS["bad"].colour
+    assert LOOKS["warning"].symbol != LOOKS["bad"].symbol

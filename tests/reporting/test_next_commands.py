@@ -63,6 +63,25 @@ CASES = (
     ),
     Case(name="check, one source", spec={"path": "bed"}, commands=[]),
     Case(
+        name="pairwise",
+        spec={
+            "path": "bed",
+            "by": "gender",
+            "asker": "pairwise:openai:m(prompt=choice)",
+            "command": "ranktilt pairwise bed --llm openai:m --by gender --json pairs.json",
+        },
+        commands=[
+            "ranktilt audit bed -r 'bm25@20>>pairwise:openai:m(prompt=choice)' --by gender",
+            "ranktilt explain bed --by gender",
+            "ranktilt compare OTHER.json pairs.json",
+        ],
+    ),
+    Case(
+        name="pairwise",
+        spec={"path": "bed", "by": "source", "command": "ranktilt pairwise bed --decisions a.json"},
+        commands=["ranktilt explain bed"],
+    ),
+    Case(
         name="bench",
         spec={"command": "ranktilt mitigate bed -r bm25"},
         commands=["ranktilt mitigate bed -r bm25 --save-ranker mitigated"],

@@ -361,9 +361,9 @@ def test_outcomes_have_their_signs(check_page: Markup) -> None:
 def test_forest_plot_draws_both_intervals_and_the_margin() -> None:
     drawing = drawn("Difference in nDCG@10")
     first, row = points(drawing)[0], toy_effectiveness()[0]
-    assert (first["x"], first["high"]) == (row.value, pytest.approx(row.high))
-    assert first["to"] == pytest.approx(row.value + row.smallest - abs(row.value))
-    assert rows(drawing, "rect") == [{"x": -0.02, "end": 0.02}]
+    assert (first["x"], first["high"]) == pytest.approx((100 * row.value, 100 * row.high))
+    assert first["to"] == pytest.approx(100 * (row.value + row.smallest - abs(row.value)))
+    assert rows(drawing, "rect") == [{"x": -2.0, "end": 2.0}]
     section_of_effects = section("effectiveness", spec={**CHECK.spec, "alpha": 0.01})
     assert (
         "thick: 98 % interval, which must lie in the shade" in drawn_in(section_of_effects)[0].says

@@ -24,6 +24,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.auditing.top_results import KEEP_TOP
 from ranktilt.data.collection import Collection
+from ranktilt.data.label_errors import LabelErrors
 from ranktilt.data.run import Run
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
@@ -50,6 +51,7 @@ def audit(
     resamples: int = RESAMPLES,
     seed: int = 0,
     keep_top: int = KEEP_TOP,
+    label_errors: str | LabelErrors | None = None,
 ) -> Audit:
     """Return which group of documents each run favours, with intervals and corrected tests.
 
@@ -102,7 +104,13 @@ def audit(
     keep_top : int, optional
         Ranks of every list that the audit keeps for its reports; fewer if runs have over half a
         million results together. 0 keeps none.
+    label_errors : str or LabelErrors, optional
+        How often labels are wrong: ``"ai:fpr=.02,fnr=.05"``, or the file of a checked sample.
+        Answers are then corrected for it, and those that cannot be are refused; without `measures`
+        the audit asks Share@10.
     """
+    if isinstance(label_errors, str):
+        label_errors = LabelErrors.from_text(label_errors)
     options = AuditOptions(
         by=by,
         pairs=None if pairs is None else tuple(pairs),
@@ -121,6 +129,7 @@ def audit(
             correction=correction,
             rounding=rounding,
         ),
+        label_errors=label_errors,
     )
     inputs = prepare(collection, runs, measures, options)
     measurements = measure(inputs)

@@ -7,8 +7,11 @@ from typing import Any
 
 from ranktilt.auditing.confounds import Confound, confounds
 from ranktilt.auditing.contributions import Contributions
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.infer import Inferences, first_tilts
+from ranktilt.auditing.label_errors.notes import label_notes
+from ranktilt.auditing.label_errors.sensitivity import label_sensitivities
 from ranktilt.auditing.measure import Measurements
 from ranktilt.auditing.notes import (
     card_notes,
@@ -47,6 +50,7 @@ def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Infere
     top_results = TopResults.from_runs(runs, options.keep_top) if options.keep_top else None
     notes = tuple(_notes(inputs, measurements, inferences))
     differences = tuple(_confounds(inputs))
+    sensitivities = tuple(label_sensitivities(_answers_by_labels(inputs, inferences)))
     return Audit(
         spec=_spec(inputs),
         runs=run_names,
@@ -64,6 +68,7 @@ def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Infere
         query_answers=query_answers,
         contributions=contributions,
         noise=inferences.noise,
+        label_sensitivities=sensitivities,
     )
 
 
@@ -83,9 +88,25 @@ def _spec(inputs: AuditInputs) -> dict[str, Any]:
     }
     if inputs.primary is not None:
         spec["primary"] = repr(inputs.primary)
+    if options.label_errors is not None:
+        spec["label_errors"] = options.label_errors.text
     if options.pairs is not None:
         spec["pairs"] = [list(pair.names) for pair in inputs.pairs]
-    return spec | audit_provenance(inputs.collection, [run.spec for run in inputs.runs])
+    errors = options.label_errors
+    files = [] if errors is None or errors.sample is None else [errors.sample.path]
+    return spec | audit_provenance(
+        inputs.collection, [run.spec for run in inputs.runs], files=files
+    )
+
+
+def _answers_by_labels(inputs: AuditInputs, inferences: Inferences) -> list[Effect]:
+    """Return the answers to the primary question between groups that labels alone tell apart."""
+    has_twins = {pair.names for pair in inputs.pairs if len(pair.twins.rows)}
+    return [
+        effect
+        for effect in inferences.card
+        if effect.measure == repr(inputs.primary) and (effect.a, effect.b) not in has_twins
+    ]
 
 
 def _query_answers(sample: Sample) -> QueryAnswers:
@@ -123,6 +144,8 @@ def _notes(
     collection, groups, judgments = inputs.collection, inputs.groups, inputs.judgments
     options, tilts, judged_runs = inputs.options, inferences.tilts, inputs.judged_runs
     yield from inputs.notes
+    answers = _answers_by_labels(inputs, inferences)
+    yield from label_notes(options.label_errors, options.margin, inputs.label_model, answers)
     yield from variation_notes((*tilts, *inferences.card))
     for judged_run in judged_runs:
         yield from run_notes(judged_run, collection, options.missing)
@@ -146,7 +169,7 @@ def _notes(
     yield from sparse_notes(tilts, names, groups, measurements.values)
     uneven = [pair.names for pair in inputs.compared if not pair.are_twins]
     yield from twin_notes(collection, groups, uneven, judgments)
-    if inputs.questions:
+    if inputs.questions and inputs.label_model is None:
         has_twins = any(len(pair.twins.rows) for pair in inputs.pairs)
         yield from card_notes(collection, groups, twins=has_twins)
     margin = read_margin(options.margin)

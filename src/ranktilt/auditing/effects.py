@@ -50,6 +50,32 @@ def _negated(value: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ObservedAnswer:
+    """An answer by the labels as they are, beside the one that is corrected for their errors."""
+
+    value: float
+    low: float
+    high: float
+    neutral: float
+    error_parts: tuple[float, ...] = ()
+    """What each uncertain rate adds to the corrected value; their squares sum to the variance.
+
+    A difference of two answers under the same rates has the differences of their parts.
+    """
+
+    def swapped(self) -> Self:
+        """Return the same answer seen from the other side."""
+        return replace(
+            self,
+            value=_negated(self.value),
+            low=_negated(self.high),
+            high=_negated(self.low),
+            neutral=_negated(self.neutral),
+            error_parts=tuple(map(_negated, self.error_parts)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Effect:
     """One run's answer to one question about two groups.
 
@@ -104,6 +130,8 @@ class Effect:
     """p of further tests, by name: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
     variation: Variation | None = None
     """How many of the lists behind the answer could have come out differently; None if unknown."""
+    observed: ObservedAnswer | None = None
+    """The answer by the labels as they are, where it is corrected for their errors."""
 
     def __post_init__(self) -> None:
         """Set to NaN what so small a sample cannot show.
@@ -272,6 +300,7 @@ class Effect:
             _TURNED.get(name, name): (_negated(value) if name in _NEGATED else value)
             for name, value in self.details.items()
         }
+        observed = None if self.observed is None else self.observed.swapped()
         return replace(
             self,
             a=self.b,
@@ -283,6 +312,7 @@ class Effect:
             null_high=_negated(self.null_low),
             null_median=_negated(self.null_median),
             details={name: details[name] for name in self.details},
+            observed=observed,
         )
 
     def seen_from(self, a: str) -> Self:

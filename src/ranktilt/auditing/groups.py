@@ -84,7 +84,7 @@ class Groups:
 
     def index(self, name: str) -> int:
         """Return the index of a group or side; raise `UserError` where none has the name."""
-        known_name = name_among(name, self.names)
+        known_name = name_among(name, self.names, self.by or "")
         if known_name is None:
             near = nearest(name, self.merged, MOST_SUGGESTED)
             raise unknown(self.by or "group", name, [*near, *self.names])

@@ -10,6 +10,7 @@ from operator import itemgetter
 from ranktilt.auditing.card import Card, CardKey
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.label_errors.correct import correct_labels
 from ranktilt.auditing.list_variation import ListVariation
 from ranktilt.auditing.measure import Measurements
 from ranktilt.auditing.null_distributions.base import NullDistribution, Shuffles, enough
@@ -67,7 +68,13 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         card_samples = _card_samples(inputs, measurements)
         # A whole card begins with the tilt that is printed first, and corrects its p with the rest.
         first = first_tilts(inputs, tilts) if inputs.options.card else []
-        answers = effects(card_samples, options, beside=first, primary=inputs.primary)
+        if inputs.label_model is None:
+            answers = effects(card_samples, options, beside=first, primary=inputs.primary)
+        else:
+            shuffles = _card(inputs).shuffles
+            card_samples, answers = correct_labels(
+                inputs, inputs.label_model, card_samples, shuffles
+            )
         card = _with_variation(answers, variations)
     if inputs.pairs and inputs.primary is not None:
         _check_answered(inputs.primary, [*tilts, *card])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.significance import InferenceOptions
+from ranktilt.data.label_errors import LabelErrors
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.contrast import ROUNDINGS
@@ -41,6 +42,7 @@ class AuditOptions:
     margin: Margin
     keep_top: int
     inference: InferenceOptions
+    label_errors: LabelErrors | None = None
 
     def check(self) -> None:
         """Refuse values that no audit takes, before any work is done."""

@@ -16,6 +16,12 @@ from ranktilt.auditing.grouping.twins import are_twins, twin_rows
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
+from ranktilt.auditing.label_errors.checks import (
+    audited_label_model,
+    check_correctable,
+    is_correctable,
+)
+from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.notes import only_labels, without_fitted
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import AuditOptions, usual_primary
@@ -34,6 +40,8 @@ DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP
 """Measures of an audit whose caller names none, where documents are judged."""
 SHARE = "Share@10"
 """Primary question where nothing is judged and there are no twins."""
+PAGE = "NDSR@10"
+"""Primary question where labels of more than two groups err."""
 PROPERTY_LIFT = "PropertyLift@10"
 """Primary question about a property of documents, such as their popularity."""
 
@@ -86,6 +94,8 @@ class AuditInputs:
     """Options as they were set."""
     notes: tuple[Note, ...]
     """Notes on what was left out."""
+    label_model: LabelModel | None = None
+    """The error rates of labels, by which answers are corrected; None where labels are true."""
 
     @property
     def runs(self) -> list[Run]:
@@ -119,10 +129,7 @@ def prepare(
     UserError
         If an option is out of range, a question cannot be answered, or there is nothing to compare.
     """
-    if not isinstance(collection, Collection):
-        raise UserError(
-            f"expected a collection, got {shorten(collection)}; load it first: load(folder)"
-        )
+    _require_collection(collection)
     is_continuous = options.pairs is None and is_property(collection, options.by)
     if is_continuous and measures is None:
         measures = options.primary or PROPERTY_LIFT
@@ -135,33 +142,44 @@ def prepare(
     refuse_twice([run.name for run in runs], "run")
     collection, notes = without_fitted(collection, [run.spec for run in runs])
     margin = read_margin(options.margin)
+    check_correctable(estimands, options, is_continuous=is_continuous)
     _check_grouped(estimands, options)
     pairs = [property_sides(options.by or "")] if is_continuous else options.pairs
     groups, pair_names = grouped_pairs(collection, options.by, pairs, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
-    estimands = estimands or _usual_estimands(collection, groups, pair_names)
+    estimands = estimands or _usual_estimands(collection, groups, pair_names, options)
     primary = _read_primary(estimands, options, margin)
     relevance, questions = _measures(estimands), _questions(estimands)
     _check_answerable(questions, runs, groups, has_relevant=judgments.has_relevant)
     if relevance:
         _check_judged(judgments, groups, pair_names, collection)
-    if options.card and not is_continuous:
-        standard = card_estimands(options.depth, judged=judgments.has_relevant)
-        questions = list(dict.fromkeys([*standard, *questions]))
+    has_card = options.card and not is_continuous
+    questions = _with_card(questions, options, judgments) if has_card else questions
     origins = collection.origin_codes()
+    compared = tuple(_compared_pairs(collection, groups, judgments, pair_names, origins=origins))
+    twins = {pair.names: pair.twins.rows for pair in compared}
+    model = audited_label_model(options.label_errors, collection, groups, twins, questions)
     return AuditInputs(
         collection=collection,
         judgments=judgments,
         judged_runs=tuple(JudgedRun.from_run(run, collection, judgments) for run in runs),
         groups=groups,
-        pairs=tuple(_compared_pairs(collection, groups, judgments, pair_names, origins=origins)),
+        pairs=compared,
         measures=tuple(relevance),
         questions=tuple(questions),
         primary=primary,
         origins=origins,
         options=options,
         notes=tuple(notes),
+        label_model=model,
     )
+
+
+def _require_collection(collection: object) -> None:
+    if not isinstance(collection, Collection):
+        raise UserError(
+            f"expected a collection, got {shorten(collection)}; load it first: load(folder)"
+        )
 
 
 def _read_estimands(
@@ -169,7 +187,9 @@ def _read_estimands(
 ) -> list[Estimand]:
     """Return the questions, with the primary one; refuse those that no run can answer."""
     if measures is None:
-        measures = DEFAULT_MEASURES if has_judgments else ()
+        # Relative Δ cannot be corrected for errors of labels; see `_usual_estimands`.
+        is_relative = has_judgments and options.label_errors is None
+        measures = DEFAULT_MEASURES if is_relative else ()
     elif isinstance(measures, str | Estimand):
         measures = [measures]
     else:
@@ -197,6 +217,16 @@ def _measures(estimands: Sequence[Estimand]) -> list[Measure]:
 def _questions(estimands: Sequence[Estimand]) -> list[Estimand]:
     """Return the other questions, which the card answers."""
     return [estimand for estimand in estimands if not isinstance(estimand, Measure)]
+
+
+def _with_card(
+    questions: Sequence[Estimand], options: AuditOptions, judgments: Judgments
+) -> list[Estimand]:
+    """Return the questions after those of the card; of labels that err, what can be corrected."""
+    standard = card_estimands(options.depth, judged=judgments.has_relevant)
+    if options.label_errors is not None:
+        standard = tuple(filter(is_correctable, standard))
+    return list(dict.fromkeys([*standard, *questions]))
 
 
 def _check_kinds(estimands: Sequence[Estimand], *, has_judgments: bool) -> None:
@@ -234,12 +264,14 @@ def _check_property(
 
 
 def _usual_estimands(
-    collection: Collection, groups: Groups, pairs: Sequence[Pair]
+    collection: Collection, groups: Groups, pairs: Sequence[Pair], options: AuditOptions
 ) -> list[Estimand]:
-    """Return the questions of an audit without judgments.
+    """Return the questions where nothing is judged, or labels err.
 
     With twins, which of two ranks higher; without twins, who has the first ranks.
     """
+    if options.label_errors is not None:
+        return [estimand(SHARE if len(groups.names) == 2 else PAGE)]
     has_twins = any(len(twin_rows(collection, groups, pair)) for pair in pairs)
     return list(HEAD_TO_HEAD) if has_twins else [estimand(SHARE)]
 

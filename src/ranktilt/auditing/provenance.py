@@ -18,11 +18,18 @@ PACKAGES = ("numpy", "scipy", "polars", "PyStemmer")
 """Packages whose versions could change an audit's numbers."""
 
 
-def audit_provenance(collection: Collection, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the provenance of numbers: collection, specs of runs, files with hashes, versions."""
-    files = dict.fromkeys([*_files_of_collection(collection.spec), *files_of_runs(runs)])
+def audit_provenance(
+    collection: Collection, runs: Sequence[Mapping[str, Any]], *, files: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the provenance of numbers: collection, specs of runs, files with hashes, versions.
+
+    `files` are further ones that were read.
+    """
+    every_file = [*_files_of_collection(collection.spec), *files_of_runs(runs), *files]
     inputs = [
-        {"path": file, "sha256": sha256(Path(file))} for file in files if os.path.isfile(file)
+        {"path": file, "sha256": sha256(Path(file))}
+        for file in dict.fromkeys(every_file)
+        if os.path.isfile(file)
     ]
     return {
         "ranktilt": __version__,

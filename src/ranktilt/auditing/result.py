@@ -16,10 +16,12 @@ from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
+from ranktilt.data.group_names import name_among
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
@@ -177,6 +179,8 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     noise: tuple[NumericalNoise, ...] = ()
     """How far Relative Δ moves within the resolution of a run's scores; runs without limit are left
     out."""
+    label_sensitivities: tuple[LabelSensitivity, ...] = ()
+    """Label errors that would explain each finding on Share@k of documents that are no twins."""
 
     def __post_init__(self) -> None:
         """Give the values their shape, which lists do not tell where an axis is empty."""
@@ -293,6 +297,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             raise UserError("this audit has no card; audit with --card (card=True)")
         if a is None or b is None:
             a, b = self.pairs[0]
+        a, b = self.group_named(a), self.group_named(b)
         sides = [{a, b}]
         if {a, b} == set(self.pairs[0]):
             sides.append({ALL})
@@ -356,6 +361,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             raise UserError("nothing to compare: this audit has no groups")
         if a is None or b is None or (self.primary is not None and not self.primary.sided):
             a, b = self.pairs[0]
+        a, b = self.group_named(a), self.group_named(b)
         if self.primary not in self.measures:
             answers = self.card_of(run, a, b)
             if not any(answer.measure == repr(self.primary) for answer in answers):
@@ -369,6 +375,16 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         if not tilts:
             raise unknown("pair of groups", f"{a},{b}", map(",".join, self.tilted_pairs))
         return verdict_for(repr(self.primary), tilts, self.margin, noun=self.noun)
+
+    def group_named(self, name: str) -> str:
+        """Return the group that a name or a label means, such as ``source 1`` for ``1``.
+
+        A name that no group has is returned as it is.
+        """
+        by = str(self.spec["by"])
+        columns = (by, by.rpartition(":")[0])  # year, and year of year:3
+        sides = [name_among(name, self.groups, column) for column in columns]
+        return next((side for side in sides if side is not None), name)
 
     def verdicts(self) -> list[Verdict]:
         """Return every verdict: of each run in turn, on each pair of groups."""

@@ -22,7 +22,7 @@ from ranktilt.data.artifact import Result
 from ranktilt.data.collection import Collection
 from ranktilt.data.label_remarks import warn_of_labels
 from ranktilt.data.run import Run, collection_rows
-from ranktilt.errors import DataWarning, UserError, counted
+from ranktilt.errors import DataWarning, UserError, counted, listed
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.ranking import Ranking, first_ranks
 from ranktilt.measures.share import ShareOfFirstRanks
@@ -162,8 +162,7 @@ def sequential_audit(
     warn_of_labels(groups.remarks)
     if len(pairs) != 1:
         raise UserError(
-            f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}); "
-            "name two: --pair A,B"
+            f"{by} makes {len(groups.names)} groups ({listed(groups.names)}); name two: --pair A,B"
         )
     names = collection.queries_with_judgments["id"].to_numpy()
     if not len(names):

@@ -141,6 +141,13 @@ class Sample:
     label."""
     distinct: Ints | None = None
     """See `JudgedRun.distinct`."""
+    is_bounded: bool = True
+    """Whether the value keeps to the estimand's bounds, as one that was corrected need not."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        return self.estimand.bounds if self.is_bounded else (-np.inf, np.inf)
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
@@ -317,12 +324,12 @@ def _effect(
         estimand.value(sample.numerator, sample.denominator),
         variance=variance,
         neutral=sample.neutral,
-        bounds=estimand.bounds,
+        bounds=sample.bounds,
     )
     p = inference.p if t_p is None else t_p
     null_low, null_high, null_median = 0.0, 0.0, 0.0
     if null is not None:
-        null_low, null_high = np.clip((null.low, null.high), *estimand.bounds).tolist()
+        null_low, null_high = np.clip((null.low, null.high), *sample.bounds).tolist()
         null_median = null.median
         labels = "exchanged labels" if sample.twins else "shuffled labels"
         checks = {**checks, labels: null.p}

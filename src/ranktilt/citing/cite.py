@@ -7,16 +7,26 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
+from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.citing.domains import domain_citations, steadiness
 from ranktilt.citing.effects import Exchanges, citation_effects
 from ranktilt.citing.funnel import funnel_parts, rank_rates, stage_shares
+from ranktilt.citing.label_errors import (
+    PairCorrection,
+    citation_label_model,
+    corrected_part,
+    corrected_stage,
+)
 from ranktilt.citing.notes import citation_notes
 from ranktilt.citing.prepare import CitationInputs, load_list, prepare
-from ranktilt.citing.result import CitationAudit
+from ranktilt.citing.result import CitationAudit, CitationEffect
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.citations.answer_file import read_answers
+from ranktilt.data.group_names import name_among
+from ranktilt.data.label_errors import LabelErrors
 from ranktilt.data.label_file import LabelFile
+from ranktilt.data.notes.citations import FewerThanErrors, RanksAsLabelled
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.margin import DEFAULT_MARGIN
@@ -39,6 +49,7 @@ def cite(
     correction: str = "holm",
     resamples: int = RESAMPLES,
     seed: int = 0,
+    label_errors: str | LabelErrors | None = None,
 ) -> CitationAudit:
     """Audit whom an engine's answers cite, of what they consulted and what was retrieved.
 
@@ -68,6 +79,10 @@ def cite(
         How p-values are corrected for many tests: ``holm`` or ``bonferroni``.
     resamples, seed : int, optional
         Number of exchanges of labels, and where they start.
+    label_errors : str or LabelErrors, optional
+        How often labels of two groups are wrong: ``"ai:fpr=.02,fnr=.05"``, or the file of a checked
+        sample. Rates and shares are corrected for it; rates at equal rank cannot be, and are left
+        out.
 
     Returns
     -------
@@ -89,9 +104,19 @@ def cite(
     exchanges = Exchanges(resamples=resamples, seed=seed, correction=correction)
     inputs = prepare(answers, labels, run=run, by=by, cluster=cluster)
     chosen_pairs = _pairs(inputs, pairs, reference)
-    effects = tuple(citation_effects(inputs, chosen_pairs, exchanges))
+    errors, model, spec = label_errors, None, dict(inputs.spec)
+    if isinstance(errors, str):
+        errors = LabelErrors.from_text(errors)
+    if errors is not None:
+        model = citation_label_model(errors, by, inputs.groups)
+        spec["label_errors"] = errors.text
+    effects = tuple(citation_effects(inputs, chosen_pairs, exchanges, model))
     stages = tuple(stage_shares(inputs, chosen_pairs))
     funnel = tuple(funnel_parts(inputs, chosen_pairs))
+    if model is not None:
+        pair = PairCorrection(model=model, a=chosen_pairs[0][0])
+        stages = tuple(corrected_stage(stage, pair) for stage in stages)
+        funnel = tuple(corrected_part(part, pair) for part in funnel)
     origin = {} if run is None else {"run": run.name, "run_files": run.spec.get("files", [])}
     audit = CitationAudit(
         effects=effects,
@@ -105,9 +130,26 @@ def cite(
         groups=tuple(inputs.groups),
         margin=margin,
         correction=correction,
-        spec={**inputs.spec, **origin, "resamples": resamples, "seed": seed},
+        pages=inputs.kept_pages,
+        spec={**spec, **origin, "resamples": resamples, "seed": seed},
     )
-    return replace(audit, notes=tuple(citation_notes(audit)))
+    notes = [*citation_notes(audit), *label_notes(errors, margin, model, ())]
+    notes += [FewerThanErrors(group=group) for group in _below_errors(effects)]
+    if model is not None and audit.rank_rates:
+        notes.append(RanksAsLabelled())
+    return replace(audit, notes=tuple(notes))
+
+
+def _below_errors(effects: Sequence[CitationEffect]) -> list[str]:
+    """Return the groups with no more citations than wrong labels alone would give them."""
+    groups = dict[str, None]()
+    for effect in effects:
+        if effect.observed is None:
+            continue
+        for group, value in ((effect.a, effect.value_a), (effect.b, effect.value_b)):
+            if value == 0:
+                groups[group] = None
+    return list(groups)
 
 
 def _pairs(
@@ -119,18 +161,20 @@ def _pairs(
     if pairs is None and reference is None and _HUMAN in inputs.groups:
         reference = _HUMAN
     if reference is not None:
-        _require_group(inputs, reference)
+        reference = _group(inputs, reference)
         return [(group, reference) for group in inputs.groups if group != reference]
     if pairs is None:
         return list(combinations(reversed(inputs.groups), 2))
+    pairs = [(_group(inputs, a), _group(inputs, b)) for a, b in pairs]
     for a, b in pairs:
-        _require_group(inputs, a)
-        _require_group(inputs, b)
         if a == b:
             raise UserError(f"expected two different groups, got {a!r} twice")
-    return list(pairs)
+    return pairs
 
 
-def _require_group(inputs: CitationInputs, group: str) -> None:
-    if group not in inputs.groups:
-        raise unknown("group", group, inputs.groups)
+def _group(inputs: CitationInputs, name: str) -> str:
+    """Return the group of a name, or of a label such as ``1`` for ``source 1``."""
+    group = name_among(name, inputs.groups, inputs.spec["by"])
+    if group is None:
+        raise unknown("group", name, inputs.groups)
+    return group

@@ -7,12 +7,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.citing.infer import FEWEST_UNITS, Spread, spread
+from ranktilt.citing.label_errors import (
+    UNCORRECTED,
+    PairCorrection,
+    corrected_rates,
+    corrected_share,
+    observed_citations,
+    rate_spread,
+)
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.citing.questions import QuestionKey, answerable
 from ranktilt.citing.result import CitationEffect
 from ranktilt.citing.these_units import these_units
-from ranktilt.measures.citations.base import CitationEstimate
+from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 from ranktilt.statistics.correction import correct
 
 
@@ -26,16 +35,27 @@ class Exchanges:
 
 
 def citation_effects(
-    inputs: CitationInputs, pairs: Sequence[tuple[str, str]], exchanges: Exchanges
+    inputs: CitationInputs,
+    pairs: Sequence[tuple[str, str]],
+    exchanges: Exchanges,
+    model: LabelModel | None = None,
 ) -> list[CitationEffect]:
-    """Return the effects of all pairs, the primary question of every pair first."""
+    """Return the effects of all pairs, the primary question of every pair first.
+
+    With the error rates of a `model` they are corrected, and questions that cannot be are left out.
+    """
     effects = []
     for pair in pairs:
         rows = inputs.pair_rows(*pair)
         for question in answerable(rows, has_words=inputs.has_words):
             estimate = question.estimate(rows)
+            if model is not None and question.key in UNCORRECTED:
+                continue
             around = spread(rows, estimate, resamples=exchanges.resamples, seed=exchanges.seed)
-            effects.append(_effect(question.key, pair, estimate, around))
+            effect = _effect(question.key, pair, estimate, around)
+            if model is not None:
+                effect = _corrected_effect(effect, rows, estimate, around, model)
+            effects.append(effect)
     first = effects[0].question
     primary = _corrected(
         [effect for effect in effects if effect.question == first], exchanges.correction
@@ -43,7 +63,7 @@ def citation_effects(
     others = _corrected(
         [effect for effect in effects if effect.question != first], exchanges.correction
     )
-    return [*(_with_these_units(effect, inputs) for effect in primary), *others]
+    return [*(_with_these_units(effect, inputs, exchanges, model) for effect in primary), *others]
 
 
 def _effect(
@@ -74,6 +94,26 @@ def _effect(
     )
 
 
+def _corrected_effect(
+    effect: CitationEffect,
+    rows: CitationRows,
+    estimate: CitationEstimate,
+    around: Spread,
+    model: LabelModel,
+) -> CitationEffect:
+    """Correct an effect for label errors, and keep it by the labels as they are."""
+    correction = PairCorrection(model=model, a=effect.a)
+    if estimate.scale == "share":
+        estimate, around = corrected_share(estimate, around, correction)
+    else:
+        rates = corrected_rates(effect.question, rows, correction)
+        around = rate_spread(rates, around)
+        value_a, value_b = np.clip(rates.rates, 0.0, 1.0).tolist()
+        estimate = replace(estimate, value=rates.ratio, value_a=value_a, value_b=value_b)
+    corrected = _effect(effect.question, (effect.a, effect.b), estimate, around)
+    return replace(corrected, observed=observed_citations(effect))
+
+
 def _corrected(family: Sequence[CitationEffect], correction: str) -> list[CitationEffect]:
     """Correct the p-values of effects that are tested together."""
     ps = correct([effect.p for effect in family], correction).tolist()
@@ -83,8 +123,14 @@ def _corrected(family: Sequence[CitationEffect], correction: str) -> list[Citati
     ]
 
 
-def _with_these_units(effect: CitationEffect, inputs: CitationInputs) -> CitationEffect:
+def _with_these_units(
+    effect: CitationEffect,
+    inputs: CitationInputs,
+    exchanges: Exchanges,
+    model: LabelModel | None,
+) -> CitationEffect:
     """Add what can be said of these units alone, where their kind stays open."""
     if effect.effective_units >= FEWEST_UNITS:
         return effect
-    return replace(effect, these_units=these_units(effect, inputs))
+    these = these_units(effect, inputs, model, resamples=exchanges.resamples, seed=exchanges.seed)
+    return replace(effect, these_units=these)

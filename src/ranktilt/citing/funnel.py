@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -93,28 +93,41 @@ def funnel_parts(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
 
 
 def rank_rates(inputs: CitationInputs) -> list[RankRate]:
-    """Return how often pages at a rank are cited, by group; none where no list is known."""
-    rates = []
+    """Return how often pages at a rank are cited, by group; none where no list is known.
+
+    Pages that were consulted without being retrieved have the rank 0.
+    """
+    rates = list[RankRate]()
+    if not (inputs.rows["retrieval_rank"] > 0).any():
+        return rates
     for group in inputs.groups:
         rows = inputs.group_rows(group)
         for first, last in RANK_BANDS:
             mask = (first <= rows.retrieval_rank) & (rows.retrieval_rank <= last)
-            if not mask.any():
-                continue
-            around = _rate(rows, mask)
-            rates.append(
-                RankRate(
-                    first=first,
-                    last=min(last, int(rows.retrieval_rank[mask].max())),
-                    group=group,
-                    value=around.value,
-                    low=around.low,
-                    high=around.high,
-                    over=around.over,
-                    pages=int(mask.sum()),
-                )
-            )
+            deepest = min(last, int(rows.retrieval_rank[mask].max(initial=0)))
+            rates += _band_rate(rows, mask, group, (first, deepest))
+        rates += _band_rate(rows, rows.is_consulted & ~rows.is_retrieved, group, (0, 0))
     return rates
+
+
+def _band_rate(
+    rows: CitationRows, mask: Bools, group: str, ranks: tuple[int, int]
+) -> Iterator[RankRate]:
+    """Yield the rate of a band of ranks; nothing where it holds no page."""
+    if not mask.any():
+        return
+    around = _rate(rows, mask)
+    first, last = ranks
+    yield RankRate(
+        first=first,
+        last=last,
+        group=group,
+        value=around.value,
+        low=around.low,
+        high=around.high,
+        over=around.over,
+        pages=int(mask.sum()),
+    )
 
 
 def _rate(rows: CitationRows, mask: Bools) -> PlainSpread:

@@ -92,6 +92,7 @@ def check_citations(effect: CitationEffect, limit: float) -> LimitCheck:
         floor=floor,
         ceiling=ceiling,
         asked_limit=limit,
+        favours=effect.side(verdict),
     )
 
 

@@ -9,6 +9,7 @@ widened where exchange is the larger, so that interval and p say one thing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +22,7 @@ from ranktilt.measures.citations.base import (
     CitationEstimate,
     CitationRows,
     Floats,
+    Ints,
 )
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.two_way import effective_number, sums, two_way
@@ -34,6 +36,10 @@ _CELLS = 10_000_000
 """Most exchanged labels that are drawn, over all resamples."""
 _LEAST_RESAMPLES = 1_000
 _EPSILON = 1e-12
+_SIZE_CLASSES = 3
+_FARTHEST = 8.0
+"""Logarithm of a ratio over the value beyond which an interval has no end."""
+_NEAREST = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,10 +116,10 @@ def plain_spread(
     if over == "questions":
         variance = float((rows.per_question(influence) ** 2).sum()) * (freedom + 1) / freedom
     else:
-        variance = _two_way_variance(rows, influence)
+        variance = two_way_variance(rows, influence)
     error = float(np.sqrt(variance))
     half = error * float(special.stdtrit(freedom, 0.975))
-    p = _t_p(value, error, freedom)
+    p = t_p(value, error, freedom)
     low, high = max(value - half, bounds[0]), min(value + half, bounds[1])
     return PlainSpread(value=value, low=low, high=high, p=p, over=over)
 
@@ -127,18 +133,18 @@ def spread(rows: CitationRows, estimate: CitationEstimate, *, resamples: int, se
     exchange_p = exchanged_p(rows, estimate, resamples=resamples, seed=seed)
     error, two_way_p = np.nan, np.nan
     if np.isfinite(distance) and np.isfinite(estimate.influence).all():
-        error = float(np.sqrt(_two_way_variance(rows, estimate.influence)))
-        two_way_p = _t_p(distance, error, min(units, questions) - 1)
+        error = float(np.sqrt(two_way_variance(rows, estimate.influence)))
+        two_way_p = t_p(distance, error, min(units, questions) - 1)
     p = float(np.maximum(exchange_p, two_way_p))
-    widened = _widened(distance, error, p, min(units, questions) - 1)
+    wide_error = widened(distance, error, p, min(units, questions) - 1)
     low, high = np.nan, np.nan
     # Where every page that could be cited is cited, nothing varies and nothing was selected.
-    if widened > 0:
-        low, high = _interval(estimate, distance, widened, min(units, questions) - 1)
+    if wide_error > 0:
+        low, high = _interval(estimate, distance, wide_error, min(units, questions) - 1)
     return Spread(
         low=low,
         high=high,
-        error=widened,
+        error=wide_error,
         p=p,
         exchange_p=exchange_p,
         two_way_p=two_way_p,
@@ -176,11 +182,17 @@ def questions_alone(rows: CitationRows, estimate: CitationEstimate) -> Questions
 
 
 def exchanged_p(
-    rows: CitationRows, estimate: CitationEstimate, *, resamples: int, seed: int
+    rows: CitationRows,
+    estimate: CitationEstimate,
+    *,
+    resamples: int,
+    seed: int,
+    within_sizes: bool = False,
 ) -> float:
     """Return the p of an estimate by exchanging labels of units: (1 + #{|T*| ≥ |T|})/(1 + n).
 
-    A unit with pages of both groups is two, each with the label of its pages.
+    A unit with pages of both groups is two, each with the label of its pages. With `within_sizes`
+    labels are exchanged between units of about the same size alone; see `size_classes`.
     """
     amount, support = estimate.exchange.amount, estimate.exchange.support
     # Units that carry nothing, such as pages that were retrieved only, are no draws of a label.
@@ -192,19 +204,55 @@ def exchanged_p(
     supports = None if support is None else sums(unit_of_row, support[carries])[units]
     if not is_a.any() or is_a.all() or np.isnan(estimate.value):
         return np.nan
-    observed = abs(_statistic(is_a[None, :], amounts, supports)[0])
-    count = int(np.clip(_CELLS // len(units), _LEAST_RESAMPLES, resamples))
-    rng = np.random.default_rng(seed)
-    hits = 0
-    block = max(1, 4_000_000 // len(units))
-    for start in range(0, count, block):
-        labels = np.repeat(is_a[None, :], min(block, count - start), axis=0)
-        statistics = _statistic(rng.permuted(labels, axis=1), amounts, supports)
+    classes = None
+    if within_sizes:
+        sizes = sums(unit_of_row, (estimate.support_a + estimate.support_b)[carries])[units]
+        classes = size_classes(sizes)
+    observed = abs(exchange_statistic(is_a[None, :], amounts, supports)[0])
+    hits, count = 0, 0
+    for labels in exchange_blocks(is_a, resamples=resamples, seed=seed, classes=classes):
+        statistics = exchange_statistic(labels, amounts, supports)
         hits += int((np.abs(statistics) >= observed - _EPSILON).sum())
+        count += len(labels)
     return (1 + hits) / (1 + count)
 
 
-def _statistic(labels: Bools, amounts: Floats, supports: Floats | None) -> Floats:
+def size_classes(sizes: Floats) -> Ints:
+    """Return the class of each unit: three classes with about equally many pages.
+
+    The smallest units that hold a third of all pages together are the first class.
+    """
+    order = np.argsort(sizes, kind="stable")
+    pages = np.cumsum(sizes[order])
+    classes = np.empty(len(sizes), dtype=np.int64)
+    # A unit is of the class in which its last page lies.
+    parts = np.ceil(_SIZE_CLASSES * pages / pages[-1] - _EPSILON) - 1
+    classes[order] = np.clip(parts, 0, _SIZE_CLASSES - 1).astype(np.int64)
+    return classes
+
+
+def exchange_blocks(
+    is_a: Bools, *, resamples: int, seed: int, classes: Ints | None = None
+) -> Iterator[Bools]:
+    """Yield labels of units that were exchanged, a row for each time, in blocks.
+
+    With classes, labels are exchanged between units of one class.
+    """
+    count = int(np.clip(_CELLS // len(is_a), _LEAST_RESAMPLES, resamples))
+    rng = np.random.default_rng(seed)
+    block = max(1, 4_000_000 // len(is_a))
+    for start in range(0, count, block):
+        labels = np.repeat(is_a[None, :], min(block, count - start), axis=0)
+        if classes is None:
+            yield rng.permuted(labels, axis=1)
+            continue
+        for number in np.unique(classes):
+            members = np.flatnonzero(classes == number)
+            labels[:, members] = rng.permuted(labels[:, members], axis=1)
+        yield labels
+
+
+def exchange_statistic(labels: Bools, amounts: Floats, supports: Floats | None) -> Floats:
     """Return the statistic of each row of labels; see `Exchange`."""
     of_a: Floats = labels @ amounts
     if supports is None:
@@ -217,7 +265,7 @@ def _statistic(labels: Bools, amounts: Floats, supports: Floats | None) -> Float
     return logs
 
 
-def _two_way_variance(rows: CitationRows, influence: Floats) -> float:
+def two_way_variance(rows: CitationRows, influence: Floats) -> float:
     """Return the larger of V_q + V_u − V_qu, V_q and V_u; see `two_way`."""
     by_question = np.bincount(rows.question, weights=influence)
     by_unit = np.bincount(rows.cluster, weights=influence)
@@ -232,14 +280,14 @@ def _two_way_variance(rows: CitationRows, influence: Floats) -> float:
     return variance.of_both
 
 
-def _t_p(distance: float, error: float, freedom: float) -> float:
+def t_p(distance: float, error: float, freedom: float) -> float:
     """Return the two-sided p of a distance from neutral; NaN without degrees of freedom."""
     if not freedom > 0 or not error > 0:
         return np.nan
     return float(2 * special.stdtr(freedom, -abs(distance) / error))
 
 
-def _widened(distance: float, error: float, p: float, freedom: float) -> float:
+def widened(distance: float, error: float, p: float, freedom: float) -> float:
     """Return the error at which the t test gives `p`, where that is larger than `error`."""
     # At neutral every error gives a p of 1, so that none is to be found.
     if not freedom > 0 or not p > 0 or not np.isfinite(distance) or distance == 0:
@@ -276,12 +324,13 @@ def _score_interval(
     start = estimate.distance
     ends = []
     for direction in (-1.0, 1.0):
-        near, far = start, start + direction * 8.0
+        near, far = start, start + direction * _FARTHEST
         for _step in range(60):
             middle = (near + far) / 2
             is_inside = _score(rows, estimate, float(np.exp(middle)), question_count) <= critical
             near, far = (middle, far) if is_inside else (near, middle)
-        ends.append(float(np.exp(near)))
+        is_bounded = abs(near - start) < _FARTHEST - _NEAREST
+        ends.append(float(np.exp(near if is_bounded else direction * np.inf)))
     # Without a citation of a, no ratio above 0 is too small; without one of b, none is too large.
     low = ends[0] if estimate.citations_a else 0.0
     return low, ends[1] if estimate.citations_b else np.inf

@@ -12,6 +12,7 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.citations import (
     AnswersReadAs,
     AnswersWithoutCitations,
+    AnswersWithoutConsulted,
     CitedWithoutConsulting,
     FewQuestions,
     NoPool,
@@ -28,6 +29,8 @@ def citation_notes(audit: CitationAudit) -> Iterator[Note]:
         yield NoPool()
     if counts.unlabelled:
         yield UnlabelledCitations(citations=counts.unlabelled, of_all=counts.citations)
+    if counts.without_consulted:
+        yield AnswersWithoutConsulted(answers=counts.without_consulted, of_all=counts.answers)
     if counts.not_consulted:
         yield CitedWithoutConsulting(citations=counts.not_consulted, of_all=counts.citations)
     if counts.without_list:

@@ -6,21 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
+from ranktilt.citing.arrays import citation_rows, pair_frame
 from ranktilt.citing.collection_pages import collection_labels, collection_pages
+from ranktilt.citing.kept_pages import KeptPages
 from ranktilt.citing.unit import DOMAIN, Unit, find_unit
 from ranktilt.data.answers import Answers, Retrieved
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.notation import FIRST, split_notation
+from ranktilt.data.group_names import group_name
 from ranktilt.data.id_forms import near_matches
 from ranktilt.data.label_file import LabelFile
 from ranktilt.data.label_table import read_labels
 from ranktilt.data.page_urls import domain_of, page_key
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError, UserError, counted
-from ranktilt.measures.citations.base import CitationRows, Ints
+from ranktilt.measures.citations.base import CitationRows
 
 _DOMAINS = {"page_domain": pl.String}
 _KEEP = "keep"
@@ -45,6 +47,8 @@ class CitationCounts:
     """Answers that cite no page."""
     unlabelled: int
     """Citations of pages without a label."""
+    without_consulted: int
+    """Answers that do not tell what they consulted, where others do."""
     not_consulted: int
     """Citations of pages that the same answer did not consult; 0 where unknown."""
     not_retrieved: int
@@ -66,47 +70,21 @@ class CitationInputs:
     unit: Unit
     counts: CitationCounts
     has_words: bool
+    kept_pages: KeptPages
+    """What a result keeps of it, for comparisons and explanations."""
     spec: dict[str, Any]
 
     def pair_rows(self, a: str, b: str) -> CitationRows:
         """Return the rows of two groups as arrays."""
-        return _arrays(self._pair_frame(a, b), a)
+        return citation_rows(pair_frame(self.rows, a, b), a)
 
     def group_rows(self, group: str) -> CitationRows:
         """Return the rows of one group as arrays."""
-        return _arrays(self.rows.filter(pl.col("label") == group), group)
+        return citation_rows(self.rows.filter(pl.col("label") == group), group)
 
     def unit_names(self, a: str, b: str) -> list[str]:
         """Return the names of the clusters of `pair_rows`, in the order of their numbers."""
-        return self._pair_frame(a, b)["unit"].unique().sort().to_list()
-
-    def _pair_frame(self, a: str, b: str) -> pl.DataFrame:
-        return self.rows.filter(pl.col("label").is_in([a, b]))
-
-
-def _arrays(frame: pl.DataFrame, a: str) -> CitationRows:
-    question, cluster = _numbers(frame["query"]), _numbers(frame["unit"])
-    is_a = (frame["label"] == a).to_numpy()
-    return CitationRows(
-        question=question,
-        cluster=cluster,
-        weight=frame["weight"].to_numpy(),
-        is_a=is_a,
-        is_cited=frame["is_cited"].to_numpy(),
-        is_first=frame["is_first"].to_numpy(),
-        is_consulted=frame["is_consulted"].to_numpy(),
-        retrieval_rank=frame["retrieval_rank"].to_numpy(),
-        cited_words=frame["cited_words"].to_numpy(),
-    )
-
-
-def _numbers(names: pl.Series) -> Ints:
-    """Return the number of each name, from 0 in their order."""
-    distinct = names.unique().sort()
-    numbers = pl.DataFrame({"name": distinct, "number": np.arange(len(distinct))})
-    frame = names.alias("name").to_frame()
-    joined = frame.join(numbers, on="name", how="left", maintain_order="left")
-    return joined["number"].to_numpy().astype(np.int64)
+        return pair_frame(self.rows, a, b)["unit"].unique().sort().to_list()
 
 
 def prepare(
@@ -148,12 +126,14 @@ def prepare(
     unit, unit_names = find_unit(pages, cluster)
     unit_of_page = pl.DataFrame({"page": pages["page"], "unit": unit_names.cast(pl.String)})
     labelled = labelled.join(unit_of_page, on="page", how="left", maintain_order="left")
+    table = table.join(unit_of_page, on="page", how="left", maintain_order="left")
     return CitationInputs(
         rows=labelled,
         groups=groups,
         unit=unit,
         counts=_counts(answers, table, retrieved),
         has_words=answers.has_words,
+        kept_pages=KeptPages.from_table(answers.answers, table),
         spec={**answers.spec, **label_file.spec(known["label"], 0), "by": by},
     )
 
@@ -173,7 +153,7 @@ def _labelled_pages(label_file: LabelFile, by: str, *, is_exact: bool) -> pl.Dat
     frame = read_labels(label_file, by=by).rename({"doc_id": "page"})
     if by not in frame.columns:
         raise UserError(f"--by {by}: cite compares labels as they are; name a column, without bins")
-    frame = frame.rename({by: "label"})
+    frame = frame.with_columns(_called(frame[by])).rename({by: "label"})
     if not is_exact:
         keys = [page_key(page) for page in frame["page"]]
         frame = frame.with_columns(pl.Series("page", keys))
@@ -193,6 +173,12 @@ def _labelled_pages(label_file: LabelFile, by: str, *, is_exact: bool) -> pl.Dat
         return frame.with_columns(pl.Series(DOMAIN, domains, dtype=pl.String))
     domain = pl.col(DOMAIN).cast(pl.String)
     return frame.with_columns(domain.fill_null(pl.col("page")))
+
+
+def _called(labels: pl.Series) -> pl.Series:
+    """Give bare numbers among labels the name of their column."""
+    names = {name: group_name(labels.name, name) for name in labels.drop_nulls().unique()}
+    return labels.replace(names)
 
 
 def _retrieved_lists(answers: Answers, run: Run | None, *, is_exact: bool) -> pl.DataFrame | None:
@@ -268,9 +254,12 @@ def _counts(
     queries = set(answers.queries)
     without_citations = answers.answers.height - cited["answer"].n_unique()
     consulted, not_consulted, lists, not_retrieved, without_list = 0, 0, 0, 0, 0
-    if answers.has_consulted:
+    telling = answers.answers.with_row_index("answer").filter("has_consulted")["answer"]
+    without_consulted = answers.answers.height - len(telling) if len(telling) else 0
+    if len(telling):
         consulted = int(table["is_consulted"].sum())
-        not_consulted = int((~cited["is_consulted"]).sum())
+        of_telling = cited.filter(pl.col("answer").is_in(telling.cast(pl.Int64).implode()))
+        not_consulted = int((~of_telling["is_consulted"]).sum())
     if retrieved is not None:
         lists = retrieved.height
         not_retrieved = int((cited["retrieval_rank"] == 0).sum())
@@ -283,6 +272,7 @@ def _counts(
         retrieved=lists,
         without_citations=without_citations,
         unlabelled=cited["label"].null_count(),
+        without_consulted=without_consulted,
         not_consulted=not_consulted,
         not_retrieved=not_retrieved,
         without_list=without_list,

@@ -6,17 +6,23 @@ Its words are in `reporting/sentences/citing`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Literal
 
 import numpy as np
 
+from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.effects import ALPHA
+from ranktilt.citing.comparison import AuditedEngine, compare_engines
+from ranktilt.citing.comparison_result import CitationComparison
 from ranktilt.citing.infer import FEWEST_UNITS, Over
+from ranktilt.citing.kept_pages import KeptPages
 from ranktilt.citing.prepare import CitationCounts
 from ranktilt.citing.questions import QuestionKey
 from ranktilt.citing.unit import Unit
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
+from ranktilt.errors import UserError
 from ranktilt.measures.citations.base import Scale
 from ranktilt.measures.citations.funnel import Term
 from ranktilt.statistics.correction import detectable_effect
@@ -48,6 +54,20 @@ class TheseUnits:
     """The side with fewer effective units."""
     largest: tuple[UnitShare, ...]
     """The two largest units of that side."""
+    exchange_p_within_sizes: float
+    """p of labels that are exchanged between units of about the same size alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedCitations:
+    """An effect by the labels as they are, beside the one that is corrected for their errors."""
+
+    value: float
+    value_a: float
+    value_b: float
+    neutral: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +105,8 @@ class CitationEffect:
     """Tests that are corrected together."""
     these_units: TheseUnits | None = None
     """For the primary question, where the kind stays open."""
+    observed: ObservedCitations | None = None
+    """The effect by the labels as they are, where it is corrected for their errors."""
 
     @property
     def is_testable(self) -> bool:
@@ -175,7 +197,7 @@ class RankRate:
 
     first: int
     last: int
-    """Ranks from first to last."""
+    """Ranks from first to last; both 0 for pages that were consulted and not retrieved."""
     group: str
     value: float
     """From 0 to 1."""
@@ -235,8 +257,33 @@ class CitationAudit(
     margin: float
     """Percent of a ratio, or points of a share, that count as level."""
     correction: str
+    pages: Coded[KeptPages]
+    """The answers and their pages, for comparisons and explanations."""
     notes: tuple[Coded[Note], ...] = ()
     spec: dict[str, Any] = field(default_factory=dict)
+
+    def compared_with(self, old: Result, options: ComparisonOptions) -> CitationComparison:
+        """Return how this engine differs from another one on the same questions.
+
+        `ranktilt.compare` calls it.
+        """
+        if not isinstance(old, CitationAudit):
+            raise UserError("expected two audits of citations: NEW.json OLD.json")
+        return compare_engines(self._engine(), old._engine(), options)
+
+    def _engine(self) -> AuditedEngine:
+        file = self.loaded_from
+        sources = [file] if file else self.spec.get("files", [])
+        stem = PurePath(str(sources[0])).name.partition(".")[0] if sources else ""
+        name = str(self.spec.get("engine") or stem)
+        return AuditedEngine(
+            name=name,
+            pages=self.pages,
+            unit=self.unit.name,
+            pairs=tuple((effect.a, effect.b) for effect in self.primary),
+            notes=self.notes,
+            spec={**self.spec, "file": file},
+        )
 
     @property
     def primary(self) -> tuple[CitationEffect, ...]:

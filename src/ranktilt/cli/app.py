@@ -11,6 +11,8 @@ from rich.box import Box
 from rich.text import Text
 
 from ranktilt._version import __version__
+from ranktilt.errors import UserError
+from ranktilt.sizes import read_points
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -139,23 +141,20 @@ def whole_number(_kind: object, tokens: Sequence[Token]) -> int:
         raise ValueError(f"expected a whole number, got {text}") from None
 
 
-def share(_kind: object, tokens: Sequence[Token]) -> float:
-    """Read a share: ``0.05``, or ``5%``."""
-    return _size(tokens[0].value, 100)
-
-
 def points(_kind: object, tokens: Sequence[Token]) -> float:
-    """Read points or percent: ``5``, or ``5%``."""
-    return _size(tokens[0].value, 1)
-
-
-def _size(text: str, divisor: float) -> float:
-    """Read a number; one in percent is divided."""
-    number = text.strip().removesuffix("%")
+    """Read a size in points: ``5``, ``5%`` or ``5 points``."""
     try:
-        return float(number) / (divisor if number != text.strip() else 1)
-    except ValueError:
-        raise ValueError(f"expected a number, or percent such as 5%, got {text}") from None
+        return read_points(tokens[0].value)
+    except UserError as error:
+        raise ValueError(str(error)) from None
+
+
+def percentage(_kind: object, tokens: Sequence[Token]) -> float:
+    """Read a size in points that is a part of something: at most 100."""
+    try:
+        return read_points(tokens[0].value, most=100)
+    except UserError as error:
+        raise ValueError(str(error)) from None
 
 
 def resolve_types(kind: type[Options]) -> type[Options]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
@@ -14,7 +13,7 @@ from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.settings import settings
 from ranktilt.config import read_section
-from ranktilt.data.check_limits import CheckLimits
+from ranktilt.data.check_limits import EQUIVALENCE, CheckLimits, Percent
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
@@ -31,8 +30,8 @@ _RANKER = "bm25"
 class CheckSection(CheckLimits):
     """The section [check] of ranktilt.toml."""
 
-    equivalence: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.02
-    """Largest difference in effectiveness that does not matter."""
+    equivalence: Percent = EQUIVALENCE
+    """Largest difference in effectiveness that does not matter, in points."""
 
     @classmethod
     def in_force(cls) -> CheckSection:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
+from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, points, verb
 from ranktilt.cli.cite_making import AnswerOptions, SessionAudit, folder_of_labels
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
@@ -59,6 +59,14 @@ def cite(
             group=SELDOM,
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        Parameter(
+            help="Engine to audit, where the field engine of the answers names several.",
+            metavar="NAME",
+            group=INPUT,
+        ),
+    ] = None,
     exact_urls: Annotated[
         bool,
         Parameter(
@@ -87,13 +95,14 @@ def cite(
             group=STATISTICS,
         ),
     ] = None,
+    label_errors: options.LabelErrors = None,
     margin: Annotated[
         float,
         Parameter(
-            help="Percent of a citation rate, or points of a share, that count as level.",
+            help="Count as level within X points of a share, or X % of a rate (default: 5).",
             metavar="X",
             group=STATISTICS,
-            validator=options.NOT_NEGATIVE,
+            converter=points,
         ),
     ] = 5.0,
     output: PageOutput = PageOutput(),
@@ -110,7 +119,7 @@ def cite(
     model.check()
     inputs = [answers, *(file_of(path) for path in (run, labels.groups) if path is not None)]
     if model.llm is not None:
-        unread = {"--queries": queries, "--exact-urls": exact_urls}
+        unread = {"--queries": queries, "--exact-urls": exact_urls, "--engine": engine}
         options.refuse_unread(unread, "a model answers the queries of the collection; omit it")
         files = [*inputs[1:], *collection_files(answers)]
         output.check(*files, also=with_sidecars({"--save-answers": model.save_answers}))
@@ -123,6 +132,7 @@ def cite(
             pairs=options.read_pairs(pair),
             cluster=cluster,
             margin=margin,
+            label_errors=label_errors,
         ).execute(output.deliver)
     output.check(*inputs)
     page_labels: LabelFile | Collection | None = folder_of_labels(labels, by) or labels.labels
@@ -136,7 +146,7 @@ def cite(
     statistics = statistics_settings()
     output.deliver(
         cite_answers(
-            read_answers(answers, queries=names, exact_urls=exact_urls),
+            read_answers(answers, queries=names, exact_urls=exact_urls, engine=engine),
             page_labels,
             run=run,
             by=by,
@@ -147,6 +157,7 @@ def cite(
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,
+            label_errors=label_errors,
         )
     )
     return 0

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from ranktilt.cli import options
-from ranktilt.cli.app import DECIDE, INPUT, SELDOM, verb
+from ranktilt.cli.app import DECIDE, INPUT, SELDOM, percentage, verb
 from ranktilt.cli.output import PageOutput
 from ranktilt.cli.rankers import require_answers
 from ranktilt.cli.statistics_options import statistics_settings
@@ -23,7 +22,10 @@ from ranktilt.cli.statistics_options import statistics_settings
     panel=DECIDE,
 )
 def compare(
-    new: Annotated[Path, Parameter(help="The new audit, or pairwise audit (--json).", name="NEW")],
+    new: Annotated[
+        Path,
+        Parameter(help="The new audit (--json of ranktilt audit, pairwise or cite).", name="NEW"),
+    ],
     old: Annotated[Path | None, Parameter(help="The old audit.", name="OLD")] = None,
     /,
     *,
@@ -37,17 +39,17 @@ def compare(
     ] = None,
     max_left_out: Annotated[
         float,
-        Parameter(
-            help=options.LEFT_OUT, metavar="X", group=SELDOM, validator=Number(gte=0, lte=100)
-        ),
+        Parameter(help=options.LEFT_OUT, metavar="X", group=SELDOM, converter=percentage),
     ] = 10.0,
+    label_errors: options.LabelErrors = None,
     max_failures: options.MaxFailures = None,
     output: PageOutput = PageOutput(),
 ) -> None:
     """Compare the tilts of two audits, or of the runs in one.
 
     Does the new ranker tilt more than the old one? For two pairwise audits (ranktilt pairwise
-    --json): does the new model prefer a group more?
+    --json): does the new model prefer a group more? For two audits of citations (ranktilt cite
+    --json): does the new engine favour a group more, and do both cite the same pages?
 
     Differences are new - old, in points or in a measure's own unit, with paired intervals and
     tests. If each audit has one run, the two are compared whatever their names; otherwise runs with
@@ -57,11 +59,19 @@ def compare(
     from ranktilt.auditing.comparison.compare import compare as compare_audits
     from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.auditing.result import Audit
+    from ranktilt.citing.result import CitationAudit
     from ranktilt.reporting.report import read_result
 
     paths = [new] if old is None else [new, old]
     output.check(*paths)
-    audits: list[Any] = [read_result(path, (Audit, PairwiseAudit)) for path in paths]
+    audits: list[Any] = [read_result(path, (Audit, PairwiseAudit, CitationAudit)) for path in paths]
+    if isinstance(audits[0], CitationAudit):
+        of_rankers = {
+            "--baseline-run": baseline_run,
+            "--max-failures": max_failures is not None,
+            "--label-errors": label_errors,
+        }
+        options.refuse_unread(of_rankers, "audits of citations are compared two at a time")
     for audit in audits:
         if isinstance(audit, PairwiseAudit):
             specs = [{**audit.spec, "ranker": audit.model}]
@@ -77,5 +87,6 @@ def compare(
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,
+            label_errors=label_errors,
         )
     )

@@ -176,4 +176,5 @@ class GateRequest:
             inconclusive=self.inconclusive,
             resamples=statistics.resamples,
             seed=statistics.seed,
+            label_errors=limits.label_errors,
         )

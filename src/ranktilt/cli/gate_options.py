@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from ranktilt.cli import options
-from ranktilt.cli.app import INPUT, QUESTION, SELDOM, points
+from ranktilt.cli.app import INPUT, QUESTION, SELDOM, percentage, points
 from ranktilt.cli.statistics_options import read_optional_margin
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class GateLimits:
     max_tilt: Annotated[
         str | None,
         Parameter(
-            help="Maximum tilt in either direction: points (5 or 5%), or '2 ranks' (default: 5; "
+            help="Maximum tilt in either direction, in points, or such as '2 ranks' (default: 5; "
             "with --baseline, none).",
             metavar="X",
         ),
@@ -44,16 +44,14 @@ class GateLimits:
         Parameter(
             help="Growth of the tilt to accept, in points.",
             metavar="X",
-            validator=options.NOT_NEGATIVE,
             converter=points,
         ),
     ] = 0.0
     max_loss: Annotated[
         float | None,
         Parameter(
-            help="With --baseline: loss of effectiveness to accept, in points, such as 1 or 1%.",
+            help="With --baseline: loss of effectiveness to accept, in points.",
             metavar="X",
-            validator=options.NOT_NEGATIVE,
             converter=points,
         ),
     ] = None
@@ -63,10 +61,11 @@ class GateLimits:
             help=f"{options.LEFT_OUT[:-1]} (default: 10).",
             metavar="X",
             group=SELDOM,
-            validator=Number(gte=0, lte=100),
-            converter=points,
+            converter=percentage,
         ),
     ] = None
+
+    label_errors: options.LabelErrors = None
 
     def tilt_margin(self) -> Margin | None:
         """Read --max-tilt; None where it is not typed."""
@@ -80,6 +79,7 @@ class GateLimits:
             "--min-effect": self.min_effect,
             "--max-loss": self.max_loss is not None,
             "--max-left-out": self.max_left_out is not None,
+            "--label-errors": self.label_errors,
         }
 
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from ranktilt.cli import completion
-from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, share, whole_number
+from ranktilt.cli.app import INPUT, MODEL, OUTPUT, QUESTION, SELDOM, percentage, whole_number
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ LEFT_OUT = "Percentage of all queries that may be in only one audit."
 """Help of ``--max-left-out``."""
 AT_LEAST_ONE = Number(gte=1)
 """Refuses a number below 1."""
-SHARE = Number(gte=0, lte=1)
-"""Refuses a number outside 0 to 1."""
 NOT_NEGATIVE = Number(gte=0)
 """Refuses a number below 0."""
 
@@ -82,6 +80,15 @@ Controls = Annotated[
     bool,
     Parameter(
         help="Add controls, such as matched lengths and removed boilerplate.", group=QUESTION
+    ),
+]
+LabelErrors = Annotated[
+    str | None,
+    Parameter(
+        help="How often labels are wrong: ai:fpr=.02,fnr=.05, or the file of a checked sample "
+        "(columns true and label). Answers are corrected for it.",
+        metavar="RATES",
+        group=QUESTION,
     ),
 ]
 Reference = Annotated[
@@ -172,10 +179,9 @@ DryRun = Annotated[
 MaxFailures = Annotated[
     float | None,
     Parameter(
-        help="Share of queries or answers that may fail, 0 to 1, such as 0.1 or 10%.",
+        help="Percentage of queries or answers that may fail.",
         metavar="X",
-        validator=SHARE,
-        converter=share,
+        converter=percentage,
         group=SELDOM,
     ),
 ]

@@ -108,7 +108,18 @@ COMPUTING = frozenset(
 """Commands whose work may run on a cluster."""
 READERS = {
     "statistics": frozenset(
-        ["audit", "check", "cite", "compare", "gate", "judge", "mitigate", "pairwise", "train"]
+        [
+            "audit",
+            "check",
+            "cite",
+            "compare",
+            "explain",
+            "gate",
+            "judge",
+            "mitigate",
+            "pairwise",
+            "train",
+        ]
     ),
     "check": frozenset(("audit", "check")),
     "mitigate": frozenset(("mitigate",)),

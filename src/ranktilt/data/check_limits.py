@@ -9,8 +9,9 @@ import msgspec
 
 from ranktilt.errors import UserError
 from ranktilt.field_checks import check_fields
+from ranktilt.sizes import POINTS
 
-Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
+Percent = Annotated[float, msgspec.Meta(ge=0, le=100, extra={"unit": POINTS})]
 """A number of percent."""
 Ratio = Annotated[float, msgspec.Meta(ge=0)]
 """A number of 0 or more."""
@@ -18,7 +19,7 @@ Ratio = Annotated[float, msgspec.Meta(ge=0)]
 
 @dataclass(frozen=True, kw_only=True)
 class CheckLimits:
-    """Limits beyond which a fault voids a comparison; shares in %.
+    """Limits beyond which a fault voids a comparison; shares in percent.
 
     `UserError` for a limit outside its range.
     """
@@ -56,3 +57,5 @@ class CheckLimits:
 
 LIMITS = CheckLimits()
 """Limits in force unless the user sets others."""
+EQUIVALENCE = 2.0
+"""Difference in effectiveness between two sides that does not matter, in points."""

@@ -15,6 +15,7 @@ import polars as pl
 
 from ranktilt.data.formats.columns import SCALARS, json_series, whole_or_fractions
 from ranktilt.data.formats.ids import id_texts, ids_of, require_frame, require_mapping, texts_of
+from ranktilt.data.group_names import group_name
 from ranktilt.data.texts import AT_ONCE, LARGE, aside
 from ranktilt.errors import UserError, counted, shorten, unknown
 
@@ -132,6 +133,14 @@ class Collection:
         """Number of documents without a source."""
         return self.docs["source"].null_count()
 
+    def source_named(self, name: str) -> str:
+        """Return the name of a source that is named by its label, such as ``1`` for ``source 1``.
+
+        Any other name is returned as it is.
+        """
+        called = group_name("source", name)
+        return called if called in self.sources else name
+
     def unknown_source(self, name: str) -> UserError:
         """Return the error for a source that no document has."""
         documents = counted(self.sourceless, "document has", "documents have")
@@ -184,7 +193,7 @@ class Collection:
         documents stay too. The spec gets ``without_sources`` and ``only_sources``. Returns the
         collection itself if nothing is left out.
         """
-        names = dict.fromkeys(names)
+        names = dict.fromkeys(map(self.source_named, names))
         known = set(self.sources)
         strange = next((name for name in names if name not in known), None)
         if strange is not None:
@@ -363,6 +372,9 @@ def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
         origin = pl.col("origin").fill_null(origin)
     source = stated_source() if "source" in docs.columns else pl.lit(None, dtype=pl.String)
     docs = docs.with_columns(title=title, origin=origin, source=source)
+    names = {name: group_name("source", name) for name in docs["source"].drop_nulls().unique()}
+    if any(name != called for name, called in names.items()):
+        docs = docs.with_columns(docs["source"].replace(names))
     return docs.select(*DOC_COLUMNS, pl.exclude(DOC_COLUMNS))
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+
+import polars as pl
 
 from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError, unknown
@@ -12,6 +15,8 @@ REST = "rest"
 """Side of all other groups together."""
 OTHERS = "non-"
 """Prefix of a group or a union: the side of every document that names none of these groups."""
+_CODE = re.compile(r"[-+]?\.?[0-9][0-9.,]*|true|false|yes|no", re.IGNORECASE)
+"""Labels that say nothing without their column, such as ``1`` and ``true``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +34,43 @@ class NamedSide:
     def union(self) -> str:
         """Name of the side that the members form; for a complement, the name of its opposite."""
         return SEVERAL.join(self.members)
+
+
+def group_name(column: str, label: str) -> str:
+    """Return how a group is called: by its label, or ``source 1`` where that is a bare number.
+
+    So is a union (``grade 1|2``) and a complement (``non-grade 1``).
+    """
+    front, union = _front(label)
+    is_code = all(_CODE.fullmatch(part) for part in _parts(union))
+    return f"{front}{column} {union}" if is_code else label
+
+
+def bare_labels(column: pl.Series) -> pl.Series:
+    """Return the values of a column as they were before a bare number got the column's name."""
+    if column.dtype != pl.String:
+        return column
+    front = f"{column.name} "
+    labels = {}
+    for name in column.drop_nulls().unique():
+        label = name.removeprefix(front)
+        if label != name and group_name(column.name, label) == name:
+            labels[name] = label
+    return column.replace(labels) if labels else column
+
+
+def label_text(name: str, column: str, labels: Collection[str]) -> str:
+    """Return the name of a group or a side as its labels are written: ``1`` for ``source 1``."""
+    front, union = _front(name)
+    plain = union.removeprefix(f"{column} ")
+    is_called_so = name not in labels and set(_parts(plain)) <= set(labels)
+    return front + plain if is_called_so else name
+
+
+def _front(name: str) -> tuple[str, str]:
+    """Part a name from the prefix of a complement, which is empty for other names."""
+    front = OTHERS if name.startswith(OTHERS) else ""
+    return front, name.removeprefix(front)
 
 
 def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
@@ -57,12 +99,18 @@ def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
     )
 
 
-def name_among(text: str, names: Collection[str]) -> str | None:
-    """Find a side among the names of sides, whatever the order of its members; None if absent."""
+def name_among(text: str, names: Collection[str], column: str = "") -> str | None:
+    """Find a side among the names of sides, whatever the order of its members; None if absent.
+
+    With a `column`, a label or a bin may stand for its group: ``1`` for ``source 1``, ``2010 to
+    2014`` for ``year 2010 to 2014``.
+    """
     candidates = [text, _ordered(text)]
     if text.startswith(OTHERS):
         # A group may itself be called non-…, so that the prefix belongs to a member.
         candidates.append(OTHERS + _ordered(text.removeprefix(OTHERS)))
+    candidates += [group_name(column, candidate) for candidate in candidates]
+    candidates.append(f"{column} {text}")
     return next((name for name in candidates if name in names), None)
 
 

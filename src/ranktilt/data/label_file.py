@@ -12,6 +12,8 @@ import polars as pl
 from ranktilt.data.formats.column_names import DOCUMENT_IDS
 from ranktilt.data.formats.ids import kind_of
 from ranktilt.data.formats.notation import FIRST, split_notation
+from ranktilt.data.group_names import group_name
+from ranktilt.data.label_remarks import parts_of_numbers, short_number
 from ranktilt.errors import DataError, UserError, shorten, unknown
 
 LENGTH = "length"
@@ -103,9 +105,12 @@ class LabelFile:
 
     def _label_counts(self, labels: pl.Series, rest_count: int) -> list[str]:
         """Count the documents of each label, in words; the label of the rest comes last."""
+        if parts := parts_of_numbers(labels):
+            span = f"{short_number(parts.low)} to {short_number(parts.high)}"
+            return [f"{labels.count():,} with {labels.name} from {span}"]
         counts = labels.drop_nulls().cast(pl.String).value_counts().rows()
         counts.sort(key=lambda row: (row[0] == self.rest, -row[1], row[0]))
-        words = [f"{count:,} {name}" for name, count in counts]
+        words = [f"{count:,} {group_name(labels.name, name)}" for name, count in counts]
         if rest_count:
             has_listed = counts[-1][1] > rest_count
             words[-1] += f" ({f'{rest_count:,} of them ' if has_listed else ''}the rest)"
@@ -171,5 +176,5 @@ def rename_labels(labels: pl.Series, names: Mapping[str, str]) -> pl.Series:
     by_value = {_FLAGS.get(value, value): name for value, name in by_value.items()}
     strange = next((value for value in by_value if value not in values), None)
     if strange is not None:
-        raise unknown(f"value of {labels.name!r} to name", strange, values[:12])
+        raise unknown(f"value of {labels.name!r} to name", strange, values)
     return folded.replace(by_value)

@@ -13,6 +13,7 @@ from ranktilt.data.collection import DOC_COLUMNS, Collection
 from ranktilt.data.formats.ids import ids_of, require_frame, require_text
 from ranktilt.data.formats.notation import file_of, pairs_of
 from ranktilt.data.formats.qrels import read_qrels_as
+from ranktilt.data.group_names import group_name
 from ranktilt.data.id_forms import near_matches
 from ranktilt.data.label_file import LabelFile, label_column, rename_labels
 from ranktilt.data.label_table import TAKEN, read_labels
@@ -109,7 +110,14 @@ def with_names(collection: Collection, names: Mapping[str, str], *, by: str) -> 
     ]
     if by not in columns:
         raise unknown("column to name the labels of", by, columns)
-    labels = rename_labels(collection.docs[by].cast(pl.String), names)
+    column = collection.docs[by].cast(pl.String)
+    if by == "source":  # of which a bare number is called source 1 already
+        called = {value: collection.source_named(value.strip()) for value in names}
+        names = {
+            value if called[value] == value.strip() else called[value]: name
+            for value, name in names.items()
+        }
+    labels = rename_labels(column, names)
     spec = {**collection.spec, "label_names": dict(names), "labels_named": by}
     docs = collection.docs.with_columns(labels)
     return Collection(docs, collection.queries, collection.qrels, spec)
@@ -247,12 +255,17 @@ def with_labels(
     joined = ids.join(table.select(columns), on="id", how="left", maintain_order="left")
     missing = joined[column].null_count()
     if missing == joined.height:
-        message = f"names none of the collection's {joined.height:,} documents"
+        message = (
+            f"names none of the collection's {joined.height:,} documents (first here: "
+            f"{table['id'][0]!r}; there: {collection.ids[0]!r})"
+        )
         raise DataError(label_file.path, message)
     if label_file.rest:
         joined = joined.with_columns(pl.col(column).fill_null(label_file.rest))
     file_spec = label_file.spec(joined[column], missing - joined[column].null_count())
     if column == "source":
+        sources = {name: group_name(column, name) for name in joined[column].drop_nulls().unique()}
+        joined = joined.with_columns(joined[column].cast(pl.String).replace(sources))
         _refuse_lost_sources(label_file, collection, joined[column])
         _refuse_other_sources(label_file, collection, joined[column])
     docs = collection.docs.with_columns(joined[column])

@@ -251,7 +251,7 @@ class Run:
             Ids of the queries of responses that do not name them, in their order. With texts,
             responses that repeat the text of their query get its id.
         max_failures : float, optional
-            Share of the responses of an engine that may be errors or partial. They are left out of
+            Percentage of an engine's responses that may be errors or partial. They are left out of
             the run, listed in ``spec["failed"]``, and a warning counts them.
 
         Raises

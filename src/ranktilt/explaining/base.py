@@ -399,6 +399,7 @@ def reference_of(collection: Collection, reference: str | None, *, to: str = "lo
         )
     if not sources:
         raise UserError(f"nothing to {to}: the collection has no document")
+    reference = None if reference is None else collection.source_named(reference)
     if reference is not None and reference not in sources:
         raise collection.unknown_source(reference)
     return reference or ("human" if "human" in sources else sources[0])

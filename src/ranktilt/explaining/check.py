@@ -9,7 +9,7 @@ import polars as pl
 
 from ranktilt.auditing.instrument import InstrumentRow, check_instrument
 from ranktilt.auditing.provenance import audit_provenance
-from ranktilt.data.check_limits import LIMITS, CheckLimits
+from ranktilt.data.check_limits import EQUIVALENCE, LIMITS, CheckLimits
 from ranktilt.data.collection import Collection
 from ranktilt.data.contents import contents_of
 from ranktilt.data.faults import find_faults
@@ -17,7 +17,7 @@ from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.check_notes import effectiveness_notes, omission_notes, source_notes
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.compared_sources import ComparedSources
-from ranktilt.explaining.equivalence import ALPHA, MARGIN, equivalences
+from ranktilt.explaining.equivalence import ALPHA, equivalences
 from ranktilt.explaining.similarity import MAP_PAIRS
 from ranktilt.explaining.vectors import require_encoder
 from ranktilt.measures.base import Measure, measure
@@ -34,7 +34,7 @@ def check(
     limits: CheckLimits = LIMITS,
     similarity: Ranker | None = None,
     map_pairs: int = MAP_PAIRS,
-    equivalence: float = MARGIN,
+    equivalence: float = EQUIVALENCE,
     alpha: float = ALPHA,
     instrument: bool = False,
     seed: int = 0,
@@ -66,8 +66,7 @@ def check(
     map_pairs : int, optional
         Maximum number of pairs in the picture of both sides; 0 for no picture.
     equivalence : float, optional
-        The largest difference in effectiveness that would not matter, in the measure's own unit (0
-        to 1).
+        The largest difference in effectiveness that would not matter, in points.
     alpha : float, optional
         Significance level of the tests of equivalence and of difference.
     instrument : bool, optional
@@ -95,6 +94,7 @@ def check(
     ----------
     Dai et al., KDD 2024, sec. 2 and 4.
     """
+    reference = None if reference is None else collection.source_named(reference)
     _require_documents(collection, reference)
     if similarity is not None:
         require_encoder(similarity)

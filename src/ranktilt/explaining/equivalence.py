@@ -12,7 +12,9 @@ from ranktilt.auditing.equivalence import EquivalenceTask, equivalence_rows
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
+from ranktilt.data.check_limits import EQUIVALENCE
 from ranktilt.data.collection import Collection
+from ranktilt.data.group_names import label_text
 from ranktilt.data.run import codes
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Measure
@@ -20,8 +22,8 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 
-MARGIN, ALPHA = 0.02, 0.05
-"""Difference that counts as none, and level of the tests."""
+ALPHA = 0.05
+"""Level of the tests."""
 
 
 def split_by_source(
@@ -54,7 +56,8 @@ def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection
 def reference_alone(mixed: Collection, reference: str = "human", by: str = "source") -> Collection:
     """Return the reference's documents to search alone, with all queries and their judgments."""
     labels = mixed.docs[by].cast(pl.String)
-    collection = alone(mixed, mixed.docs.filter(labels == reference), reference)
+    label = label_text(reference, by, labels.unique().drop_nulls().to_list())
+    collection = alone(mixed, mixed.docs.filter(labels == label), reference)
     if not collection.docs.height:
         raise unknown(by, reference, labels.unique().drop_nulls().sort())
     return collection
@@ -67,18 +70,18 @@ def equivalences(
     *,
     reference: str,
     sources: Sequence[str],
-    margin: float = MARGIN,
+    margin: float = EQUIVALENCE,
     alpha: float = ALPHA,
 ) -> tuple[Equivalence, ...]:
     """Rank each source alone with each ranker, and compare them query by query.
 
     The rows come by source, ranker and measure. Equivalence is shown where `tost_p` is below
-    `alpha`, a difference where the corrected p is.
+    `alpha`, a difference where the corrected p is; `margin` is in points.
     """
-    if not 0 < margin < 1:
+    if not 0 < margin < 100:
         raise UserError(
-            f"expected a margin of equivalence above 0 and below 1, such as {MARGIN:g}, "
-            f"got {margin:g}"
+            f"expected a margin of equivalence above 0 and below 100 points, such as "
+            f"{EQUIVALENCE:g}, got {margin:g}"
         )
     if not 0 < alpha < 0.5:
         raise UserError(
@@ -107,7 +110,7 @@ def equivalences(
                     left_out=left_out,
                 )
                 tasks.append(task)
-    return equivalence_rows(tasks, margin=margin, alpha=alpha)
+    return equivalence_rows(tasks, margin=margin / 100, alpha=alpha)
 
 
 class _RankedSides:

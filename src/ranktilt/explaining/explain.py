@@ -8,6 +8,7 @@ from typing import Any
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
+from ranktilt.data.group_names import group_name
 from ranktilt.data.notes.texts import ProbeLeftOut, ProbeNeedsEncoder
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError, refuse_twice
@@ -77,7 +78,8 @@ def explain(
         source; if no other source has twins.
     """
     texts = compared_texts(collection, by)
-    first = reference_of(texts, reference, to="explain")
+    name = None if reference is None else group_name(by, reference)
+    first = reference_of(texts, name, to="explain")
     if not twin_sources(texts, first):
         raise UserError(
             f"nothing to explain: no other source has twins of {first} "

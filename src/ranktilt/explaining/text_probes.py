@@ -249,6 +249,7 @@ class ReadabilityProbe(TextProbe):
     question = "Are the texts of one source harder to read than those of the other?"
     citation = "Coleman & Liau, Journal of Applied Psychology 60, 1975"
     unit = "Coleman-Liau grade"
+    label = "reading difficulty"  # more of it is harder to read
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         return readability(collection.docs["text"])

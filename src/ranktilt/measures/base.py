@@ -442,6 +442,15 @@ class GroupEstimand(Estimand):
         """
         return None
 
+    def label_coefficients(self, ranking: Ranking, labelled: Bools) -> Floats | None:
+        """Return what each entry's label adds to its query, where the answer is linear in labels.
+
+        The answer of a query is then the sum over its labelled entries of ``coefficient · ([first
+        group] − [second group])``, so that errors of labels can be corrected. None where it is not.
+        """
+        weights = self.weights(ranking)
+        return None if weights is None else np.where(labelled, weights, 0.0)
+
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
         """Describe the lists, for the answer's details; parameters as for `contrast`."""
         return {}

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand
+from ranktilt.sizes import POINTS, parse_size
 
 Margin = float | str
 """Points (of percent), or for an estimand without percent a number with its unit: ``"0.5 ranks"``.
 """
 DEFAULT_MARGIN = 5.0
 """Margin of verdicts whose caller sets none, in points."""
-_NUMBER = re.compile(r"\s*(?P<number>\d*\.?\d+(?:e-?\d+)?)\s*(?P<unit>.*?)\s*", re.IGNORECASE)
-_POINTS = ("", "%", "point", "points")
-"""Ways to write the unit of a margin in points."""
 
 
 def read_margin(text: Margin, option: str = "") -> Margin:
@@ -26,20 +23,20 @@ def read_margin(text: Margin, option: str = "") -> Margin:
     UserError
         For anything else; `option` is named in front of the message.
     """
-    match = _NUMBER.fullmatch(str(text))
-    number = math.nan if match is None else float(match["number"])
-    if match is None or not math.isfinite(number):
+    size = parse_size(text)
+    if size is None:
         front = f"{option}: " if option else ""
         raise UserError(
-            f"{front}expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got {text}"
+            f"{front}expected a margin of at least 0, such as 5 or 5% (points) or '0.5 ranks'; "
+            f"got {text}"
         )
-    return number if match["unit"] in _POINTS else f"{number:g} {match['unit']}"
+    return size.number if size.unit == POINTS else f"{size.number:g} {size.unit}"
 
 
 def unit_of(estimand: Estimand) -> str:
     """Name the unit of the estimand's margins."""
     has_points = not math.isnan(estimand.point)
-    return "points" if has_points else estimand.suffix.strip() or estimand.name
+    return POINTS if has_points else estimand.suffix.strip() or estimand.name
 
 
 def half_width(estimand: Estimand, margin: Margin) -> float:
@@ -49,9 +46,9 @@ def half_width(estimand: Estimand, margin: Margin) -> float:
     """
     number, _, margin_unit = str(margin).partition(" ")
     unit = unit_of(estimand)
-    if (margin_unit or "points") != unit:
+    if (margin_unit or POINTS) != unit:
         return math.nan
-    return float(number) * (estimand.point if unit == "points" else 1 / estimand.scale)
+    return float(number) * (estimand.point if unit == POINTS else 1 / estimand.scale)
 
 
 def margin_words(margin: Margin) -> str:
@@ -66,7 +63,7 @@ def require_unit(estimand: Estimand, margin: Margin, option: str) -> None:
     if math.isnan(half_width(estimand, margin)):
         value = margin if isinstance(margin, str) else f"{margin:g}"
         unit = unit_of(estimand)
-        example = "5" if unit == "points" else f"'0.5 {unit}'"
+        example = "5" if unit == POINTS else f"'0.5 {unit}'"
         raise UserError(
             f"{option} {value}: {estimand!r} is counted in {unit}; say how many: {option} {example}"
         )

@@ -75,6 +75,13 @@ class ShareOfFirstRanks(GroupEstimand):
         label = (sign - (lead / count)[ranking.query]) / 2
         return np.where(is_known, label * (share - even), 0.0), np.where(is_known, share, 0.0)
 
+    def label_coefficients(self, ranking: Ranking, labelled: Bools) -> Floats:
+        # Of two groups: with a third one, labels are in the denominators too.
+        is_labelled = labelled.astype(np.float64)
+        share = share_of_query(ranking, first_ranks(ranking, self.cutoff) * is_labelled)
+        even = share_of_query(ranking, is_labelled)
+        return np.nan_to_num(share - even) / 2
+
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
         """Return the mean share of each group in the whole lists."""
         is_known = ~np.isnan(self.contrast(ranking, first, second))

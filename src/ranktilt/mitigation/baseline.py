@@ -32,21 +32,26 @@ class Baseline:
     """Ranker that reads a saved run without cutting it; None for rankers that search."""
     depth: int
     """Number of results of each list that are corrected."""
+    name: str | None = None
+    """What results call it; None for the name of its run."""
 
     @classmethod
-    def from_ranker(cls, ranker: Ranker, depth: int) -> Self:
+    def from_ranker(cls, ranker: Ranker, depth: int, *, name: str | None = None) -> Self:
         """Check a ranker, and give it a depth where its text leaves that open."""
         whole_lists = ranker if isinstance(ranker, Replay) and ranker.k is None else None
         ranker = at_depth(ranker, depth)
         ranker.check()
-        return cls(text=repr(ranker), ranker=ranker, whole_lists=whole_lists, depth=depth)
+        return cls(
+            text=repr(ranker), ranker=ranker, whole_lists=whole_lists, depth=depth, name=name
+        )
 
     @classmethod
-    def from_run(cls, run: Run, depth: int) -> Self:
+    def from_run(cls, run: Run, depth: int, *, name: str | None = None) -> Self:
         """Take a run, of which the first `depth` results are corrected."""
         text = str(run.spec.get("ranker", run.name))
+        run = called(run, name or run.spec.get("alias"))
         is_longer = np.diff(run.offsets).max(initial=0) > depth
-        return cls(text=f"{text}@{depth}" if is_longer else text, run=run, depth=depth)
+        return cls(text=f"{text}@{depth}" if is_longer else text, run=run, depth=depth, name=name)
 
     @property
     def is_saved(self) -> bool:
@@ -77,7 +82,7 @@ class Baseline:
         if self.run is None:
             ranker: Any = self.whole_lists or self.ranker
             ranked: Run = ranker.rank(collection)
-            return ranked
+            return called(ranked, self.name)
         return only_queries(self.run, collection.queries_with_judgments["id"])
 
     def correct(self, correction: Correction, collection: Collection, run: Run) -> Run:
@@ -87,6 +92,17 @@ class Baseline:
     def corrected_text(self, ranker: Ranker) -> str:
         """Return the text of the ranker that a method made of this one."""
         return f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
+
+
+def called(run: Run, name: str | None) -> Run:
+    """Give a run a name; None keeps its own.
+
+    It replaces the alias of the run, which would also be that of the corrected ones.
+    """
+    if name is None:
+        return run
+    spec = {key: value for key, value in run.spec.items() if key != "alias"}
+    return replace(run, spec={**spec, "name": name})
 
 
 def only_queries(run: Run, names: Iterable[str]) -> Run:

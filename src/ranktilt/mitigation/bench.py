@@ -7,6 +7,7 @@ audits: of the runs of all documents, and of the runs of the reference's documen
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
-from ranktilt.errors import UserError, refuse_twice, unknown
+from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
@@ -117,9 +118,8 @@ def bench(
     check_limits(margin, budget)
     candidates = order_candidates(runs)
     if pairs is None:
-        names = grouping(mixed, by).names
-        if reference not in names:
-            raise unknown(by, reference, names)
+        groups = grouping(mixed, by)
+        names, reference = groups.names, groups.names[groups.index(reference)]
         pairs = [(reference, name) for name in names if name != reference]
     options = BenchOptions(
         effectiveness=measure(effectiveness),
@@ -265,9 +265,22 @@ def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, A
 
 def _notes(audited: Mapping[str, AuditedRuns]) -> tuple[Note, ...]:
     """Return the notes of the audits, without repetitions."""
-    notes = list(audited[ALL].audit.notes)
+    notes = _without_repeats(audited[ALL].audit)
     for documents, runs in audited.items():
         if documents != ALL:
-            others = [note for note in runs.audit.notes if note not in notes]
+            others = [note for note in _without_repeats(runs.audit) if note not in notes]
             notes += notes_within(others, "documents", documents)
     return tuple(notes)
+
+
+def _without_repeats(audit: Audit) -> list[Note]:
+    """Leave out what holds of a candidate as it does of the baseline, which is the first run."""
+    baseline = audit.runs[0]
+    notes = list[Note]()
+    for note in audit.notes:
+        run = getattr(note, "run", baseline)
+        # Only notes about one run have this field, which their base class does not know.
+        of_baseline: dict[str, Any] = {} if run == baseline else {"run": baseline}
+        if run == baseline or replace(note, **of_baseline) not in audit.notes:
+            notes.append(note)
+    return notes

@@ -28,10 +28,10 @@ from ranktilt.mitigation.offset import OffsetFit
 from ranktilt.mitigation.remedy import Remedy
 from ranktilt.rankers.dense.direction import Direction
 
-BUDGET = 0.01
-"""Default budget with judgments: effectiveness that may be lost, from 0 to 1."""
-MOVEMENT_BUDGET = 0.2
-"""Default budget without judgments: share of the first ten documents that may be replaced."""
+BUDGET = 1.0
+"""Default budget with judgments: points of effectiveness that may be lost."""
+MOVEMENT_BUDGET = 20.0
+"""Default budget without judgments: percent of the first ten documents that may be replaced."""
 MitigationOutcome = Literal[
     "mitigated", "level", "inconclusive", "cannot be mitigated within the budget"
 ]
@@ -180,7 +180,7 @@ class Bench(
 
     @property
     def budget(self) -> float:
-        """Largest cost that a candidate may have, 0 to 1.
+        """Largest cost that a candidate may have, in points.
 
         The cost is the effectiveness that it loses or, without judgments, the share of the first
         ten documents that it replaces.
@@ -298,8 +298,8 @@ class Bench(
     def choose(self, *, margin: float | None = None, budget: float | None = None) -> Choice:
         """Decide which candidates are level within the budget, and which of them is the smallest.
 
-        `margin` is a half-width in percent, `budget` the effectiveness that may be lost, 0 to 1;
-        the bench's by default.
+        `margin` is a half-width and `budget` the largest cost, both in points; the bench's by
+        default.
         """
         choice = Choice(
             bench=self,
@@ -335,9 +335,9 @@ def check_limits(margin: Margin, budget: float) -> None:
         raise UserError(
             f"expected a margin of at least 0 and below {LARGEST_DELTA:g} points, got {margin:g}"
         )
-    if not 0 <= budget < 1:
+    if not 0 <= budget < 100:
         raise UserError(
-            f"expected a budget of at least 0 and below 1, such as {BUDGET:g} (1 point), "
+            f"expected a budget of at least 0 and below 100 points, such as {BUDGET:g}, "
             f"got {budget:g}"
         )
 
@@ -383,7 +383,7 @@ class Choice:
         if moved is not None and not self.bench.is_judged:
             return [CandidateCheck(effect=moved, outcome=moved.outcome(self.budget))]
         return [
-            CandidateCheck(effect=change, outcome=loss_outcome(change, 100 * self.budget))
+            CandidateCheck(effect=change, outcome=loss_outcome(change, self.budget))
             for change in self.bench.costs(candidate.name)
         ]
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, listed, unknown
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.exposure_ratio import ExposureRatio
 from ranktilt.measures.ranking import discount_spans
@@ -126,7 +126,7 @@ class FairReRank(Correction):
 
     def rescored(self, lists: Lists) -> Floats:
         if not self.group:
-            groups = ", ".join(lists.groups.names)
+            groups = listed(lists.groups.names)
             raise UserError(f"{self!r} needs the group to protect: group=NAME (valid: {groups})")
         sides, keys, scores = lists.two_sided(self.group), lists.tie_keys(), lists.run.scores.copy()
         for query, part in lists.parts():

@@ -19,7 +19,7 @@ from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, listed
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.audited_candidates import BenchOptions
@@ -118,9 +118,9 @@ def mitigate(
     )
     questions = _questions(split.test, measures, primary, options.by)
     if isinstance(ranker, Run):
-        baseline = Baseline.from_run(ranker, options.depth)
+        baseline = Baseline.from_run(ranker, options.depth, name=options.name)
     else:
-        baseline = Baseline.from_ranker(ranker, options.depth)
+        baseline = Baseline.from_ranker(ranker, options.depth, name=options.name)
     if split.fitted_on:
         baseline.require_other_collection(split.fitted_on)
     levelling = Levelling(
@@ -154,10 +154,9 @@ def _pair(collection: Collection, options: MitigationOptions) -> Pair:
     chosen_pairs = None if options.pair is None else [options.pair]
     groups, pairs = grouped_pairs(collection, options.by, chosen_pairs)
     if len(pairs) > 1:
-        names = ", ".join(groups.names)
         raise UserError(
-            f"{options.by} makes {len(groups.names)} groups ({names}); name the two to level: "
-            "--pair A,B"
+            f"{options.by} makes {len(groups.names)} groups ({listed(groups.names)}); name the two "
+            "to level: --pair A,B"
         )
     known = grouping(collection, options.by).names
     united = [name for name in pairs[0] if name not in known]

@@ -68,12 +68,12 @@ class Movement:
         return not (math.isnan(self.replaced.low) or math.isnan(self.replaced.high))
 
     def outcome(self, budget: float) -> Outcome:
-        """Decide whether lists move less than a budget: a share of the first ten, 0 to 1."""
+        """Decide whether lists move less than a budget: a part of the first ten, in percent."""
         if not (self.testable and self.has_interval):
             return "inconclusive"
-        if self.replaced.high <= 100 * budget:
+        if self.replaced.high <= budget:
             return "level"
-        return "tilted" if self.replaced.low > 100 * budget else "inconclusive"
+        return "tilted" if self.replaced.low > budget else "inconclusive"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -35,6 +35,8 @@ class MitigationOptions:
     if none is chosen (`Choice.applied`)."""
     seed: int = 0
     """Random seed of all draws."""
+    name: str | None = None
+    """What results call the ranker or run; None for its own name."""
 
     def __post_init__(self) -> None:
         labels = [method.label for method in self.methods]
@@ -66,7 +68,7 @@ class MitigationOptions:
 
     def spec(self) -> dict[str, Any]:
         """Return what makes these options again."""
-        return {
+        spec = {
             "methods": [str(method) for method in self.methods],
             "strengths": list(self.strengths),
             "by": self.by,
@@ -75,3 +77,4 @@ class MitigationOptions:
             "always": self.always,
             "seed": self.seed,
         }
+        return spec if self.name is None else {**spec, "name": self.name}

@@ -71,7 +71,7 @@ class SweepOptions:
     margin: float = DEFAULT_MARGIN
     """Largest tilt that is level, in points."""
     budget: float = BUDGET
-    """Largest loss of effectiveness."""
+    """Largest loss of effectiveness, in points."""
     resamples: int = RESAMPLES
     """Resamples of the bench's intervals."""
 

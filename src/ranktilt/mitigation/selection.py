@@ -45,7 +45,7 @@ def choose_strengths(
     selected = []
     for method in dict.fromkeys(value.candidate.method for value in values):
         of_method = [value for value in values if value.candidate.method == method]
-        affordable = [value for value in of_method if value.loss <= 100 * budget] or of_method
+        affordable = [value for value in of_method if value.loss <= budget] or of_method
         near = [value for value in affordable if value.distance <= margin / 2]
         nearest = min(affordable, key=lambda value: value.distance)
         selected.append((near[0] if near else nearest).candidate.name)

@@ -33,7 +33,12 @@ from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 
 @dataclass(frozen=True)
 class Replay(Ranker):
-    """Ranks as a saved run did; `Run.load` reads its file, plain or gzip."""
+    """Ranks as a saved run did; `Run.load` reads its file, plain or gzip.
+
+    `score_order` says which scores are better, or that the file's ranks give the order. An engine's
+    responses do not name their queries: `queries` is the file of these, and `max_failures` the
+    percentage of responses that may be errors or partial.
+    """
 
     name: ClassVar[str] = "replay"
     argument: ClassVar[str | None] = "file"
@@ -54,7 +59,7 @@ class Replay(Ranker):
 
     def __post_init__(self) -> None:
         require_depth("replay", self.k)
-        require_range(self, "max_failures", least=0, most=1)
+        require_range(self, "max_failures", least=0, most=100)
         if self.score_order is not None:
             require_choices(self, score_order=SCORE_ORDERS)
 

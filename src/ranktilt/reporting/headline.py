@@ -15,8 +15,9 @@ from ranktilt.errors import counted, join_words
 from ranktilt.reporting.sentences.attribution import attributed_gaps
 from ranktilt.reporting.sentences.derived import leading_finding
 from ranktilt.reporting.sentences.findings import Finding, ranked
-from ranktilt.reporting.sentences.group_standings import display_sentence
+from ranktilt.reporting.sentences.group_standings import display_headline
 from ranktilt.reporting.sentences.notes import note_sentence
+from ranktilt.reporting.sentences.theorem import sources_sentence, theorem_findings
 from ranktilt.reporting.sentences.verdicts import VERDICT_WORDS, conflict_sentence, verdict_sentence
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.groups import Pair
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
-    from ranktilt.explaining.base import EffectSize
+    from ranktilt.explaining.base import EffectSize, ProbeResult
     from ranktilt.explaining.explanation import Explanation
 
 _MOST_NAMED = 2
@@ -107,7 +108,7 @@ def _audit(audit: Audit) -> Finding:
     if len(pairs) == 1:
         summary = "; ".join(_parts(audit, pairs[0], findings))
     elif displays and len(displays) <= _MOST_NAMED:
-        summary = ". ".join(map(display_sentence, displays))
+        summary = ". ".join(map(display_headline, displays))
     else:
         kinds = Counter[str](finding.kind for finding in findings)
         counts = [
@@ -230,9 +231,15 @@ def _explanation(explanation: Explanation) -> Finding:
         properties = counted(len(effects), "property", "properties")
         sentence = f"No difference from {reference} is shown in {properties}."
     else:
-        summaries = [result.summary for result in explanation.results if result.summary]
+        summaries = [_summary(result) for result in explanation.results if result.summary]
         sentence = summaries[0] if summaries else "Nothing was measured."
     return Finding(kind="described", sentence=sentence)
+
+
+def _summary(result: ProbeResult) -> str:
+    """Return what a probe says; about the theorem on several sources, what sums them up."""
+    checked = theorem_findings(result.findings)
+    return sources_sentence(checked) if len(checked) > 1 else result.summary
 
 
 def _effect_size(effect: EffectSize) -> str:

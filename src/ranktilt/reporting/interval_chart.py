@@ -16,6 +16,8 @@ from ranktilt.reporting.tones import Tone
 
 MOST_ROWS = 8
 """Rows that the first screen has room for."""
+MOST_ROWS_OF_PHONE = 5
+"""Rows that the first screen of a telephone has room for, where the others are folded."""
 _WIDEST_LABEL = 26
 """Characters of the widest label."""
 _STEPS = (1.0, 2.0, 5.0, 10.0)
@@ -136,6 +138,17 @@ class IntervalChart:
     """One or two scales."""
     rows: tuple[IntervalRow, ...]
     """The rows, from the top."""
+    unfolded_ends: int = 0
+    """How many of the last rows a telephone does not fold."""
+
+    @property
+    def folded_rows(self) -> frozenset[int]:
+        """Numbers of the rows that a telephone folds; none where that would save a row or two."""
+        count = len(self.rows)
+        if count <= MOST_ROWS_OF_PHONE + 1:
+            return frozenset()
+        ends = self.unfolded_ends
+        return frozenset(range(MOST_ROWS_OF_PHONE - ends, count - ends))
 
     @property
     def label_width(self) -> int:
@@ -189,15 +202,23 @@ def interval_chart(
     scales: Sequence[str],
     sides: tuple[str, str] = ("", ""),
     second_sides: tuple[str, str] = ("", ""),
+    unfolded_ends: int = 0,
 ) -> IntervalChart:
     """Return a chart of rows over scales with these titles.
 
     `sides` are what lies to the left and to the right of neutral on the first scale,
-    `second_sides` on the second.
+    `second_sides` on the second; a telephone folds some rows, but none of the last
+    `unfolded_ends`.
     """
     chart_scales = []
     for index, scale_title in enumerate(scales):
         readings = [row.readings[index] for row in rows]
         left, right = sides if index == 0 else second_sides
         chart_scales.append(interval_scale(scale_title, readings, left=left, right=right))
-    return IntervalChart(title=title, says=says, scales=tuple(chart_scales), rows=tuple(rows))
+    return IntervalChart(
+        title=title,
+        says=says,
+        scales=tuple(chart_scales),
+        rows=tuple(rows),
+        unfolded_ends=unfolded_ends,
+    )

@@ -25,7 +25,7 @@ from ranktilt.data.collection_name import NO_QRELS
 from ranktilt.data.files import sha256
 from ranktilt.data.label_file import LabelFile
 from ranktilt.data.run import Run, named_apart
-from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.errors import DataError, UserError, counted, listed, unknown
 from ranktilt.optional import nothing_fetched
 
 NO_COLLECTION = "The collection could not be opened again: "
@@ -166,9 +166,7 @@ def _joined(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
     groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
     if (ALL, *groups.names) != audit.groups:
-        raise UserError(
-            f"the collection has other groups than the audit ({', '.join(groups.names)})"
-        )
+        raise UserError(f"the collection has other groups than the audit ({listed(groups.names)})")
     if judgments.queries != audit.queries:
         raise UserError("the collection has other queries than the audit")
     return groups, judgments

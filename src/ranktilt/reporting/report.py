@@ -17,6 +17,7 @@ from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.citing.comparison_result import CitationComparison
 from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.artifact import Result, read_json, used_from_files
@@ -61,6 +62,7 @@ RESULTS: tuple[type[Result], ...] = (
     JudgeAudit,
     CitationAudit,
     ContextExperiment,
+    CitationComparison,
     Bench,
     TrainingStudy,
     SequentialAudit,

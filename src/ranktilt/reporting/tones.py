@@ -29,7 +29,7 @@ LOOKS: dict[Tone, ToneLook] = {
     "good": ToneLook("✓", "var(--good)", "circle", "level, or passed"),
     "unsure": ToneLook("○", "var(--unsure)", _RING, "inconclusive"),
     "bad": ToneLook("!", "var(--bad)", "diamond", "fails"),
-    "warning": ToneLook("!", "var(--bad)", "diamond", "warning"),
+    "warning": ToneLook("!", "var(--warning)", "square", "warning"),
     "": ToneLook("", "var(--ink)", "circle"),
 }
 """In the order of a legend."""

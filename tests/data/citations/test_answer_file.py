@@ -403,11 +403,43 @@ def test_refused(records: list[Any], message: str, tmp_path: Path) -> None:
         read_answers(written(tmp_path / "a.jsonl", *records))
 
 
+ENGINES = [
+    {"query": "q", "engine": "alpha", "cited": ["a"]},
+    {"query": "q", "engine": "beta", "cited": ["b"]},
+]
+
+
+def test_engine_is_chosen(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", *ENGINES)
+    answers = read_answers(path, engine="beta")
+    assert cited_pages(answers) == ["b"]
+    assert answers.spec["engine"] == "beta"
+
+
+def test_several_engines_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", *ENGINES)
+    with pytest.raises(DataError, match=r"'alpha' and 'beta'.; name one: --engine alpha"):
+        read_answers(path)
+    with pytest.raises(DataError, match=r"unknown engine 'gamma' .valid: alpha, beta"):
+        read_answers(path, engine="gamma")
+    with pytest.raises(DataError, match="no answer names its engine; add a field 'engine'"):
+        read_answers(written(path, {"query": "q", "cited": ["a"]}), engine="alpha")
+
+
 def test_web_page_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("<!DOCTYPE html><html></html>", encoding="utf-8")
     with pytest.raises(DataError, match="got a web page"):
         read_answers(path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(
+        DataError, match=r"expected a folder of answers, with a \.json file for each"
+    ):
+        read_answers(folder)
+    path.rename(folder / "q1.json")
+    with pytest.raises(DataError, match=r"q1\.json: .*got a web page"):
+        read_answers(folder)
 
 
 def test_exact_urls_are_kept_apart(tmp_path: Path) -> None:

@@ -136,4 +136,4 @@ def caused(names: Sequence[str] = ("source", "length", "facts")) -> FactorEffect
         replace(run, spec={"ranker": name})
         for run, name in zip(runs, ("bm25", "dense:x"), strict=True)
     ]
-    return factor_effects(collection, runs, adopters=[0, 0.5, 1] if "source" not in names else ())
+    return factor_effects(collection, runs, adopters=[0, 50, 100] if "source" not in names else ())

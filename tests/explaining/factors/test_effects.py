@@ -377,7 +377,7 @@ class TestDesigns:
         collection = designed(NAMES, full(3))
         collection.spec["design"].update(failed=["words"], low_high={"length": ["as is", "halved"]})
         run = scored(collection, {("words",): 0.8})
-        effects = factor_effects(collection, [run], adopters=[0.5])
+        effects = factor_effects(collection, [run], adopters=[50])
         assert {row.effect for row in effects.rows} == {"source", "length", "source × length"}
         assert {adoption.factor for adoption in effects.adoptions} == {"source", "length"}
         assert (
@@ -416,8 +416,8 @@ def changed(name: str, values: Sequence[str | None]) -> Collection:
         (changed("B", ["high", "low", "high", "low"]), {}, "factors 'A' and 'B' are aliased"),
         (
             changed("B", ["low", "low", "high", "high"]),
-            {"adopters": [0, 1.5]},
-            "expected shares from 0 to 1, got 1.5",
+            {"adopters": [0, 150]},
+            "expected percentages from 0 to 100, got 150",
         ),
     ],
 )
@@ -494,7 +494,7 @@ class TestSource:
 def test_an_edit_that_everybody_makes_gains_little() -> None:
     collection = designed(["query-words"], full(1))
     effects = factor_effects(
-        collection, [scored(collection, {("query-words",): 1.0})], adopters=[0, 0.5, 1]
+        collection, [scored(collection, {("query-words",): 1.0})], adopters=[0, 50, 100]
     )
     gains = {(adoption.share, adoption.edited): adoption for adoption in effects.adoptions}
     assert gains[0, True].low > 5

@@ -14,6 +14,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.explaining.properties.gaps import are_mostly_twins, explain_gaps
 from ranktilt.explaining.properties.result import ExplainedGap, ExplainedGaps, LeftOutProperty
+from ranktilt.reporting.headline import headline
 from ranktilt.reporting.sentences.properties import gap_cautions, gap_findings
 from ranktilt.reporting.views import view
 from tests.explaining.properties.planted import (
@@ -172,7 +173,13 @@ def test_texts_give_features() -> None:
     run = rt.ranker("bm25").rank(collection)
     gaps = explain_gaps(collection, run, by="half", draws=200)
     names = [about.name for about in gaps.properties]
-    assert names == ["length", "sentence length", "readability", "type/token ratio", "query words"]
+    assert names == [
+        "length",
+        "sentence length",
+        "reading difficulty",
+        "type/token ratio",
+        "query words",
+    ]
     chosen = explain_gaps(collection, run, ["words", "specificity"], by="half", draws=200)
     assert [about.name for about in chosen.properties] == ["length", "specificity"]
 
@@ -202,27 +209,108 @@ def test_a_gap_is_said_from_the_side_that_stands_higher() -> None:
     gaps = explain_gaps(shop_collection(), shop_run(), by="kind", pairs=[("forum", "shop")])
     (sentence,) = [line.text for line in view(gaps).sentences]
     assert re.fullmatch(
-        r"engine scores shop higher than forum, by 0\.\d+ sd \[0\.\d+, 0\.\d+\]\. Of this gap, "
-        r"\+0\.\d+ sd \[\+0\.\d+, \+0\.\d+\] goes with words; \+0\.\d+ sd \[.*\] remains at equal "
-        r"properties\.",
+        r"engine scores shop higher than forum, by 0\.\d+ sd \[0\.\d+, 0\.\d+\] \(8\.\d ranks\)\. "
+        r"Of this, 0\.\d+ sd \[0\.\d+, 0\.\d+\] \(7\d %\) goes with words \(higher in shop\)\. "
+        r"At equal properties, shop is still higher, by 0\.\d+ sd \[.*\]\.",
         sentence,
     )
     assert re.fullmatch(
-        r"engine scores shop higher than forum, by .*; \+0\.\d+ sd of this goes with words\.",
+        r"engine scores shop higher than forum, by .* \(8\.\d ranks\); 7\d % of this goes with "
+        r"words\.",
         view(gaps).headline,
     )
+    gap_row, words_row, *_ = view(gaps).hero_blocks[0].rows
+    assert (gap_row.label, words_row.note) == ("the gap", "higher in shop")
+    assert gap_row.readings[0].mark.value > 0  # although forum is the first group
 
 
 def test_properties_that_do_not_vary_are_said_to_be_unexamined() -> None:
     docs = shop_documents().with_columns(price=pl.lit(5.0), age=pl.lit(1.0))
     collection = with_docs(docs)
     gaps = explain_gaps(collection, shop_run(), by="kind")
-    unexamined = "Within these lists, price and age do not vary and could not be examined."
+    unexamined = "In these lists, price and age do not vary and could not be examined"
     document = view(gaps)
-    for text in (document.headline, document.sentences[0].text):
-        assert text.endswith(unexamined)
+    assert document.sentences[0].text.endswith(
+        f"{unexamined}, so words is the only property compared."
+    )
+    assert document.headline.endswith("goes with words, the only property compared.")
+    assert "Not examined, for want of variation in these lists: price and age." in document.meaning
     level = explain_gaps(collection, shop_run(tilt=0.0, seed=3), by="kind")
-    assert unexamined not in view(level).headline
+    assert unexamined not in view(level).sentences[0].text
+
+
+def two_part_gaps(
+    value: float, words: float, readability: float, remaining: float
+) -> ExplainedGaps:
+    """The gap between ai and human pages, with parts whose intervals are ±0.02."""
+    gaps = shop_gaps()
+    gap = of_run(gaps, "engine")
+    first, second = gap.parts
+    margin = 0.02
+    parts = [
+        replace(part, property_name=name, value=size, low=size - margin, high=size + margin)
+        for part, name, size in ((first, "words", words), (second, "readability", readability))
+    ]
+    gap = replace(
+        gap,
+        group_a="ai",
+        group_b="human",
+        value=value,
+        low=value - margin,
+        high=value + margin,
+        remaining=remaining,
+        remaining_low=remaining - margin,
+        remaining_high=remaining + margin,
+        parts=tuple(replace(part, p_corrected=0.001) for part in parts),
+    )
+    return replace(gaps, gaps=(gap,))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence", "short"),
+    [
+        (
+            (0.053, -0.1, 0.098, 0.055),
+            "engine scores ai higher than human, by 0.053 sd [0.033, 0.073]. 0.098 sd [0.078, "
+            "0.118] goes with readability (higher in ai), more than the gap itself. The other "
+            "way, 0.100 sd [0.080, 0.120] goes with words (higher in ai); without that, the gap "
+            "would be larger, 0.153 sd. At equal properties the gap is no smaller: 0.055 sd "
+            "[0.035, 0.075].",
+            "; readability goes with it, but words goes against it.",
+        ),
+        (
+            (-0.2, -0.1, -0.06, -0.04),
+            "engine scores human higher than ai, by 0.200 sd [0.180, 0.220]. Of this, 0.100 sd "
+            "[0.080, 0.120] (50 %) goes with words (higher in ai) and 0.060 sd [0.040, 0.080] "
+            "(30 %) with readability (higher in ai). At equal properties, human is still higher, "
+            "by 0.040 sd [0.020, 0.060].",
+            "; 80 % of this goes with words and readability.",
+        ),
+        (
+            (0.1, 0.15, 0.05, -0.1),
+            "engine scores ai higher than human, by 0.100 sd [0.080, 0.120]. 0.150 sd [0.130, "
+            "0.170] goes with words (higher in ai) and 0.050 sd [0.030, 0.070] with readability "
+            "(higher in ai), more than the gap itself. At equal properties, human is higher, by "
+            "0.100 sd [0.080, 0.120].",
+            "; words and readability go with it.",
+        ),
+        (
+            (0.1, 0.06, 0.03, 0.01),
+            "engine scores ai higher than human, by 0.100 sd [0.080, 0.120]. Of this, 0.060 sd "
+            "[0.040, 0.080] (60 %) goes with words (higher in ai) and 0.030 sd [0.010, 0.050] "
+            "(30 %) with readability (higher in ai). At equal properties no gap is shown (0.010 "
+            "sd [−0.010, 0.030] toward ai).",
+            "; 90 % of this goes with words and readability.",
+        ),
+    ],
+    ids=["opposed", "second group", "more than all", "nothing remains"],
+)
+def test_parts_are_said_with_the_gap_and_against_it(
+    numbers: tuple[float, float, float, float], sentence: str, short: str
+) -> None:
+    gaps = two_part_gaps(*numbers)
+    assert gap_findings(gaps)[0].sentence == sentence
+    assert headline(gaps).endswith(short)
 
 
 def test_figure_is_drawn_when_a_page_asks() -> None:

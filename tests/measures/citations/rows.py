@@ -35,7 +35,8 @@ def random_world(seed: int, **settings: float) -> CitationRows:
 
     Settings: ``questions``, ``domains``, ``pages`` a question, ``share`` of domains of group a,
     ``selection`` (log odds of a citation for group a), ``exposure`` (how far group a is ranked
-    up), ``rank_effect`` (log odds lost by the log of the rank) and ``spread`` (of domains).
+    up), ``rank_effect`` (log odds lost by the log of the rank), ``spread`` (of domains) and
+    ``engine`` (another engine's answers to the same questions, from the same pages).
     """
     chosen: Mapping[str, Any] = {
         "questions": 60,
@@ -46,11 +47,13 @@ def random_world(seed: int, **settings: float) -> CitationRows:
         "exposure": 0.0,
         "rank_effect": 0.0,
         "spread": 0.5,
+        "engine": 0,
         **settings,
     }
     rng = np.random.default_rng(seed)
     is_a = rng.random(chosen["domains"]) < chosen["share"]
     quality = rng.normal(0, chosen["spread"], chosen["domains"])
+    chances = np.random.default_rng([seed, int(chosen["engine"])]) if chosen["engine"] else rng
     questions, domains, ranks, cited = [], [], [], []
     for question in range(chosen["questions"]):
         listed = rng.integers(0, chosen["domains"], chosen["pages"])
@@ -61,7 +64,7 @@ def random_world(seed: int, **settings: float) -> CitationRows:
         questions.append(np.full(chosen["pages"], question))
         domains.append(listed)
         ranks.append(rank)
-        cited.append(rng.random(chosen["pages"]) < 1 / (1 + np.exp(-odds)))
+        cited.append(chances.random(chosen["pages"]) < 1 / (1 + np.exp(-odds)))
     cluster = np.concatenate(domains)
     count = len(cluster)
     return CitationRows(

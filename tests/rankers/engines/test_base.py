@@ -164,23 +164,23 @@ def test_a_failed_query_is_left_out_and_told_of_and_an_engine_that_never_answers
     assert lines == [
         f"fake: 2 of 40 queries failed and are not in the run (first: 'q7': {reasons['q7']})"
     ]
-    message = "fake: 3 of 3 queries failed, max_failures=1 allows 40 of 40: 'q2': Connection"
+    message = "fake: 3 of 3 queries failed, max_failures=100 % allows 40 of 40: 'q2': Connection"
     with pytest.raises(UserError, match=message):
         Fake(
-            answer=failing(*(f"words {i}" for i in range(40))), max_failures=1.0, concurrency=1
+            answer=failing(*(f"words {i}" for i in range(40))), max_failures=100, concurrency=1
         ).rank(many(40))
 
 
 @pytest.mark.parametrize(
-    ("share", "allowed"), [(0.0, 0), (0.024, 0), (5 / 40 - 1e-12, 5)]
+    ("percentage", "allowed"), [(0.0, 0), (2.4, 0), (500 / 40 - 1e-10, 5)]
 )  # an eighth, in floats
 def test_as_many_failures_as_allowed_make_a_run_and_one_more_none(
-    share: float, allowed: int
+    percentage: float, allowed: int
 ) -> None:
     texts = [f"words {i}" for i in range(10, 11 + allowed)]
-    engine = Fake(answer=failing(*texts), max_failures=share, concurrency=1, k=3)
+    engine = Fake(answer=failing(*texts), max_failures=percentage, concurrency=1, k=3)
     failed = (
-        f"{allowed + 1} of {11 + allowed} queries failed, max_failures={share:g} allows "
+        f"{allowed + 1} of {11 + allowed} queries failed, max_failures={percentage:g} % allows "
         f"{allowed} of 40: 'q1"
     )
     with pytest.raises(UserError, match=f"^fake: {failed}"):

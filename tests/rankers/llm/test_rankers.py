@@ -143,11 +143,9 @@ def test_answers_without_a_ranking_are_counted_and_too_many_or_a_small_context_r
     ):
         notes = " ".join(note_sentences(audit(collection, audited_run, "nDCG@3", by=None).notes))
         assert (count in notes, warning in notes) == (True, warned)
-    message = (
-        r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages"
-    )
+    message = r"100 % of 2 answers could not be read, max_failures allows 50 % \(first: '3 passages"
     with pytest.raises(UserError, match=message):
-        served("listwise:openai:tiny(max_failures=0.5)", worths(3), Judge(prose=1.0))
+        served("listwise:openai:tiny(max_failures=50)", worths(3), Judge(prose=1.0))
     message = (
         r"20 passages and the answer may take [\d,]+ tokens, more than the context of 450; use"
     )
@@ -203,9 +201,9 @@ def test_several_rankings_and_reasoning_alone_are_counted_and_named(served) -> N
         ) in notes
         with pytest.raises(
             UserError,
-            match=re.escape(f"100% of 6 answers could not be read ({reason}), max_failures"),
+            match=re.escape(f"100 % of 6 answers could not be read ({reason}), max_failures"),
         ):
-            served("listwise:openai:tiny(max_failures=0.5)", candidates, answer)
+            served("listwise:openai:tiny(max_failures=50)", candidates, answer)
 
 
 def test_a_preset_prints_as_what_it_stands_for_in_the_papers_words() -> None:

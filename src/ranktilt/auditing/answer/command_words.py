@@ -59,6 +59,8 @@ def _question_words(audit: Audit) -> list[str]:
     has_card = any(isinstance(effect.estimand, RelativeDelta) for effect in audit.card)
     words = _option_words("-m", _typed_questions(audit, has_card=has_card))
     words += ["--card"] if has_card else []
+    if "label_errors" in audit.spec:
+        words += ["--label-errors", str(audit.spec["label_errors"])]
     return [*words, *_statistics_words(audit, "resamples", "seed")]
 
 
@@ -101,7 +103,7 @@ def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
         or "pairs" in audit.spec
     )
     sides = ["--pair", ",".join(pair)] if several else []
-    inputs = input_words(audit, [run], with_names=False)
+    inputs = input_words(audit, [run])
     words = ["ranktilt", "mitigate", *inputs, *sides, *_question(audit)]
     words += [*_option_words("-m", _typed_measures(audit)), *_tie_words(audit)]
     words += _statistics_words(audit, "correction", "test", "resamples", "seed")
@@ -162,11 +164,11 @@ def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
     return int(counts["both"].sum())
 
 
-def input_words(audit: Audit, runs: list[str], *, with_names: bool = True) -> list[str]:
+def input_words(audit: Audit, runs: list[str]) -> list[str]:
     """Return the words that name the same inputs; none where one of them has no name."""
     collection = audit.spec["collection"]
     folder, labels = folder_of(audit), collection.get("labels")
-    ranked = ranker_words(audit, runs, with_names=with_names)
+    ranked = ranker_words(audit, runs, with_names=True)
     if not (folder or labels) or not ranked:
         return []
     words = [*([folder] if folder else []), *ranked]
@@ -189,13 +191,16 @@ def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
 
 
 def ranker_words(audit: Audit, runs: list[str], *, with_names: bool = False) -> list[str]:
-    """Return the words that name the same runs; none where one was made in memory."""
+    """Return the words that name the same runs; none where one was made in memory.
+
+    Saved runs always keep the names that their user gave them; `with_names` is about rankers.
+    """
     words, reading = list[str](), dict[str, str]()
     for spec in _run_specs(audit, runs):
         stages = _stages(str(spec.get("ranker", "")))
         if not stages:
             return []
-        name = f"{spec['alias']}=" if with_names and "alias" in spec else ""
+        name = f"{spec['alias']}=" if "alias" in spec else ""
         if _is_saved_run(stages):
             saved = stages[0]
             words += ["--run", f"{name}{saved.argument}"]
@@ -203,7 +208,7 @@ def ranker_words(audit: Audit, runs: list[str], *, with_names: bool = False) -> 
         elif folder_of(audit) is None:
             return []  # labels alone have no texts to rank
         else:
-            words += ["-r", f"{name}{spec['ranker']}"]
+            words += ["-r", f"{name if with_names else ''}{spec['ranker']}"]
     for option, value in reading.items():
         words += [f"--{option.replace('_', '-')}", value]
     return words

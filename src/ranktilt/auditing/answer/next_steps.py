@@ -20,6 +20,7 @@ from ranktilt.auditing.answer.command_words import (
     mitigate_words,
     split_words,
 )
+from ranktilt.auditing.answer.verdict import margins
 from ranktilt.auditing.groups import Pair
 from ranktilt.data.notes.texts import CheckFailed
 
@@ -71,6 +72,8 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     if (folder := folder_of(audit)) and _unfair(audit):
         steps.append(_step("check", ["ranktilt", "check", folder, *split_words(audit)]))
     tilted = [verdict for verdict in verdicts if verdict.kind == "favours"]
+    # The headline begins with the largest, and so do the steps.
+    tilted.sort(key=lambda verdict: -margins(verdict.effect, audit.margin))
     inconclusive = [verdict for verdict in verdicts if verdict.kind == "inconclusive"]
     if tilted:
         beyond_margin = [verdict for verdict in tilted if not verdict.slight]

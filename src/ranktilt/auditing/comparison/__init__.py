@@ -2,5 +2,5 @@
 
 Start with `compare.compare`: `match` finds the runs, measures and queries that two audits share,
 and `compare_audits` compares them; `match_choices` and `compare_choices` do the same for the
-choices of two models. `result` is the result.
+choices of two models. `primary` chooses the question that comes first, and `result` is the result.
 """

@@ -5,30 +5,74 @@ Both are of one audit, or of two.
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Protocol, TypeVar, overload, runtime_checkable
+
 from ranktilt.auditing.comparison.compare_audits import compare_audits
 from ranktilt.auditing.comparison.compare_choices import compare_choices
 from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
-from ranktilt.data.artifact import names_files
+from ranktilt.data.artifact import Header, Result, names_files
+from ranktilt.data.label_errors import LabelErrors
 from ranktilt.errors import UserError
 from ranktilt.statistics.bootstrap import RESAMPLES
+
+ComparedT_co = TypeVar("ComparedT_co", bound=Result, covariant=True)
+
+
+@runtime_checkable
+class Comparable(Protocol[ComparedT_co]):
+    """A result of a room above this one, which says itself how two of its kind are compared."""
+
+    header: ClassVar[Header]
+
+    def compared_with(self, old: Result, options: ComparisonOptions) -> ComparedT_co:
+        """Return how this result differs from an old one."""
+
+
+@overload
+def compare(
+    new: Audit | PairwiseAudit,
+    old: Audit | PairwiseAudit | None = ...,
+    *,
+    baseline_run: str | None = ...,
+    resamples: int = ...,
+    seed: int = ...,
+    correction: str = ...,
+    max_left_out: float = ...,
+    label_errors: str | LabelErrors | None = ...,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    new: Comparable[ComparedT_co],
+    old: Result,
+    *,
+    resamples: int = ...,
+    seed: int = ...,
+    correction: str = ...,
+    max_left_out: float = ...,
+    label_errors: None = ...,
+) -> ComparedT_co: ...
 
 
 @names_files
 def compare(
-    new: Audit | PairwiseAudit,
-    old: Audit | PairwiseAudit | None = None,
+    new: Any,
+    old: Any = None,
     *,
     baseline_run: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
     correction: str = "holm",
     max_left_out: float = MAX_LEFT_OUT,
-) -> Comparison:
-    """Compare two audits or pairwise audits, or one run of an audit with its others.
+    label_errors: str | LabelErrors | None = None,
+) -> Any:
+    """Compare two audits, or one run of an audit with its others.
 
     Only queries in both count. Every difference is new − old: in points, or in the unit of an
     estimand such as ExposureRatio. If each side has one run, these two are compared whatever their
@@ -37,11 +81,11 @@ def compare(
 
     Parameters
     ----------
-    new : Audit or PairwiseAudit
+    new : Audit, PairwiseAudit or CitationAudit
         The new audit, or the only one.
-    old : Audit or PairwiseAudit, optional
+    old : Audit, PairwiseAudit or CitationAudit, optional
         Its column of groups and rule for ties must be the same; for pairwise audits, its groups and
-        rule for counting.
+        rule for counting; for audits of citations, its labels.
     baseline_run : str, optional
         Instead of an old audit, the run of `new` to compare all its other runs with, such as the
         one with a neutral prompt.
@@ -53,12 +97,17 @@ def compare(
     max_left_out : float, optional
         Percentage of all queries that may be in only one of the two. They are left out and noted;
         more are refused.
+    label_errors : str, LabelErrors or None, optional
+        How often labels are wrong (``"ai:fpr=.02,fnr=.05"``); both audits are corrected for it
+        first. Audits may be corrected already.
 
     Returns
     -------
-    Comparison
-        ``compare(old, new)`` negates every difference exactly.
+    Comparison or CitationComparison
+        ``compare(old, new)`` turns every difference round exactly.
     """
+    if isinstance(new, Comparable) and old is None:
+        raise UserError(f"{new.header.noun} is compared with another one: NEW.json OLD.json")
     if (old is None) == (baseline_run is None):
         raise UserError(
             "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
@@ -67,6 +116,16 @@ def compare(
         resamples=resamples, seed=seed, correction=correction, max_left_out=max_left_out
     )
     options.check()
+    if isinstance(new, Comparable):
+        if label_errors is not None:
+            raise UserError(f"to compare, {new.header.noun} takes no --label-errors; omit it")
+        return new.compared_with(old, options)
+    if isinstance(old, Comparable):
+        raise UserError("expected two audits of one kind: NEW.json OLD.json")
     if isinstance(new, PairwiseAudit) or isinstance(old, PairwiseAudit):
+        if label_errors is not None:
+            raise UserError("choices between two texts take no --label-errors; omit it")
         return compare_choices(new, old, options)
-    return compare_audits(new, new if old is None else old, options, baseline_run=baseline_run)
+    new_audit = corrected_audit(new, label_errors)
+    old_audit = new_audit if old is None else corrected_audit(old, label_errors)
+    return compare_audits(new_audit, old_audit, options, baseline_run=baseline_run)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import (
     MAX_LEFT_OUT,
@@ -13,13 +11,14 @@ from ranktilt.auditing.comparison.match import (
 )
 from ranktilt.auditing.comparison.notes import change_notes, warnings_of_both
 from ranktilt.auditing.comparison.options import ComparisonOptions
+from ranktilt.auditing.comparison.primary import primary_question
 from ranktilt.auditing.comparison.provenance import comparison_spec
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.label_errors.changes import observed_differences, with_rate_errors
+from ranktilt.auditing.label_errors.notes import correction_notes
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes, corrected, mean_changes
-from ranktilt.measures.base import estimand
 
 
 def compare_audits(
@@ -36,6 +35,7 @@ def compare_audits(
         change_tasks(matched, [(ALL, ALL)]), resamples=resamples, seed=seed
     )
     estimates = contrast_changes(estimand_tasks(matched), resamples=resamples, seed=seed)
+    estimates = with_rate_errors(matched, estimates)
     changes = [
         with_less_variation(change, new, old) for change in (*tilts, *effectiveness, *estimates)
     ]
@@ -46,19 +46,23 @@ def compare_audits(
     corrected_tilts = corrected_changes[:tilts_end]
     corrected_effectiveness = corrected_changes[tilts_end:effectiveness_end]
     corrected_estimates = corrected_changes[effectiveness_end:]
+    primary = primary_question(new, old, corrected_changes)
     spec = {
         **comparison_spec(new, old, corrected_changes, options),
         "by": new.spec["by"],
         "baseline_run": baseline_run,
-        "primary": _primary(new, matched.measures),
+        "primary": primary.compared,
         "queries_left_out": matched.queries_left_out,
     }
     if options.max_left_out != MAX_LEFT_OUT:
         spec["max_left_out"] = options.max_left_out
     notes = (
         *warnings_of_both(new.notes, old.notes),
+        *correction_notes(new.notes),
+        *observed_differences(matched, corrected_estimates),
         *matched.left_out,
         *matched.notes,
+        *primary.notes,
         *change_notes((*corrected_tilts, *corrected_estimates), corrected_effectiveness, resamples),
     )
     return Comparison(
@@ -71,11 +75,3 @@ def compare_audits(
         notes=notes,
         estimates=corrected_estimates,
     )
-
-
-def _primary(new: Audit, measures: Sequence[str]) -> str | None:
-    """Return the measure that the verdict is about: the new audit's primary one if both have it."""
-    if new.measures and repr(new.primary_measure) in measures:
-        return repr(new.primary_measure)
-    usual = usual_primary([estimand(measure) for measure in measures])
-    return None if usual is None else repr(usual)

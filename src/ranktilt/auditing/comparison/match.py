@@ -349,6 +349,13 @@ def _refuse_other_settings(new: Audit, old: Audit) -> None:
                 "use the same for both"
             )
 
+    rates = [audit.spec.get("label_errors", "none") for audit in (new, old)]
+    if rates[0] != rates[1]:
+        raise UserError(
+            f"the audits differ in label errors: {rates[0]!r} (new) and {rates[1]!r} (old); audit "
+            "both with the same --label-errors"
+        )
+
 
 def common_queries(
     new: Sequence[str],

@@ -10,6 +10,7 @@ from ranktilt.auditing.answer.verdict import effect_row
 from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.options import usual_primary
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.presenter import presenter
@@ -20,7 +21,7 @@ ChangeKind = Literal["differs", "identical", "inconclusive"]
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeVerdict:
-    """The verdict on one pair of runs, on the primary measure or another question about groups."""
+    """The verdict on one pair of runs, on the primary question or another one."""
 
     run: str
     """Name of the new run."""
@@ -38,6 +39,8 @@ class ChangeVerdict:
     """Whether both runs come from one audit."""
     leaves_out_queries: bool
     """Whether only one of the two results has some of the queries."""
+    is_primary: bool
+    """Whether it is on the question that the comparison answers first."""
 
     @property
     def primary(self) -> str:
@@ -66,7 +69,7 @@ class Comparison(
     runs: tuple[RunPair, ...]
     """New run and old run, pair by pair."""
     measures: tuple[str, ...]
-    """Measures of both audits; verdicts are given on the new one's primary measure."""
+    """Measures of both audits."""
     pairs: tuple[Pair, ...]
     """Pairs of groups; empty where the audits have no groups."""
     tilts: tuple[Change, ...]
@@ -81,31 +84,67 @@ class Comparison(
     Of two pairwise audits, the changes of their preferences.
     """
 
-    def verdicts(self) -> list[ChangeVerdict]:
-        """Return the verdicts for every run pair.
+    @property
+    def primary_measure(self) -> str | None:
+        """Measure of the effectiveness and Relative Δ that have verdicts; None without measures.
 
-        They are on the tilt of each pair of groups, on effectiveness, and on other estimands.
+        It is the primary question, where that is a measure, or else the deepest nDCG.
+        """
+        if self.spec.get("primary") in self.measures:
+            return str(self.spec["primary"])
+        usual = usual_primary([mean.estimand for mean in self.effectiveness])
+        return None if usual is None else repr(usual)
+
+    def verdicts(self) -> list[ChangeVerdict]:
+        """Return the verdicts for every run pair, those on the primary question first.
+
+        Others are on effectiveness, on Relative Δ where another question is primary, and on other
+        estimands.
         """
         verdicts = []
         for runs in self.runs:
-            primary = self._of(runs, self.tilts)
-            changes = (
-                *primary,
-                *self._of(runs, self.effectiveness),
-                *self.of_estimands(runs),
-            )
+            primary = self.primary_changes(runs)
+            others = self._other_changes(runs, primary)
+            changes = (*primary, *others)
             is_identical = all(map(_is_unchanged, changes))
-            if is_identical and all(tilt.growth == 0 for tilt in primary):
+            if is_identical and all(change.growth == 0 for change in changes if change.of_tilt):
                 verdicts.append(self._verdict(runs, "identical", changes))
                 continue
             pairs = {(change.a, change.b) for change in changes if change.a != ALL}
-            for change in changes:
+            for number, change in enumerate(changes):
                 kind: ChangeKind = "differs" if change.is_shown else "inconclusive"
-                is_of_several = change.a != ALL and len(pairs) > 1
-                verdicts.append(
-                    self._verdict(runs, kind, (change,), is_of_several_pairs=is_of_several)
+                verdict = self._verdict(
+                    runs,
+                    kind,
+                    (change,),
+                    is_of_several_pairs=change.a != ALL and len(pairs) > 1,
+                    is_primary=number < len(primary),
                 )
+                verdicts.append(verdict)
         return verdicts
+
+    def primary_changes(self, runs: RunPair) -> list[Change]:
+        """Return how one run's answers to the primary question moved, pair by pair.
+
+        Without groups that is its effectiveness. Pairwise audits ask one question, of each kind of
+        pairs.
+        """
+        if "primary" not in self.spec:
+            return self.of_estimands(runs)
+        for changes in (self.tilts, self.estimates, self.effectiveness):
+            answers = _answers(changes, runs, self.spec["primary"])
+            if answers:
+                return answers
+        return []
+
+    def _other_changes(self, runs: RunPair, primary: Sequence[Change]) -> list[Change]:
+        """Return the other changes of one run that have a verdict."""
+        changes = [
+            *_answers(self.effectiveness, runs, self.primary_measure),
+            *_answers(self.tilts, runs, self.primary_measure),
+            *self.of_estimands(runs),
+        ]
+        return [change for change in changes if change not in primary]
 
     def _verdict(
         self,
@@ -114,6 +153,7 @@ class Comparison(
         changes: tuple[Change, ...],
         *,
         is_of_several_pairs: bool = False,
+        is_primary: bool = True,
     ) -> ChangeVerdict:
         """Return the verdict on some changes of a pair of runs."""
         first = changes[0]
@@ -127,22 +167,12 @@ class Comparison(
             is_of_several_pairs=is_of_several_pairs,
             is_of_one_audit=self.spec["baseline_run"] is not None,
             leaves_out_queries=bool(self.spec.get("queries_left_out")),
+            is_primary=is_primary,
         )
 
     def of_estimands(self, runs: RunPair) -> list[Change]:
         """Return how one run's answers about groups moved."""
         return [change for change in self.estimates if (change.run, change.old_run) == runs]
-
-    def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
-        """Return the changes of one run on the primary measure."""
-        if not changes:  # pairwise audits have no measures, and so no primary one
-            return []
-        primary = self.spec["primary"]
-        return [
-            change
-            for change in changes
-            if (change.run, change.old_run) == runs and change.measure == primary
-        ]
 
     def derived(self) -> dict[str, Any]:
         """Return the changes as they are listed in files."""
@@ -153,7 +183,15 @@ class Comparison(
         return {"effects": effects}
 
 
+def _answers(changes: Sequence[Change], runs: RunPair, measure: str | None) -> list[Change]:
+    """Return the changes of one run on one question."""
+    return [
+        change
+        for change in changes
+        if (change.run, change.old_run) == runs and change.measure == measure
+    ]
+
+
 def _is_unchanged(change: Change) -> bool:
-    # A change by a rounding error, or in a single resample, is one.
     """Return whether a change is exactly 0; a rounding error, or one resample, is a change."""
     return change.value == 0 and (change.error == 0 or not change.has_interval)

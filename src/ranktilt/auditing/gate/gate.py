@@ -11,9 +11,12 @@ from ranktilt.auditing.gate.notes import growth_notes
 from ranktilt.auditing.gate.options import GateOptions
 from ranktilt.auditing.gate.result import Gate
 from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
+from ranktilt.data.label_errors import LabelErrors
+from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import Margin, read_margin
 from ranktilt.statistics.bootstrap import RESAMPLES
@@ -34,6 +37,7 @@ def gate(
     inconclusive: str = "fail",
     resamples: int = RESAMPLES,
     seed: int = 0,
+    label_errors: str | LabelErrors | None = None,
 ) -> Gate:
     """Check an audit against limits, by the same rule as its verdicts.
 
@@ -78,7 +82,13 @@ def gate(
         Exit code of an inconclusive outcome: 3 or 0.
     resamples, seed : int, optional
         For the growth's bootstrap; the tilt's interval comes from the audit.
+    label_errors : str, LabelErrors or None, optional
+        How often labels are wrong (``"ai:fpr=.02,fnr=.05"``); audit and baseline are corrected for
+        it first. An audit may be corrected already.
     """
+    if label_errors is not None:
+        audit = _corrected(audit, label_errors)
+        baseline = None if baseline is None else _corrected(baseline, label_errors)
     options = GateOptions(
         max_tilt=None if max_tilt is None else read_margin(max_tilt, "--max-tilt"),
         min_effect=min_effect,
@@ -108,3 +118,12 @@ def gate(
     if audit.loaded_from:
         spec["file"] = audit.loaded_from
     return Gate(spec=spec, rows=tuple(rows), notes=tuple(dict.fromkeys(notes)))
+
+
+def _corrected(audit: Audit | SourceAudits, label_errors: str | LabelErrors) -> Audit:
+    if not isinstance(audit, Audit):
+        raise UserError(
+            "this audit ranks each source with the reference alone, and no label errors can be "
+            "corrected; omit --label-errors"
+        )
+    return corrected_audit(audit, label_errors)

@@ -12,6 +12,7 @@ from ranktilt.auditing.gate.notes import few_query_notes
 from ranktilt.auditing.gate.options import GateOptions
 from ranktilt.auditing.gate.result import GateRow, LimitCheck, effect_gate
 from ranktilt.auditing.gate.since_baseline import SinceBaseline
+from ranktilt.auditing.label_errors.notes import correction_notes, observed_notes
 from ranktilt.data.notes.base import Note, notes_within, warnings_of
 from ranktilt.measures.margin import Margin, require_unit
 
@@ -30,7 +31,8 @@ def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:
     """Judge the tilts of an audit, and their growth where there is a baseline."""
     effects = gated.requirements.effects
     checks = _tilt_checks(effects, options.tilt_limit)
-    warnings = warnings_of(gated.audit.notes)
+    corrections = (*correction_notes(gated.audit.notes), *observed_notes(effects))
+    warnings = (*warnings_of(gated.audit.notes), *corrections)
     if gated.baseline is None:
         rows = [
             effect_gate(effect, *effect_checks)

@@ -38,6 +38,7 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
         floor=scale * (tilt.neutral - half),
         ceiling=scale * (tilt.neutral + half),
         asked_limit=limit,
+        favours=tilt.side(tilt.favours),
         checked_tilt=tilt,
     )
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.data.group_names import name_among
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand, estimand
 
@@ -64,12 +63,9 @@ def _required_effects(
     if questions is None:
         questions = [repr(audit.primary)]
     runs = list(audit.runs if runs is None else runs)
-    if pairs is None:
-        pairs = list(audit.pairs)
-    else:  # Asia|Europe is Europe|Asia
-        pairs = [
-            (name_among(a, audit.groups) or a, name_among(b, audit.groups) or b) for a, b in pairs
-        ]
+    # Asia|Europe is Europe|Asia
+    pairs_to_gate = audit.pairs if pairs is None else pairs
+    pairs = [(audit.group_named(a), audit.group_named(b)) for a, b in pairs_to_gate]
     both_ways = [*audit.pairs, *(pair[::-1] for pair in audit.pairs)]
     _refuse_unknown("run", runs, audit.runs)
     _refuse_unknown("measure", questions, dict.fromkeys(measure for _, measure, *_ in answers))

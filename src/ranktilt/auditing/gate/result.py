@@ -51,6 +51,8 @@ class LimitCheck:
     """The answer that was checked."""
     checked_change: Change | None = None
     """The change since the baseline that was checked."""
+    favours: str = ""
+    """Group that a tilt is shown to favour, whatever the limit; empty for none."""
     is_on_common_queries: bool = False
     """Whether the change leaves out queries that only one of the audits holds."""
 

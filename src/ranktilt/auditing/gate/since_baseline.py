@@ -14,6 +14,7 @@ from ranktilt.auditing.gate.options import GateOptions
 from ranktilt.auditing.gate.requirements import EffectKey, effect_key
 from ranktilt.auditing.gate.result import GateRow, LimitCheck, effect_gate
 from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.label_errors.changes import with_rate_errors
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes, mean_changes
 from ranktilt.errors import UserError
@@ -43,9 +44,12 @@ class SinceBaseline:
     def changes(self) -> dict[EffectKey, Change]:
         """Changes of all answers, seen from either side."""
         matched, options = self.matched, self.options
-        tasks = [*change_tasks(matched, matched.pairs), *estimand_tasks(matched)]
+        resamples, seed = options.resamples, options.seed
+        tilt_tasks = change_tasks(matched, matched.pairs)
+        tilts = contrast_changes(tilt_tasks, resamples=resamples, seed=seed)
+        estimates = contrast_changes(estimand_tasks(matched), resamples=resamples, seed=seed)
         changes: dict[EffectKey, Change] = {}
-        for change in contrast_changes(tasks, resamples=options.resamples, seed=options.seed):
+        for change in (*tilts, *with_rate_errors(matched, estimates)):
             turned = change.swapped()
             changes[effect_key(turned)] = turned
             changes[effect_key(change)] = change

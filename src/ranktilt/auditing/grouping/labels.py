@@ -18,7 +18,7 @@ from ranktilt.auditing.grouping.properties import (
 )
 from ranktilt.auditing.groups import ALL, Groups
 from ranktilt.data.collection import POOL, Collection
-from ranktilt.data.group_names import REST, read_sides
+from ranktilt.data.group_names import REST, bare_labels, group_name, label_text, read_sides
 from ranktilt.data.label_file import LENGTH
 from ranktilt.data.label_remarks import label_remarks, parts_of_numbers, parts_words
 from ranktilt.data.stated_sources import no_source
@@ -71,7 +71,7 @@ def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: in
 
 def _label_groups(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
     """Make a group of each label of a column; with labels to `keep`, all others may be one."""
-    column = known_labels(collection.docs[by])
+    column = known_labels(bare_labels(collection.docs[by]))
     label_lists = _label_lists(column) if by != "source" else None
     single_labels = column if label_lists is None else label_lists.explode()
     labels = single_labels.drop_nulls().unique().sort().cast(pl.String).to_list()
@@ -79,6 +79,7 @@ def _label_groups(collection: Collection, by: str, keep: list[str], *, fewest: i
         labels.sort(key=lambda name: name != "human")
     if len(labels) < 2 and (len(labels) < fewest or not column.null_count()):
         raise UserError(_nothing_to_compare(collection, by, labels))
+    keep = [label_text(name, by, labels) for name in keep]
     label_groups = _group_labels(by, labels, keep, has_several=label_lists is not None)
     _check_names(by, label_groups, column)
     if label_lists is None:
@@ -128,7 +129,12 @@ def _group_labels(
     index_of_side = {name: index for index, name in enumerate(names)}
     index_of_side |= dict.fromkeys(merged, len(names) - 1)
     index_of = {label: index_of_side[side] for label, side in side_of.items()}
-    return _LabelGroups(names=tuple(names), index_of=index_of, merged=merged, rest=rest)
+    return _LabelGroups(
+        names=tuple(group_name(by, name) for name in names),
+        index_of=index_of,
+        merged=merged,
+        rest=group_name(by, rest),
+    )
 
 
 def _check_names(by: str, label_groups: _LabelGroups, column: pl.Series) -> None:
@@ -137,7 +143,11 @@ def _check_names(by: str, label_groups: _LabelGroups, column: pl.Series) -> None
     if len(names) > MOST_GROUPS:
         count = len(names) + max(len(merged) - 1, 0)
         parts = parts_of_numbers(column)
-        advice = parts_words(by, parts) if parts else "name some to compare (--pair A,B)"
+        advice = "name some to compare (--pair A,B)"
+        if parts:
+            advice = (
+                f"{parts_words(by, parts)}; ranktilt audit --by {by} asks about the number itself"
+            )
         raise UserError(
             f"column {by!r} makes {count} groups; expected at most {MOST_GROUPS}: {advice}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.data.collection import Collection
+from ranktilt.data.group_names import bare_labels
 from ranktilt.data.label_file import LENGTH
 from ranktilt.data.label_remarks import short_number
 from ranktilt.data.text.label_values import as_numbers, known_labels
@@ -37,7 +39,8 @@ def number_groups(collection: Collection, by: str, columns: Sequence[str]) -> Gr
     is_length = name not in columns
     values = _numbers(collection, name, columns)
     if _THRESHOLD.fullmatch(number):
-        return _halves(by, name, values, float(number), unit=" words" if is_length else "")
+        groups = _halves(by, name, values, float(number), unit=" words" if is_length else "")
+        return groups if is_length else _with_column(groups, name)
     if not (number.isascii() and number.isdigit() and int(number) in BINS):
         raise UserError(
             f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, or a value with a "
@@ -56,7 +59,13 @@ def number_groups(collection: Collection, by: str, columns: Sequence[str]) -> Gr
         names = [f"{count} {'word' if count == '1' else 'words'}" for count in names]
     code = np.full(len(values), -1)
     code[values.is_not_null().to_numpy()] = known_code
-    return Groups(by=name, names=tuple(names), code=code)
+    groups = Groups(by=name, names=tuple(names), code=code)
+    return groups if is_length else _with_column(groups, name)
+
+
+def _with_column(groups: Groups, column: str) -> Groups:
+    """Put the column before each bin, which says nothing by itself: ``year 2010 to 2014``."""
+    return replace(groups, names=tuple(f"{column} {name}" for name in groups.names))
 
 
 def _numbers(collection: Collection, name: str, columns: Sequence[str]) -> pl.Series:
@@ -65,7 +74,7 @@ def _numbers(collection: Collection, name: str, columns: Sequence[str]) -> pl.Se
     A column that is called ``length`` comes before the word counts.
     """
     if name in columns:
-        values = as_numbers(known_labels(collection.docs[name]))
+        values = as_numbers(known_labels(bare_labels(collection.docs[name])))
         if values.dtype.is_numeric():
             return values
     elif name == LENGTH:
@@ -74,7 +83,7 @@ def _numbers(collection: Collection, name: str, columns: Sequence[str]) -> pl.Se
     numeric_columns = [
         column
         for column in columns
-        if as_numbers(known_labels(collection.docs[column])).dtype.is_numeric()
+        if as_numbers(known_labels(bare_labels(collection.docs[column]))).dtype.is_numeric()
     ]
     # Without repetition, since a column may itself be called length.
     choices = dict.fromkeys([*numeric_columns, LENGTH])

@@ -185,7 +185,7 @@ def _count(total: Floats, labels: npt.NDArray[np.int8], shares: Floats) -> None:
 
 
 def page_labels(
-    judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: Groups, *, origins: Ints
+    judged_run: JudgedRun, page: TopRanks, signs: Signs | Floats, groups: Groups, *, origins: Ints
 ) -> LabelEffects:
     """List what labels add to a difference of shares, if they are drawn as in `share_bands`.
 
@@ -216,7 +216,7 @@ def _counted_judgments(judgments: Judgments, page: TopRanks) -> Ints:
     return np.flatnonzero((judgments.group >= 0) & page.known[judgments.query])
 
 
-def _judged_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs) -> Clusters:
+def _judged_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs | Floats) -> Clusters:
     """List what labels of relevant documents add, by row."""
     judgments = judged_run.judgments
     counted = _counted_judgments(judgments, page)
@@ -234,7 +234,7 @@ def _judged_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs) -> Clust
 
 
 def _unjudged_labels(
-    judged_run: JudgedRun, page: TopRanks, signs: Signs, groups: Groups
+    judged_run: JudgedRun, page: TopRanks, signs: Signs | Floats, groups: Groups
 ) -> Clusters:
     """List what labels of all other documents add, by row.
 
@@ -249,7 +249,7 @@ def _unjudged_labels(
     rows, totals = [row], []
     for stratum in strata(groups, judged_run.judgments):
         size = max(len(stratum), 1)
-        sign[stratum] -= signs[stratum].sum(dtype=np.int64) / size
+        sign[stratum] -= signs[stratum].sum(dtype=np.float64) / size
         rows.append(stratum)
         totals.append(-sign[stratum] * by_document[stratum].sum() / size)
     absent = sum(len(total) for total in totals)

@@ -23,7 +23,7 @@ from ranktilt.data.notes.pairwise import (
     UnaskedQueries,
 )
 from ranktilt.data.run import Run, codes, collection_rows
-from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.errors import DataError, UserError, counted, listed, unknown
 from ranktilt.measures.ranking import Ints
 
 Kind = Literal["relevant", "irrelevant"]
@@ -71,7 +71,7 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
     if protected is None:
         if len(groups.names) != 2:
             raise UserError(
-                f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}): "
+                f"{by} makes {len(groups.names)} groups ({listed(groups.names)}): "
                 "name the protected one"
             )
         sizes = np.bincount(groups.code[groups.code >= 0], minlength=2)

@@ -245,6 +245,5 @@ class PairwiseAudit(
     def derived(self) -> dict[str, Any]:
         """Return verdicts as they are listed in files."""
         return {
-            "next_steps": (),
             "effects": [effect_row(self.effect(outcome), self.margin) for outcome in self.outcomes],
         }

@@ -47,11 +47,13 @@ def replay_log(
     by, pairs, correction, resamples, seed : optional
         As in `ranktilt.audit`; no groups by default.
     max_failures : float, optional
-        Maximum share of calls without a ranking or without a match; `ReplayedLog.passed` tells you
-        the outcome.
+        Maximum percentage of calls without a ranking or without a match; `ReplayedLog.passed` tells
+        you the outcome.
     """
-    if max_failures is not None and not 0 <= max_failures <= 1:
-        raise UserError(f"expected a share from 0 to 1 as max_failures, got {max_failures:g}")
+    if max_failures is not None and not 0 <= max_failures <= 100:
+        raise UserError(
+            f"expected a percentage from 0 to 100 as max_failures, got {max_failures:g}"
+        )
     check_resamples(resamples)
     questions = LogQuestions(
         collection=collection,

@@ -110,7 +110,8 @@ class ReplayedLog(
         max_failures = self.spec.get("max_failures")
         if max_failures is None:
             return True
-        return bool(self.failures <= max_failures * (len(self.answers) + len(self.unmatched)))
+        total = len(self.answers) + len(self.unmatched)
+        return bool(self.failures <= max_failures / 100 * total + 1e-9)
 
     def change(self, part: RunPair, measure: str, pair: Pair) -> Change | None:
         """Return a part of the run in a measure; the pair (`ALL`, `ALL`) is all documents."""

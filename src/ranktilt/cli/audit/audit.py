@@ -49,6 +49,7 @@ def audit(
     preset: options.Preset = None,
     card: options.Card = False,
     controls: options.Controls = False,
+    label_errors: options.LabelErrors = None,
     sequential: SequentialOptions = SequentialOptions(),
     text: options.Text = None,
     max_failures: options.MaxFailures = None,
@@ -70,6 +71,7 @@ def audit(
         mixed=sources.mixed,
         primary=statistics.primary,
         preset=preset,
+        label_errors=label_errors,
     )
     if sequential.stop_at_tilt is not None:
         output.check(*inputs.files)
@@ -86,6 +88,7 @@ def audit(
         text=text,
         max_failures=max_failures,
         statistics=statistics,
+        label_errors=label_errors,
     )
     question.check()
     rankers = question.rankers(inputs)

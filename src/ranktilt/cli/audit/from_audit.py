@@ -23,6 +23,8 @@ VERBS = ("audit", "explain", "mitigate")
 """Verbs that can take their inputs from an audit."""
 _RUN_OPTIONS = ("-r", "--ranker", "--run")
 """Options that name rankers or runs, and so replace the audit's."""
+_PAIR_OPTIONS = ("--pair", "--protected")
+"""Options that name the two groups."""
 _SUFFIXES = (".json", ".json.gz")
 """Endings of an audit's file."""
 
@@ -45,6 +47,8 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
     """
     for index, (verb, file) in enumerate(pairwise(words)):
         if verb in VERBS and _is_audit_file(file):
+            if verb == "explain" and is_citation_audit(Path(file)):
+                return list(words)  # it holds its pages, and explain reads it itself
             audit = _audit_to_read(Path(file), verb)
             _require_files(Path(file), audit)
             if "--quiet" not in words:
@@ -52,6 +56,16 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
             typed = list(words[index + 2 :])
             return [*words[: index + 1], *_expanded(verb, Path(file), audit, typed)]
     return list(words)
+
+
+def is_citation_audit(file: Path) -> bool:
+    """Return whether a file is an audit of citations, as its format says."""
+    from ranktilt.citing.result import CitationAudit
+    from ranktilt.data.artifact import read_json
+    from ranktilt.data.files import read_bytes
+
+    content = read_json(file, read_bytes(file), CitationAudit.header.noun)
+    return isinstance(content, dict) and content.get("format") == CitationAudit.header.format
 
 
 def _audit_to_read(file: Path, verb: str) -> Audit:
@@ -74,11 +88,9 @@ def _audit_to_read(file: Path, verb: str) -> Audit:
 
 def _expanded(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str]:
     """Return what follows the verb: the words of the audit, and those that were typed."""
-    inputs = _words_of_verb(verb, audit, _runs_to_ask(file, verb, audit, typed))
+    inputs = _words_of_verb(verb, audit, _runs_to_ask(file, verb, audit, typed), typed)
     if not inputs:
-        raise UserError(
-            f"{file}: {verb} cannot read this audit's inputs again; name a collection DIR or labels"
-        )
+        raise UserError(f"{file}: {_obstacle(verb, audit)}")
     inputs = inputs[2:]  # without ranktilt and the verb
     typed = _without_run_names(typed, audit)
     typed_names = {option.name for option in _options(typed)}
@@ -141,7 +153,24 @@ def _without_run_names(typed: Sequence[str], audit: Audit) -> list[str]:
     return words
 
 
-def _words_of_verb(verb: str, audit: Audit, runs: list[str]) -> list[str]:
+def _obstacle(verb: str, audit: Audit) -> str:
+    """Say why a verb cannot be made of an audit, and what to do."""
+    from ranktilt.auditing.answer.command_words import input_words
+
+    if verb != "mitigate" or not input_words(audit, list(audit.runs)):
+        return f"{verb} cannot read this audit's inputs again; name a collection DIR or labels"
+    if any("," in a + b for a, b in audit.pairs):
+        return (
+            "mitigate takes two groups (--pair A,B), and names with a comma cannot be told apart; "
+            "rename them, as in --name OLD=NEW, and audit again"
+        )
+    return (
+        "mitigate corrects a tilt in points between two single groups, and this audit asks about "
+        "something else; name the groups and a question: --pair A,B --primary Share@10"
+    )
+
+
+def _words_of_verb(verb: str, audit: Audit, runs: list[str], typed: Sequence[str]) -> list[str]:
     """Return an audit's inputs as words of a verb."""
     from ranktilt.auditing.answer.command_words import (
         audit_words,
@@ -153,8 +182,24 @@ def _words_of_verb(verb: str, audit: Audit, runs: list[str]) -> list[str]:
         return audit_words(audit)
     if verb == "explain":
         return explain_words(audit, runs)
-    pair = audit.pairs[0] if audit.pairs else ("", "")
-    return mitigate_words(audit, runs[0], pair)
+    for pair in _largest_first(audit, runs[0]):
+        words = mitigate_words(audit, runs[0], pair)
+        if words:
+            is_typed = any(option.name in _PAIR_OPTIONS for option in _options(typed))
+            if len(audit.pairs) > 1 and not is_typed:
+                note(f"mitigate takes one pair of groups: {pair[0]} | {pair[1]}, the largest tilt")
+            return words
+    return []
+
+
+def _largest_first(audit: Audit, run: str) -> list[tuple[str, str]]:
+    """Return the pairs of an audit with a verdict, that with the largest tilt of a run first."""
+    from ranktilt.auditing.answer.verdict import margins
+
+    def size(pair: tuple[str, str]) -> float:
+        return margins(audit.verdict(run, *pair).effect, audit.margin)
+
+    return sorted(audit.judged_pairs, key=size, reverse=True)
 
 
 def _options(words: Sequence[str]) -> Iterator[TypedOption]:

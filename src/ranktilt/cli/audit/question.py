@@ -10,6 +10,7 @@ from ranktilt.cli.audit.inputs import InputOptions
 from ranktilt.cli.check import CheckSection
 from ranktilt.cli.rankers import read_rankers, require_answers
 from ranktilt.cli.statistics_options import StatisticsOptions
+from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
@@ -37,11 +38,29 @@ class AuditQuestion:
     """Share of queries or answers that may fail."""
     statistics: StatisticsOptions
     """How tilts are tested."""
+    label_errors: str | None = None
+    """Error rates of labels, or a file of them, as typed."""
 
     def check(self) -> None:
         """Refuse what cannot be asked, before anything is read."""
         self.statistics.in_force(self.preset)
         self._measures()
+        self._check_label_errors()
+
+    def _check_label_errors(self) -> None:
+        """Refuse rates, and questions that these cannot correct, before anything is ranked."""
+        if self.label_errors is None:
+            return
+        from ranktilt.auditing.label_errors.checks import refuse_uncorrectable
+        from ranktilt.data.label_errors import LabelErrors
+
+        if self.controls:
+            raise UserError(
+                "--controls change the texts of twins, whose labels cannot err; omit "
+                "--label-errors or --controls"
+            )
+        LabelErrors.from_text(self.label_errors)
+        refuse_uncorrectable(self._measures() or ())
 
     def rankers(self, inputs: InputOptions) -> list[Ranker]:
         """Return the rankers to run, with the options of the command line."""
@@ -87,6 +106,7 @@ class AuditQuestion:
             margin=statistics.margin,
             resamples=statistics.resamples,
             seed=statistics.seed,
+            label_errors=self.label_errors,
         )
         result = with_failed_check(collection, result, CheckSection.in_force().limits)
         if self.preset is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import QUESTION, SELDOM
+from ranktilt.cli.app import QUESTION, SELDOM, points
 from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.settings import settings
 from ranktilt.errors import UserError
@@ -31,6 +31,7 @@ class SequentialOptions:
             help="Query a live engine (-r engine:MODULE:FUNCTION) until a tilt of X points is "
             "shown or ruled out.",
             metavar="X",
+            converter=points,
             group=SELDOM,
         ),
     ] = None

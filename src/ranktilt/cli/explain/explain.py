@@ -10,12 +10,14 @@ from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
 from ranktilt.cli.app import MODEL, QUESTION, UNDERSTAND, verb
+from ranktilt.cli.audit.from_audit import is_citation_audit
+from ranktilt.cli.explain.citations import explain_audit_of_citations
 from ranktilt.cli.explain.inputs import (
     check_by_factor,
     check_gaps,
     input_files,
     read_documents,
-    read_shares,
+    read_percentages,
     require_folder,
     words_with_texts,
 )
@@ -82,8 +84,8 @@ def explain(
     adopters: Annotated[
         str | None,
         Parameter(
-            help="With --by-factor: shares of other documents that make an edit too, such as "
-            "0,0.1,0.5,1.",
+            help="With --by-factor: percentages of other documents that make an edit too, such as "
+            "0,10,50,100.",
             metavar="X,Y",
             group=QUESTION,
         ),
@@ -116,7 +118,24 @@ def explain(
     none.
 
     For a collection of designed versions, --by-factor shows what each factor causes.
+
+    For an audit of citations (ranktilt cite --json), it shows which properties of pages go with
+    the gap between their citation rates: columns of numbers, the search rank, and texts (a column
+    text) of the label file.
     """
+    if folder is not None and folder.is_file() and is_citation_audit(folder):
+        unread = {
+            "--attribution": attribution,
+            "--by-factor": by_factor,
+            "--adopters": adopters,
+            "--by": by != "source",
+            "-r": ranker,
+            "--run": saved_runs.run,
+            "--split": split,
+            "--encoder": encoder,
+        }
+        explain_audit_of_citations(folder, probe, labels, output, unread=unread)
+        return
     output.check(*collection_files(folder), *input_files(saved_runs, labels))
     if by_factor or adopters is not None:
         examines_texts = bool(probe or encoder or attribution or saved_runs.run or labels.groups)
@@ -167,10 +186,10 @@ def _explain_factors(
     """Show what each factor of a designed collection causes, for each ranker."""
     from ranktilt.explaining.factors.effects import factor_effects
 
-    shares = read_shares(adopters)
+    percentages = read_percentages(adopters)
     designed = options.load_texts(require_folder(folder), split)
     rankers = read_rankers(specs or (), text=text)
-    return factor_effects(designed, rankers, adopters=shares)
+    return factor_effects(designed, rankers, adopters=percentages)
 
 
 def _explain_gaps(

@@ -10,6 +10,7 @@ from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.saved_runs import SavedRunOptions
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
+from ranktilt.sizes import read_points
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
@@ -88,14 +89,11 @@ def check_by_factor(by_factor: bool, ranker: list[str] | None, *, beside: bool) 
         )
 
 
-def read_shares(text: str | None) -> list[float]:
-    """Read ``0,0.1,0.5,1``; none where nothing is named."""
-    try:
-        return [float(part) for part in text.split(",")] if text is not None else []
-    except ValueError as error:
-        raise UserError(
-            f"--adopters expects shares from 0 to 1, such as 0,0.1,0.5,1; got {text!r}"
-        ) from error
+def read_percentages(text: str | None) -> list[float]:
+    """Read ``0,10,50,100``; none where nothing is named."""
+    if text is None:
+        return []
+    return [read_points(part, "--adopters", most=100, example=10) for part in text.split(",")]
 
 
 def words_with_texts(saved_runs: SavedRunOptions, labels: LabelOptions, by: str) -> list[str]:

@@ -45,8 +45,8 @@ def conclude(
 ) -> bool:
     """Write the summary and the notes, and tell whether the command has not to be repeated.
 
-    `verb` is ``rewritten`` or ``written``; `max_failures` is the share of documents that the model
-    may have left without an answer.
+    `verb` is ``rewritten`` or ``written``; `max_failures` is the percentage of documents
+    that the model may have left without an answer.
     """
     summary = {
         "spec": dict(generated.spec),
@@ -69,7 +69,7 @@ def conclude(
         reason = "no answer passed the checks" if has_answers else "no document could be sent"
         note(f"{reason}: there is nothing to {'compare' if verb == 'rewritten' else 'rank'}")
     document_count = sum(source.documents for source in generated.summaries)
-    return has_texts and unanswered <= max_failures * document_count
+    return has_texts and unanswered <= max_failures / 100 * document_count
 
 
 def _source_content(source: SourceSummary, verb: str) -> dict[str, Any]:

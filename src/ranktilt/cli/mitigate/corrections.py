@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
-from ranktilt.cli.app import QUESTION, share
+from ranktilt.cli.app import QUESTION, percentage
 from ranktilt.cli.settings import settings
 
 if TYPE_CHECKING:
@@ -54,11 +54,10 @@ class Corrections:
     budget: Annotated[
         float | None,
         Parameter(
-            help="Loss of --effectiveness to accept, as a share or in points with % (default: "
-            "0.01 or 1%). Without judgments: share of the top ten documents to replace "
-            "(default: 0.2 or 20%).",
+            help="Loss of --effectiveness to accept, in points (default: 1). Without judgments: "
+            "part of the top ten documents to replace, in percent (default: 20).",
             metavar="X",
-            converter=share,
+            converter=percentage,
         ),
     ] = None
 

@@ -25,12 +25,16 @@ def check_inputs(inputs: InputOptions, fit: Path | None) -> None:
     baselines = [*(inputs.ranker or ()), *(inputs.run or ())]
     if len(baselines) > 1:
         raise UserError(f"mitigate takes one ranker or run; got {len(baselines)}")
-    if any(baseline.name for baseline in (*inputs.ranker_texts, *inputs.run_files)):
-        raise UserError("mitigate takes one ranker or run, which needs no name: omit NAME=")
     if fit is not None and inputs.run:
         raise UserError("--fit needs a ranker (-r): a saved run cannot rank another collection")
     if len(inputs.pairs or ()) > 1:
         raise UserError(f"mitigate takes one pair of groups; got {len(inputs.pairs or ())}")
+
+
+def baseline_name(inputs: InputOptions) -> str | None:
+    """Return the name that the user gave the ranker or run; None for its own."""
+    names = [baseline.name for baseline in (*inputs.ranker_texts, *inputs.run_files)]
+    return names[0] if names else None
 
 
 def rank_words(inputs: InputOptions) -> list[str]:

@@ -12,7 +12,12 @@ from ranktilt.cli import options
 from ranktilt.cli.app import CORRECT, INPUT, verb
 from ranktilt.cli.audit.inputs import InputOptions
 from ranktilt.cli.mitigate.corrections import Corrections
-from ranktilt.cli.mitigate.inputs import baseline_of, check_inputs, rank_words
+from ranktilt.cli.mitigate.inputs import (
+    baseline_name,
+    baseline_of,
+    check_inputs,
+    rank_words,
+)
 from ranktilt.cli.mitigate.next_steps import note_gate
 from ranktilt.cli.mitigate.query_sets import read_query_sets, split_words
 from ranktilt.cli.mitigate.save import (
@@ -29,7 +34,7 @@ from ranktilt.cli.statistics_options import StatisticsOptions
 @verb(
     "mitigate",
     "mitigate DIR -r dense:minilm",
-    "mitigate DIR -r bm25 --method fair-rerank --budget 0.02 -o mitigated.html",
+    "mitigate DIR -r bm25 --method fair-rerank --budget 2 -o mitigated.html",
     arguments="[DIR]",
     panel=CORRECT,
 )
@@ -78,6 +83,7 @@ def mitigate(
     tests = statistics.of_mitigation()
     pair = next(iter(inputs.pairs or ()), None)
     chosen = corrections.chosen(by=inputs.column or "", pair=pair, seed=tests.seed)
+    chosen = replace(chosen, name=baseline_name(inputs))
     saving.check(inputs)
     output.check(*inputs.files, *collection_files(fit), also=saving.files)
     from ranktilt.mitigation.mitigate import mitigate as run_mitigation

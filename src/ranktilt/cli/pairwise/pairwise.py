@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from ranktilt.cli import options
-from ranktilt.cli.app import QUESTION, SELDOM, STATISTICS, UNDERSTAND, verb
+from ranktilt.cli.app import QUESTION, SELDOM, STATISTICS, UNDERSTAND, points, verb
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.pairwise.questions import Questions
 from ranktilt.cli.pairwise.request import PairRequest
@@ -51,7 +51,8 @@ def pairwise(
             help="Shares within this many points of 50 % count as level (default: 5).",
             metavar="X",
             group=STATISTICS,
-            validator=Number(gte=0, lte=50),
+            validator=Number(lte=50),
+            converter=points,
         ),
     ] = None,
     split: options.Split = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import INPUT, TRAINING, verb
+from ranktilt.cli.app import INPUT, TRAINING, percentage, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
 from ranktilt.cli.train.arguments import OPTIONS, source_amounts, training_arguments, typed_options
@@ -76,11 +76,12 @@ def retriever(
     budget: Annotated[
         float,
         Parameter(
-            help="nDCG@10 that levelling may cost in a sweep, 0 to 1 (default: 0.01).",
+            help="Points of nDCG@10 that levelling may cost in a sweep (default: 1).",
             metavar="X",
             group=TRAINING,
+            converter=percentage,
         ),
-    ] = 0.01,
+    ] = 1.0,
     results: Output = Output(),
 ) -> None:
     """Fine-tune an encoder into a retriever, on the train split.

@@ -95,7 +95,7 @@ def read_run_file(
         Ids of the queries of responses that do not name them, in their order; with their texts, by
         which responses are known that repeat these.
     max_failures : float, optional
-        Share of responses that may be errors or partial.
+        Percentage of responses that may be errors or partial.
     """
     file = DataFile(path=path, columns=dict(columns))
     texts = dict[str, str]()

@@ -23,8 +23,8 @@ from ranktilt.errors import counted, shorten
 Json = Mapping[str, Any]
 """A JSON object."""
 
-MAX_FAILURES = 0.05
-"""Largest share of a run's queries that may fail."""
+MAX_FAILURES = 5.0
+"""Largest percentage of a run's queries that may fail."""
 _IDS = ("id", "_id", "key")
 """Fields of a hit's id, where a layout names none."""
 _FIRST_ERROR = 400
@@ -68,7 +68,7 @@ def signs_of_fault(response: Json) -> str:
 
 def allowed_failures(total: int, max_failures: float) -> int:
     """Return how many of so many queries may fail."""
-    return math.floor(max_failures * total + 1e-9)  # an eighth of 40 is 5, also in floats
+    return math.floor(max_failures / 100 * total + 1e-9)  # an eighth of 40 is 5, also in floats
 
 
 def too_many_failures(
@@ -82,7 +82,7 @@ def too_many_failures(
     allowed = allowed_failures(total, max_failures)
     return (
         f"{failed:,} of {queries} failed, "
-        f"max_failures={max_failures:g} allows {allowed:,} of {total:,}"
+        f"max_failures={max_failures:g} % allows {allowed:,} of {total:,}"
     )
 
 

@@ -75,3 +75,24 @@ class NoPool(Note):
     """Nothing tells what could have been cited, so that shares have no neutral value."""
 
     severity: Severity = "warning"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RanksAsLabelled(Note):
+    """Rates by rank, which are by the labels as they are where other answers are corrected."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewerThanErrors(Note):
+    """A group with no more citations than wrong labels alone would give it."""
+
+    group: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswersWithoutConsulted(Note):
+    """Answers that do not list what they consulted, in a file in which others do."""
+
+    severity: Severity = "warning"
+    answers: int
+    of_all: int

@@ -38,6 +38,28 @@ class OnlyInOneAudit(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrimaryQuestionsDiffer(Note):
+    """Two audits with different primary questions, of which a comparison answers one first."""
+
+    severity: Severity = "warning"
+    new: str
+    old: str
+    compared: str
+    """Notation of the question that is answered first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrimaryNotCompared(Note):
+    """Primary questions that cannot be compared, because not both audits hold them by query."""
+
+    severity: Severity = "warning"
+    questions: tuple[str, ...]
+    """Their notation; one where both audits have the same."""
+    compared: str
+    """Notation of the question that is answered first instead."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunsPaired(Note):
     """Two runs of different names that are compared."""
 

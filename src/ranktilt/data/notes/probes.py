@@ -240,3 +240,5 @@ class TheoremChecked(Note):
     """95 % interval of the value."""
     pairs: int
     """Pairs of twins that it was checked on."""
+    is_complete: bool = True
+    """Whether all conditions were checked; some need a model that stands for human readers."""

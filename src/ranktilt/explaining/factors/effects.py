@@ -257,7 +257,7 @@ def factor_effects(
     rankers : sequence of Ranker or Run
         Rankers search as many times deeper as a document has versions; runs are taken as they are.
     adopters : sequence of float, optional
-        Shares of all other documents, 0 to 1, that also have an edit, to see what it then does to
+        Percentages of all other documents that also have an edit, to see what it then does to
         documents with and without it.
     failed_too : bool, optional
         Also report factors that failed their checks; by default the regression only holds them
@@ -277,9 +277,9 @@ def factor_effects(
     """
     if not rankers:
         raise UserError("effects of factors need a ranker")
-    for share in adopters:
-        if not 0 <= share <= 1:
-            raise UserError(f"adopters: expected shares from 0 to 1, got {share:g}")
+    for percentage in adopters:
+        if not 0 <= percentage <= 100:
+            raise UserError(f"adopters: expected percentages from 0 to 100, got {percentage:g}")
     described = collection.spec.get("design", {})
     failed = () if failed_too else tuple(described.get("failed", ()))
     design = FactorDesign.from_collection(collection, failed)
@@ -298,7 +298,8 @@ def factor_effects(
         for estimand, fit in fits.items():
             rows += _rows(fit, design, run.name, estimand)
             sources += _sources(fit, design, run.name, estimand)
-        adoptions += _adoptions(standing, design, adopters)
+        shares = [percentage / 100 for percentage in adopters]
+        adoptions += _adoptions(standing, design, shares)
         variations[run.name] = standing.variation
         notes += _notes(standing, fits)
     report("effects of factors", len(runs), len(runs))

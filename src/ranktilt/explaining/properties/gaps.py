@@ -78,8 +78,8 @@ def explain_gaps(
         Lists as they were ranked. A run cut to the best results answers only for these.
     properties : sequence of str or TextProbe, optional
         Columns of numbers, or probes of texts such as ``"readability"``; by default all columns of
-        numbers, and length, sentence length, readability, type/token ratio and query words where
-        there are texts.
+        numbers, and length, sentence length, reading difficulty, type/token ratio and query words
+        where there are texts.
     by : str, optional
         Column that groups the documents.
     pairs : sequence of (str, str), optional
@@ -118,7 +118,7 @@ def explain_gaps(
         for pair in pair_names:
             rows = PairRows.from_entries(entries, measured, pair)
             left_out += [replace(missing, run=run.name) for missing in rows.left_out]
-            gaps += _gaps(rows, run.name, pair, options)
+            gaps += pair_gaps(rows, run.name, pair, options)
     report("explaining gaps", len(runs), len(runs))
     run_names = [run.name for run in runs]
     twin_counts = [len(twin_rows(collection, groups, pair)) for pair in pair_names]
@@ -128,7 +128,7 @@ def explain_gaps(
         by=by,
         cutoff=cutoff,
         properties=properties_measured,
-        gaps=_corrected(gaps, correction),
+        gaps=corrected_gaps(gaps, correction),
         left_out=_said_once(left_out, run_names),
         coverage=tuple(coverage),
         has_twins=max(twin_counts) > 0,
@@ -151,7 +151,7 @@ def are_mostly_twins(collection: Collection, by: str) -> bool:
     return False
 
 
-def _gaps(rows: PairRows, run: str, pair: Pair, options: GapOptions) -> Iterator[ExplainedGap]:
+def pair_gaps(rows: PairRows, run: str, pair: Pair, options: GapOptions) -> Iterator[ExplainedGap]:
     """Yield the gap of one run and pair in every outcome, not yet corrected."""
     if not rows.list_count:
         raise UserError(
@@ -226,7 +226,7 @@ def _part(name: str, share: PropertyShare, *, p: float) -> GapPart:
     )
 
 
-def _corrected(gaps: Sequence[ExplainedGap], correction: str) -> tuple[ExplainedGap, ...]:
+def corrected_gaps(gaps: Sequence[ExplainedGap], correction: str) -> tuple[ExplainedGap, ...]:
     """Correct the p of gaps, and of parts, over all runs and pairs of one outcome."""
     corrected: list[ExplainedGap] = []
     for outcome in dict.fromkeys(gap.outcome for gap in gaps):

@@ -14,8 +14,9 @@ from ranktilt.data.artifact import Result
 FEWEST = 10
 """Effective queries or documents below which nothing is said about a side."""
 
-Outcome = Literal["score", "rank", "first ranks"]
-"""What a gap is in: standard deviations of the list's scores, ranks, or percent of the first k."""
+Outcome = Literal["score", "rank", "first ranks", "cited"]
+"""What a gap is in: standard deviations of the list's scores, ranks, percent of the first k, or
+percent of the pages that are cited."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """The one that is told first, where a run has it, first."""
 
@@ -35,8 +36,8 @@ class GapProperty:
     """Name of the property."""
     unit: str
     """What its numbers count, such as ``words``; empty where a column does not say."""
-    kind: Literal["column", "text"]
-    """Whether it is a column of numbers, or measured from texts."""
+    kind: Literal["column", "text", "list"]
+    """Where it comes from: the label file, the texts, or the list that holds the document."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,9 +114,16 @@ def text_features() -> list[TextProbe]:
 
 
 def measure_properties(
-    collection: Collection, groups: Groups, names: Sequence[PropertyName] | None
+    collection: Collection,
+    groups: Groups,
+    names: Sequence[PropertyName] | None,
+    *,
+    with_query_words: bool = True,
 ) -> PropertyTable:
     """Measure columns of numbers, or probes of texts, by their names; all by default.
+
+    Without `with_query_words` the default leaves out what a text shares with its query, because
+    queries are ids.
 
     Raises
     ------
@@ -124,7 +131,7 @@ def measure_properties(
         If a property is unknown, named twice or no number, or there is none.
     """
     if names is None:
-        return _all_properties(collection, groups)
+        return _all_properties(collection, groups, with_query_words=with_query_words)
     columns = {column.name: column for column in _columns(collection, groups)}
     measured = []
     for name in names:
@@ -139,7 +146,9 @@ def measure_properties(
     return PropertyTable(measured=tuple(measured), left_out=(), has_texts=has_texts(collection))
 
 
-def _all_properties(collection: Collection, groups: Groups) -> PropertyTable:
+def _all_properties(
+    collection: Collection, groups: Groups, *, with_query_words: bool
+) -> PropertyTable:
     """Measure every column of numbers, and every feature of texts that is no column."""
     measured, left_out = [], []
     for column in _columns(collection, groups):
@@ -152,7 +161,10 @@ def _all_properties(collection: Collection, groups: Groups) -> PropertyTable:
     taken = {single.about.name for single in measured}
     if groups.by == LENGTH:
         taken.add(LENGTH)
-    for feature in text_features() if with_texts else ():
+    features = text_features() if with_texts else []
+    if not with_query_words:
+        features = [feature for feature in features if not isinstance(feature, QueryWordsProbe)]
+    for feature in features:
         if not {feature.name, feature.label} & taken:
             measured.append(MeasuredProperty.from_probe(feature, collection, groups))
     if not measured:

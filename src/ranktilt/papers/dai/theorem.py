@@ -377,4 +377,5 @@ def _theorem_checked(source: str, checked: Sequence[Condition], twins: int) -> T
         low=conclusion.low,
         high=conclusion.high,
         pairs=twins,
+        is_complete=len(premises) > 1,
     )

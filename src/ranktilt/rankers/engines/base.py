@@ -68,10 +68,10 @@ class LiveEngine(TemplatedQueries):
     The engine's order is authoritative: scores are changed where they do not fall with the rank.
     `concurrency` calls run at the same time. A query fails if no answer comes within `timeout`
     seconds, for all attempts together and however long the engine's client waits, or if its
-    response says that it is partial. `max_failures` is the share of the queries that may fail after
-    three attempts. These are left out of the run, listed in its spec under ``failed``, and warned
-    of; they never count as empty. If one more fails, there is no run. Results that the collection
-    lacks keep their ranks, as in a saved run.
+    response says that it is partial. `max_failures` is the percentage of the queries that may
+    fail after three attempts. These are left out of the run, listed in its spec under ``failed``,
+    and warned of; they never count as empty. If one more fails, there is no run. Results that the
+    collection lacks keep their ranks, as in a saved run.
 
     `score_order` ``"ascending"`` is for distances, which are better if smaller; ``"rank"`` reads
     the order alone. Without it, scores that rise in most answers are refused.
@@ -99,7 +99,7 @@ class LiveEngine(TemplatedQueries):
         self.require_template()
         require_range(self, "concurrency", least=1)
         require_range(self, "timeout", least=_SHORTEST)
-        require_range(self, "max_failures", least=0, most=1)
+        require_range(self, "max_failures", least=0, most=100)
 
     @property
     def calls_at_once(self) -> int:

@@ -257,18 +257,19 @@ def published_ranking(text: str, count: int, *, after_thought: bool = True) -> t
 
 
 def require_answers(stage: str, llm_answers: Mapping[str, Any], most: float, limit: str) -> None:
-    """Refuse a stage if more than the share `most` of its answers are unreadable.
+    """Refuse a stage if more than `most` percent of its answers are unreadable.
 
     `llm_answers` are the counts of a run's spec; `limit` names the option that sets `most`.
     """
     kinds = Counter({str(kind): int(number) for kind, number in llm_answers["kinds"].items()})
     failed = 1 - sum(kinds[kind] for kind in READABLE) / kinds.total() if kinds else 0.0
-    if failed > most + 1e-9:
+    if failed > most / 100 + 1e-9:
         example = llm_answers.get("unreadable")
         first = f" (first: {shorten(example, _EXAMPLE)})" if example else ""
+        answers = counted(kinds.total(), "answer", "answers")
         raise UserError(
-            f"{stage}: {failed:.0%} of {counted(kinds.total(), 'answer', 'answers')} could not be "
-            f"read{unread_reasons(kinds)}, {limit} allows {100 * most:g}%{first}"
+            f"{stage}: {100 * failed:.0f} % of {answers} could not be read{unread_reasons(kinds)}, "
+            f"{limit} allows {most:g} %{first}"
         )
 
 

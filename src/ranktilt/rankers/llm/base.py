@@ -126,8 +126,8 @@ class LLMRanker(Ranker):
     """Tokens after which a passage is cut; 0 for no cut."""
     context: int | None = field(default=None, kw_only=True)
     """Tokens that the model can read; None if it says so itself."""
-    max_failures: float = field(default=1.0, kw_only=True)
-    """Share of answers that may be unreadable."""
+    max_failures: float = field(default=100.0, kw_only=True)
+    """Percent of answers that may be unreadable."""
     temperature: float = field(default=0.0, kw_only=True)
     seed: int = field(default=0, kw_only=True)
     base_url: str | None = field(default=None, kw_only=True)
@@ -143,7 +143,7 @@ class LLMRanker(Ranker):
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
         require_choices(self, text=TEXT_CHOICES)
-        require_range(self, "max_failures", least=0, most=1)
+        require_range(self, "max_failures", least=0, most=100)
         require_range(self, "passage_tokens", least=0)
         require_range(self, "seed", least=0, most=LARGEST_SEED)
         require_range(self, "context", least=1)
@@ -294,8 +294,8 @@ class LLMRanker(Ranker):
         require_answers(
             repr(self),
             counts.spec["llm_answers"],
-            1.0 if is_rehearsal else self.max_failures,
-            f"max_failures={self.max_failures:g}",
+            100.0 if is_rehearsal else self.max_failures,
+            "max_failures",
         )
         return rounds.all_results(), {"llm": {**model.spec, **template.spec}, **counts.spec}
 

@@ -10,6 +10,7 @@ from ranktilt.auditing.instrument import CHANCE, InstrumentRow
 from ranktilt.data.faults import LENGTH, FaultRow
 from ranktilt.errors import counted
 from ranktilt.explaining.check_result import CheckResult
+from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 
@@ -82,10 +83,14 @@ def instrument_sentence(row: InstrumentRow) -> str:
 def equivalence_words(row: Equivalence) -> str:
     """Say whether effectiveness is the same on both sides, with the margin."""
     words = {
-        "equivalent": f"equivalent within ±{row.margin:g}",
-        "different within the margin": f"different within ±{row.margin:g}",
+        "equivalent": f"equivalent within {_margin(row)}",
+        "different within the margin": f"different within {_margin(row)}",
     }
     return words.get(row.outcome, row.outcome)
+
+
+def _margin(row: Equivalence) -> str:
+    return margin_words(100 * row.margin)
 
 
 def check_meaning(check: CheckResult) -> str:

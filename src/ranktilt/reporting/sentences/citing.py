@@ -23,7 +23,7 @@ QUESTION_WORDS: dict[QuestionKey, str] = {
     "first": "share of first citations",
     "words": "share of cited words",
 }
-_POOLS: dict[QuestionKey, str] = {
+POOL_WORDS: dict[QuestionKey, str] = {
     "rate": "consulted pages",
     "equal rank": "pages at the same rank",
     "retrieved rate": "retrieved pages",
@@ -65,7 +65,7 @@ def verdict_sentence(audit: CitationAudit, effect: CitationEffect) -> str:
     """Say who is cited more on a question, or why that stays open."""
     verdict = effect.verdict(audit.margin)
     if verdict in ("a", "b"):
-        return f"{_size_sentence(effect)} (corrected p {_p(effect.p_corrected)})."
+        return f"{_size_sentence(effect)} (corrected p {p_words(effect.p_corrected)})."
     if verdict == "level":
         return f"{_size_sentence(effect)}, within the margin of ±{audit.margin:g} %: level."
     return f"Inconclusive: {_open_reason(audit, effect)}"
@@ -76,13 +76,25 @@ def _size_sentence(effect: CitationEffect) -> str:
         interval = _interval(effect.low, effect.high, digits=1)
         return (
             f"{effect.a} pages get {rounded(effect.value, 1)} % {interval} of "
-            f"{_share_noun(effect)}; {rounded(effect.neutral, 1)} % would favour neither side"
+            f"{_share_noun(effect)}{_as_labelled(effect)}; {rounded(effect.neutral, 1)} % would "
+            "favour neither side"
         )
-    pool = _POOLS[effect.question]
+    pool = POOL_WORDS[effect.question]
     return (
         f"Of {pool}, {effect.a} ones are cited {ratio_words(effect.value)} times "
         f"{_ratio_interval(effect.low, effect.high)} as often as {effect.b} ones"
+        f"{_as_labelled(effect)}"
     )
+
+
+def _as_labelled(effect: CitationEffect) -> str:
+    """Give the answer by the labels as they are; empty where it is not corrected."""
+    if effect.observed is None:
+        return ""
+    value = effect.observed.value
+    is_share = effect.scale == "share"
+    shown = f"{rounded(value, 1)} %" if is_share else f"{ratio_words(value)} times"
+    return f", {shown} by the labels as they are"
 
 
 def _share_noun(effect: CitationEffect) -> str:
@@ -103,7 +115,7 @@ def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
         queries = counted(effect.questions, "query", "queries")
         return f"{queries} are too few to say whom answers cite; ask at least {FEWEST_UNITS}."
     if effect.value_a == effect.value_b == 1:
-        return f"every one of the {_POOLS[effect.question]} is cited, so nothing was selected."
+        return f"every one of the {POOL_WORDS[effect.question]} is cited, so nothing was selected."
     if isnan(effect.value):
         return f"fewer than {FEWEST_CITATIONS} citations of a side are too few to compare."
     detectable = effect.detectable
@@ -150,6 +162,12 @@ def these_units_sentences(audit: CitationAudit, effect: CitationEffect) -> tuple
     ]
     if without:
         sentences.append(f"The ratio is {join_words(without)}.")
+    if not isnan(these.exchange_p_within_sizes):
+        sentences.append(
+            f"Labels exchanged between all {_units(audit)} give p {p_words(effect.exchange_p)}, "
+            f"and between {_units(audit)} of about the same size "
+            f"{p_words(these.exchange_p_within_sizes)}."
+        )
     if not isnan(these.score_low):
         citations = min(effect.citations_a, effect.citations_b)
         score = _ratio_interval(these.score_low, these.score_high)
@@ -233,8 +251,14 @@ def _interval(low: float, high: float, *, digits: int) -> str:
 
 
 def _units(audit: CitationAudit) -> str:
-    return f"{audit.unit.name}s" if audit.unit.name in ("domain", "page") else audit.unit.name
+    return units_word(audit.unit.name)
 
 
-def _p(p: float) -> str:
+def units_word(unit: str) -> str:
+    """Name the units of an audit; a column of the labels by its own name."""
+    return f"{unit}s" if unit in ("domain", "page") else unit
+
+
+def p_words(p: float) -> str:
+    """Print a p-value in a sentence."""
     return "< .001" if p < 0.001 else rounded(p, 3).removeprefix("0")

@@ -27,11 +27,20 @@ def leading(comparison: Comparison) -> Finding:
 
 
 def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
-    """Return the verdicts: tilts that moved, and then the largest difference in standard errors."""
+    """Return the verdicts: on the primary question, then tilts that moved, then all others.
+
+    Among each of these the largest difference comes first.
+    """
     verdicts = comparison.verdicts()
-    tilts = [verdict for verdict in verdicts if verdict.side is not None]
-    rest = [verdict for verdict in verdicts if verdict.side is None]
-    return (*ranked(map(_finding, tilts)), *ranked(map(_finding, rest)))
+    primary = [verdict for verdict in verdicts if verdict.is_primary]
+    others = [verdict for verdict in verdicts if not verdict.is_primary]
+    tilts = [verdict for verdict in others if verdict.side is not None]
+    rest = [verdict for verdict in others if verdict.side is None]
+    return (
+        *ranked(map(_finding, primary)),
+        *ranked(map(_finding, tilts)),
+        *ranked(map(_finding, rest)),
+    )
 
 
 def _finding(verdict: ChangeVerdict) -> Finding:

@@ -21,17 +21,21 @@ PAGE_OF_LEVELLING = "level.html"
 def comparison_meaning(comparison: Comparison) -> str:
     """Say what a comparison means: whether the new run may replace the old one."""
     verdicts = comparison.verdicts()
-    tilts = moved_tilts(verdicts)
     if not verdicts or all(verdict.kind == "identical" for verdict in verdicts):
         return "Nothing changed: what you know about the old run also holds for the new one."
+    tilts = moved_tilts([verdict for verdict in verdicts if verdict.is_primary])
     if tilts:
         runs = (tilts[0].run, tilts[0].old_run)
         return f"{_tilt_meaning(tilts[0])}{_effectiveness_meaning(comparison, runs)}"
     if any(verdict.is_shown for verdict in verdicts):
-        return (
-            "No change in what is favoured is shown. Other changes are listed below."
-            f"{_effectiveness_meaning(comparison, comparison.runs[0])}"
-        )
+        effectiveness = _effectiveness_meaning(comparison, comparison.runs[0])
+        if moved_tilts(verdicts):
+            return (
+                "On the primary question no change in what is favoured is shown; on others it is. "
+                f"Decide which question matters to you.{effectiveness}"
+            )
+        nothing = "No change in what is favoured is shown. Other changes are listed below."
+        return f"{nothing}{effectiveness}"
     return (
         "No change is shown. That does not mean there is none: these queries could have missed one "
         "as large as the size named below."
@@ -39,9 +43,13 @@ def comparison_meaning(comparison: Comparison) -> str:
 
 
 def moved_tilts(verdicts: Sequence[ChangeVerdict]) -> list[Change]:
-    """Return the differences of tilts that are shown, the clearest first."""
-    tilts = [verdict.changes[0] for verdict in verdicts if verdict.side is not None]
-    return sorted(tilts, key=change_order)
+    """Return the differences of tilts that are shown, those on the primary question first.
+
+    Among each the clearest comes first.
+    """
+    tilts = [verdict for verdict in verdicts if verdict.side is not None]
+    tilts.sort(key=lambda verdict: (not verdict.is_primary, change_order(verdict.changes[0])))
+    return [verdict.changes[0] for verdict in tilts]
 
 
 def _tilt_meaning(change: Change) -> str:
@@ -65,8 +73,8 @@ def _tilt_meaning(change: Change) -> str:
 def _effectiveness_meaning(comparison: Comparison, runs: tuple[str, str]) -> str:
     """Say whether the new of two runs is more effective; nothing where that is not shown."""
     for change in comparison.effectiveness:
-        is_primary = change.measure == comparison.spec["primary"]
-        if is_primary and change.is_shown and (change.run, change.old_run) == runs:
+        is_of_measure = change.measure == comparison.primary_measure
+        if is_of_measure and change.is_shown and (change.run, change.old_run) == runs:
             return f" It is {'more' if change.value > 0 else 'less'} effective."
     return ""
 
@@ -98,8 +106,12 @@ def _after_a_move(
     if not collection.get("labels"):  # whose columns need not hold anything to explain it by
         explain = ["ranktilt", "explain", new]
         steps.append(NextCommand(text="See what goes with it", command=shlex.join(explain)))
-    if len(comparison.runs) == 1 and comparison.spec["baseline_run"] is None:
-        level = ["ranktilt", "mitigate", new, "-o", PAGE_OF_LEVELLING]
+    grown = next(tilt for tilt in tilts if tilt.growth_low > 0)
+    has_commas = "," in grown.a + grown.b  # which --pair could not tell apart
+    if len(comparison.runs) == 1 and comparison.spec["baseline_run"] is None and not has_commas:
+        pairs = {(change.a, change.b) for change in (*comparison.tilts, *comparison.estimates)}
+        pair = ["--pair", f"{grown.a},{grown.b}"] if len(pairs) > 1 else []
+        level = ["ranktilt", "mitigate", new, *pair, "-o", PAGE_OF_LEVELLING]
         steps.append(NextCommand(text="Reduce the tilt of the new run", command=shlex.join(level)))
     return tuple(steps)
 
@@ -121,7 +133,8 @@ def _more_queries(comparison: Comparison) -> tuple[NextCommand, ...]:
     """Say how many queries would show a difference, with the command that audits them."""
     command = str(comparison.spec["new"].get("command", ""))
     verdicts = comparison.verdicts()
-    change = min((verdict.changes[0] for verdict in verdicts), key=change_order)
+    first = min(verdicts, key=lambda verdict: not verdict.is_primary)
+    change = first.changes[0]
     if not command or change.unit != " points" or not SHOWN < change.detectable < math.inf:
         return ()
     needed = math.ceil(change.queries * (change.detectable / SHOWN) ** 2)
@@ -142,6 +155,7 @@ def derived(comparison: Comparison) -> dict[str, Any]:
             "side": verdict.side,
             "sentence": change_verdict_sentence(verdict),
             "primary": verdict.primary,
+            "is_primary": verdict.is_primary,
             "margin": None,
         }
         for verdict in comparison.verdicts()

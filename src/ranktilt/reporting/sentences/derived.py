@@ -13,6 +13,7 @@ _DERIVED = {
     "Bench": "mitigate:derived",
     "CheckResult": "check:derived",
     "CitationAudit": "citing:derived",
+    "CitationComparison": "citing_comparison:derived",
     "Comparison": "comparison_meaning:derived",
     "ContextExperiment": "context_experiment:derived",
     "Controlled": "controls:derived",
@@ -37,6 +38,7 @@ _DERIVED = {
 _LEADING = {
     "Bench": "mitigate:leading",
     "CitationAudit": "citing:leading",
+    "CitationComparison": "citing_comparison:leading",
     "Comparison": "comparison:leading",
     "ContextExperiment": "context_experiment:leading",
     "ExplainedGaps": "properties:leading",

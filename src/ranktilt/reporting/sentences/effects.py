@@ -32,9 +32,17 @@ def effect_words(effect: Effect, noun: str) -> str:
     numbers = [
         " ".join(filter(None, (value, interval_words(effect)))),
         f"neutral value {neutral}" if neutral else "",
+        observed_words(effect),
         corrected_p(effect),
     ]
     return f"{words} ({', '.join(filter(None, numbers))})"
+
+
+def observed_words(effect: Effect) -> str:
+    """Give the answer by the labels as they are; empty where it is not corrected."""
+    if effect.observed is None:
+        return ""
+    return f"{effect.estimand.answer(effect.observed.value)} by the labels as they are"
 
 
 def interval_words(effect: Effect) -> str:

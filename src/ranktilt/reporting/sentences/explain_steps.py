@@ -24,6 +24,7 @@ from ranktilt.explaining.factors.result import PRIMARY, FactorEffect, FactorEffe
 from ranktilt.explaining.properties.result import ExplainedGaps
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.attribution import attributed_gaps
+from ranktilt.reporting.sentences.properties import of_citations
 
 if TYPE_CHECKING:
     from ranktilt.explaining.explanation import Explanation
@@ -39,8 +40,8 @@ _USUAL_FACTORS = ("length", "words")
 """Factors of a suggested experiment."""
 _USUAL_RANKER = "bm25"
 """Ranker of a suggested audit."""
-_SHARES = "0,0.1,0.5,1"
-"""Shares of adopters in a suggested command."""
+_ADOPTERS = "0,10,50,100"
+"""Percentages of adopters in a suggested command."""
 
 
 def explanation_steps(explanation: Explanation) -> tuple[NextCommand, ...]:
@@ -74,6 +75,8 @@ def _text_steps(explanation: Explanation) -> Iterator[NextCommand]:
 
 def gaps_steps(gaps: ExplainedGaps) -> tuple[NextCommand, ...]:
     """Return what to do after gaps between groups were split among properties."""
+    if of_citations(gaps):  # no command ranks an engine's pages anew
+        return ()
     shown_gaps = [gap for gap in gaps.primary if gap.is_shown]
     if not shown_gaps:
         return tuple(_audit_steps(gaps))
@@ -126,7 +129,7 @@ def _cause_steps(
 
 def _mitigate_steps(result: Any, run: str, pair: tuple[str, str] | None) -> Iterator[NextCommand]:
     """Yield the command that levels a ranker, if it can be written."""
-    words = _inputs(result, [run], with_names=False)
+    words = _inputs(result, [run])
     has_commas = pair is not None and any("," in name for name in pair)
     if not words or has_commas:
         return
@@ -165,17 +168,17 @@ def _factor_steps(
     if not effects.adoptions and any(row.value > 0 for row in movers):
         words = ["ranktilt", "explain", str(folder_of(effects)), *split_words(effects)]
         text = "See whether an edit still pays when others make it too"
-        yield _step(text, [*words, "--by-factor", *ranker, "--adopters", _SHARES])
+        yield _step(text, [*words, "--by-factor", *ranker, "--adopters", _ADOPTERS])
 
 
-def _inputs(result: Any, runs: list[str], *, with_names: bool = True) -> list[str]:
+def _inputs(result: Any, runs: list[str]) -> list[str]:
     """Return the words that name the inputs.
 
     An explanation ignores judgments of unknown documents; other commands ask before they do.
     """
     collection = {**result.spec["collection"], "ignore_unknown": False}
     strict = replace(result, spec={**result.spec, "collection": collection})
-    return input_words(strict, runs, with_names=with_names)
+    return input_words(strict, runs)
 
 
 def _step(text: str, words: list[str]) -> NextCommand:

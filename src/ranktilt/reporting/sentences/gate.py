@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind
@@ -54,7 +55,29 @@ def gate_headline(gate: Gate) -> str:
     is_passed = gate.outcome == "inconclusive" and gate.exit_code == 0
     passed = "; passes because of --inconclusive pass" if is_passed else ""
     outcome = _WORDS.get(gate.outcome, gate.outcome)
-    return f"{outcome}{share} (allowed: {' and '.join(gate_questions(gate))}{passed})"
+    open_tilts = _shown_tilts(gate)
+    return f"{outcome}{share}{open_tilts} (allowed: {' and '.join(gate_questions(gate))}{passed})"
+
+
+def _shown_tilts(gate: Gate) -> str:
+    """Say of an inconclusive gate that a tilt is shown all the same; empty elsewhere."""
+    if gate.outcome != "inconclusive":
+        return ""
+    rows = [row for row in gate.rows if _open_checks(row)]
+    if not rows:
+        return ""
+    if len(gate.rows) == 1:
+        (check,) = _open_checks(rows[0])
+        toward = f" toward {check.favours}" if check.favours else ""
+        return f": a tilt{toward} is shown; whether it is larger than the limit is not"
+    inconclusive = sum(row.outcome == gate.outcome for row in gate.rows)
+    share = "in each" if len(rows) == inconclusive else f"in {len(rows)} of these"
+    return f"; {share} a tilt is shown; whether it is larger than the limit is not"
+
+
+def _open_checks(row: GateRow) -> list[LimitCheck]:
+    """Return the checks that decide a row and show a tilt, but not that it is too large."""
+    return [check for check in row.deciding_checks if shows_tilt_alone(check)]
 
 
 def gate_questions(gate: Gate) -> list[str]:
@@ -116,6 +139,11 @@ def _citation_reason(check: LimitCheck) -> str:
         return f"{numbers} lies within {limits}"
     if check.outcome == "tilted":
         return f"{numbers} lies wholly outside {limits}"
+    if check.favours:
+        return (
+            f"{numbers}: {check.favours} is shown to be favoured; whether by more than the limit "
+            f"of {check.asked_limit:g} is not"
+        )
     return f"{numbers}: neither shown to lie within {limits} nor outside"
 
 
@@ -138,6 +166,8 @@ def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
     if extent == "beyond":
         side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
         return _beyond(tilt, side, f"{numbers} lies entirely beyond {amount(edge)}{around}")
+    if tilt.is_shown:
+        return f"{numbers}: {_open_words(check, tilt)}"
     crossed = (amount(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high)
     edges = list(dict.fromkeys(crossed))
     limits = "limit" if len(edges) == 1 else "limits"
@@ -147,10 +177,27 @@ def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
     )
 
 
+def _open_words(check: LimitCheck, tilt: Effect) -> str:
+    """Say that a tilt is shown, as its audit says, but not that it is too large."""
+    toward = f" toward {check.favours}" if check.favours else ""
+    limit = margin_words(check.asked_limit).removeprefix("±")
+    around = f", counted from {tilt.estimand.amount(tilt.neutral)}," if _center_words(tilt) else ""
+    return f"a tilt{toward} is shown; whether it is larger than the limit of {limit}{around} is not"
+
+
+def shows_tilt_alone(check: LimitCheck) -> bool:
+    """Return whether a check shows a tilt, and neither that it is within the limit nor beyond."""
+    if check.outcome != "inconclusive":
+        return False
+    tilt = check.checked_tilt
+    if tilt is None:
+        return bool(check.favours)
+    return tilt.is_shown and tilt.can_be_level
+
+
 def _within_words(check: LimitCheck, tilt: Effect) -> str:
     """Say that a tilt is within its limit, and which side it favours all the same."""
-    favours = tilt.side(tilt.favours)
-    still = f", but still favours {favours}" if favours else ""
+    still = f", but still favours {check.favours}" if check.favours else ""
     return f"lies within {margin_words(check.asked_limit)}{_center_words(tilt)}{still}"
 
 
@@ -195,6 +242,9 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
         return f"{numbers} exceeds {allowed:g}: {moved}"
     if high <= limit:
         return f"{numbers} does not exceed {allowed:g}: {moved}"
+    if low > 0:
+        whether = f"whether it is more than {_points(allowed)} is not"
+        return f"{numbers}: growth is shown; {whether}; {moved}"
     size = f"{change.amount(change.growth_detectable, sign=False)}{change.unit}"
     queries = counted(change.queries, "query", "queries")
     power = f"{queries} would find {size} four times in five"
@@ -229,6 +279,8 @@ def _loss_reason(check: LimitCheck, change: Change) -> str:
         return f"{numbers}: {loss} is excluded"
     if change.high < -limit:
         return f"{numbers}: {loss} is shown"
+    if change.high < 0:
+        return f"{numbers}: a loss is shown; whether it is more than {_points(limit)} is not"
     return f"{numbers}: {loss} is neither shown nor excluded"
 
 
@@ -282,17 +334,33 @@ def gate_meaning(gate: Gate) -> str:
     """Say what a gate means: whether it may go out."""
     if gate.outcome == "tilted":
         runs = list(dict.fromkeys(row.run for row in gate.rows if row.outcome == "tilted"))
-        names = join_words(runs) if len(runs) <= MOST_NAMED else f"these {len(runs)} runs"
+        names = _run_names(runs)
         if len(runs) == 1:
             return f"Do not ship {names} as it is: it is outside your limits."
         return f"Do not ship {names} as they are: they are outside your limits."
     if gate.outcome == "inconclusive":
-        passed = "; you let that pass" if gate.exit_code == 0 else ""
+        return _open_meaning(gate)
+    return "You can ship it: every comparison is shown to stay within your limits."
+
+
+def _run_names(runs: Sequence[str]) -> str:
+    return join_words(runs) if len(runs) <= MOST_NAMED else f"these {len(runs)} runs"
+
+
+def _open_meaning(gate: Gate) -> str:
+    """Say what it means that a gate can tell nothing, though an audit may name a side."""
+    passed = "; you let that pass" if gate.exit_code == 0 else ""
+    runs = list(dict.fromkeys(row.run for row in gate.rows if _open_checks(row)))
+    if not runs:
         return (
             f"These queries are too few to tell whether it passes or fails{passed}. Ask more "
             "queries, or relax the limit."
         )
-    return "You can ship it: every comparison is shown to stay within your limits."
+    return (
+        f"{_run_names(runs)} {'tilts' if len(runs) == 1 else 'tilt'}, but these queries are too "
+        f"few to tell whether by more than you allow{passed}. Ask more queries, or set another "
+        "limit."
+    )
 
 
 def gate_next_commands(gate: Gate) -> tuple[NextCommand, ...]:
@@ -321,7 +389,7 @@ def derived(gate: Gate) -> dict[str, Any]:
         {
             "run": row.run,
             "kind": row.outcome,
-            "side": None,
+            "side": _row_side(row),
             "sentence": row_reason(row),
             "primary": row.measure,
             "margin": gate.spec["max_tilt"],
@@ -336,6 +404,12 @@ def derived(gate: Gate) -> dict[str, Any]:
         "next_steps": command_rows(gate_next_commands(gate)),
         "effects": (),
     }
+
+
+def _row_side(row: GateRow) -> str | None:
+    """Return the group that a row's tilt is shown to favour, whatever its limit; None for none."""
+    sides = [check.favours for check in row.checks]
+    return next(filter(None, sides), None)
 
 
 def derived_row(row: GateRow) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from ranktilt.auditing.answer.group_standings import GroupDisplay, GroupStanding
 from ranktilt.errors import counted, join_words
@@ -11,6 +12,8 @@ _MOST_NAMED = 6
 """Most groups that a sentence names."""
 _MOST_SETS = 4
 """Most sets of groups that a sentence names."""
+_MOST_IN_HEADLINE = 8
+"""Names in sets of groups that a headline can hold; a group counts in each of its sets."""
 
 
 def display_sentence(display: GroupDisplay) -> str:
@@ -27,6 +30,22 @@ def display_sentence(display: GroupDisplay) -> str:
         names = _few_names(groups)
         return f"{display.run}: every group stands apart from all others{order}: {names}"
     return f"{display.run}: {'; '.join([*_apart_clauses(display), *_set_clauses(display)])}"
+
+
+def display_headline(display: GroupDisplay) -> str:
+    """Say the same in few words where sets of groups overlap: who leads, and who is behind."""
+    sets = [members for members in display.sets if len(members) > 1]
+    if len(sets) < 2 or sum(map(len, sets)) <= _MOST_IN_HEADLINE:
+        return display_sentence(display)
+    leader = max(display.standings, key=attrgetter("over"))
+    last = max(reversed(display.standings), key=attrgetter("under"))
+    differing = sum(standing.over for standing in display.standings)
+    others = len(display.standings) - 1
+    return (
+        f"{display.run} favours {leader.group} over {leader.over} of {others} other groups, and "
+        f"{counted(last.under, 'group', 'groups')} over {last.group}; "
+        f"{display.pairs - differing} of {display.pairs} pairs cannot be distinguished"
+    )
 
 
 def _apart_clauses(display: GroupDisplay) -> Iterator[str]:

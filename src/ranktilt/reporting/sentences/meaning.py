@@ -20,6 +20,8 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.sentences.attribution import attributed_gaps, attribution_meaning
 from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.text_words import plain_words
+from ranktilt.reporting.sentences.theorem import theorem_findings, theorem_meaning
 
 UNDECIDED = (
     "These queries cannot tell whether a side is favoured. That does not mean there is no tilt. "
@@ -137,19 +139,24 @@ def explanation_meaning(explanation: Explanation) -> str:
     if gaps:
         return attribution_meaning(gaps)
     effects = list(chain.from_iterable(result.effects for result in explanation.results))
-    properties = list(dict.fromkeys(effect.quantity for effect in effects if effect.is_shown))
-    if properties:
-        count = counted(len(properties), "property", "properties")
-        pronoun = "it" if len(properties) == 1 else "these"
+    shown_effects = [effect for effect in effects if effect.is_shown]
+    if shown_effects:
+        count = len({effect.quantity for effect in shown_effects})
+        largest = max(shown_effects, key=lambda effect: abs(effect.g))
+        most = "most " if count > 1 else ""
         return (
-            f"The two sides' texts differ in {count} by more than chance explains. A ranker may "
-            f"respond to {pronoun}; only an audit can show that it does."
+            f"The two sides' texts differ by more than chance explains, {most}in "
+            f"{plain_words(largest.quantity)}. A ranker may respond to that; only an audit can "
+            "show that it does."
         )
     if effects:
         return (
             "The two sides' texts are alike in everything measured, so a tilt would need another "
             "explanation."
         )
+    checked = theorem_findings([*chain.from_iterable(r.findings for r in explanation.results)])
+    if checked:
+        return theorem_meaning(checked)
     return "This describes the texts. Only an audit shows whom a ranker favours."
 
 

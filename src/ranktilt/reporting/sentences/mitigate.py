@@ -27,7 +27,10 @@ from ranktilt.reporting.numbers import decimal, fixed, probability, signed
 from ranktilt.reporting.sentences.effects import bounds, effect_words, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
 from ranktilt.reporting.sentences.gate import limit_reason, tilt_numbers
-from ranktilt.reporting.sentences.mitigate_next import bench_next_commands
+from ranktilt.reporting.sentences.mitigate_next import (
+    bench_next_commands,
+    exceeds_margin_alone,
+)
 from ranktilt.reporting.sentences.next_steps import command_rows
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
@@ -196,7 +199,7 @@ def _dearest(choice: Choice) -> str:
     if choice.bench.is_judged:
         loss = points(choice.budget)
         return f"a loss of more than {loss} of {choice.bench.effectiveness_measure}"
-    return f"that more than {100 * choice.budget:g} % of the first ten are replaced"
+    return f"that more than {choice.budget:g} % of the first ten are replaced"
 
 
 def nearest_sentence(choice: Choice) -> str:
@@ -220,7 +223,7 @@ def limits(choice: Choice) -> str:
             f"{margin} at a loss of at most {points(choice.budget)} of "
             f"{bench.effectiveness_measure}"
         )
-    return f"{margin} with at most {100 * choice.budget:g} % of the first ten replaced"
+    return f"{margin} with at most {choice.budget:g} % of the first ten replaced"
 
 
 def chosen_by(bench: Bench) -> str:
@@ -251,7 +254,7 @@ def movement_reason(moved: Movement, budget: float) -> str:
         "level": "is excluded",
         "tilted": "is shown",
     }.get(moved.outcome(budget), "is neither shown nor excluded")
-    return f"{numbers}: more than {100 * budget:g} % {verdict}"
+    return f"{numbers}: more than {budget:g} % {verdict}"
 
 
 def cost_reason(change: Change, budget: float) -> str:
@@ -262,30 +265,34 @@ def cost_reason(change: Change, budget: float) -> str:
         return f"no query has a value of {change.measure} under both rankers"
     if not change.testable:
         return f"{too_few(change)}; {words}"
-    if change.low >= -100 * budget:
+    if change.low >= -budget:
         return f"{change.measure} {words}: {loss} is excluded"
-    if change.high < -100 * budget:
+    if change.high < -budget:
         return f"{change.measure} {words}: {loss} is shown"
+    if change.high < 0:
+        return (
+            f"{change.measure} {words}: a loss is shown; whether it is more than {points(budget)} "
+            "is not"
+        )
     return f"{change.measure} {words}: {loss} is neither shown nor excluded"
 
 
 def cost_words(change: Change, budget: float) -> str:
     """Print a change of effectiveness with its interval, and over which documents."""
     documents = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
-    interval = f" {bounds(change.low, change.high, -100 * budget)}" if change.has_interval else ""
+    interval = f" {bounds(change.low, change.high, -budget)}" if change.has_interval else ""
     return f"{signed(change.value)} points{interval} {documents}"
 
 
-def points(share: float) -> str:
-    """Print a share in points: ``1 point``."""
-    number = f"{100 * share:g}"
-    return f"{number} {'point' if number == '1' else 'points'}"
+def points(size: float) -> str:
+    """Print a number of points: ``1 point``."""
+    return f"{size:g} {'point' if size == 1 else 'points'}"
 
 
 def bench_notes(bench: Bench) -> Iterator[str]:
     """Say what methods learned, what was left out, and what limits the numbers."""
     if bench.fits.offset is not None:
-        yield f"offset: {offset_sentence(bench.fits.offset)}"
+        yield f"offset: {offset_sentence(bench.fits.offset)}{_strength_words(bench)}"
     if bench.fits.causal is not None:
         yield causal_sentence(bench.fits.causal)
     if bench.fits.direction is not None:
@@ -345,6 +352,15 @@ def offset_sentence(fit: OffsetFit) -> str:
         for offset in fit.offsets
     ]
     return f"Scores match those of {fit.reference} with {join_words(constants)}."
+
+
+def _strength_words(bench: Bench) -> str:
+    """Say what a strength makes of the constants, which the formula of a remedy prints."""
+    strengths = {candidate.strength for candidate in bench.eligible if candidate.method == "offset"}
+    if strengths == {1.0}:
+        return ""
+    strength = f"{strengths.pop():g}" if len(strengths) == 1 else "s"
+    return f" Offset {strength} adds {strength} times this."
 
 
 def _precision(offset: GroupOffset) -> str:
@@ -424,6 +440,11 @@ def bench_meaning(choice: Choice) -> str:
             f"{margin_words(choice.margin)} of level{cost}."
         )
     if choice.outcome == "cannot be mitigated within the budget":
+        if exceeds_margin_alone(choice):
+            return (
+                "No correction tried here is enough: the tilt that remains is larger than your "
+                "margin. Try other methods, or change the ranker itself."
+            )
         return (
             "No correction tried here fits your budget. Allow a higher cost, or change the ranker "
             "itself."

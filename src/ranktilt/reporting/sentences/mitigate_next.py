@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from ranktilt.errors import join_words
-from ranktilt.mitigation.bench_result import Bench, Candidate
+from ranktilt.mitigation.bench_result import Bench, Candidate, Choice
 from ranktilt.reporting.document import NextCommand
 
 RUN_OPTION, RANKER_OPTION = "--save-run", "--save-ranker"
@@ -40,12 +40,25 @@ def ways_on(bench: Bench, words: Sequence[str]) -> str:
     outcome = bench.choose().outcome
     if outcome == "level":
         return ""
-    ways = ["take more queries" if outcome == "inconclusive" else "allow a higher --budget"]
+    ways = ["take more queries" if outcome == "inconclusive" else _wider_limit(bench)]
     has_method = any(word.partition("=")[0] == _METHOD for word in words)
     if bench.candidates[1:] and has_method:
         ways.append(f"try other methods (omit {_METHOD})")
     ways.append(f"apply a correction all the same ({' '.join(_FORCE)})")
     return join_words(ways, "or")
+
+
+def _wider_limit(bench: Bench) -> str:
+    """Name the limit that the candidate nearest to level exceeds: the margin, or the budget."""
+    is_affordable = exceeds_margin_alone(bench.choose())
+    return "set a wider --margin" if is_affordable else "allow a higher --budget"
+
+
+def exceeds_margin_alone(choice: Choice) -> bool:
+    """Return whether the nearest candidate leaves too much tilt, at a cost within limits."""
+    checks = () if choice.nearest is None else choice.checks[choice.nearest.name]
+    exceeded = [check for check in checks if check.outcome == "tilted"]
+    return bool(exceeded) and not any(check.is_cost for check in exceeded)
 
 
 def forced_words(bench: Bench, words: Sequence[str]) -> list[str]:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import margins
 from ranktilt.auditing.pairwise.result import PairOutcome, PairVerdict, PairwiseAudit
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded
+from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.findings import Finding, ranked
 from ranktilt.reporting.sentences.meaning import unfavoured_meaning
+from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
+
+_FIRST_STAGE = "bm25@20"
+"""What finds the documents that a model ranks in a next step; you put your own in its place."""
 
 
 def pairwise_findings(audit: PairwiseAudit) -> tuple[Finding, ...]:
@@ -89,9 +97,65 @@ def pairwise_meaning(audit: PairwiseAudit) -> str:
     return unfavoured_meaning(verdicts)
 
 
+def pairwise_next_commands(audit: PairwiseAudit) -> tuple[NextCommand, ...]:
+    """Return what to do after a pairwise audit of a collection that a command can read again."""
+    command, path = str(audit.spec.get("command") or ""), audit.spec.get("path")
+    verdicts = [audit.verdict(outcome) for outcome in audit.outcomes]
+    if not command or not path or not verdicts:
+        return ()
+    words = without_output(shlex.split(command))
+    steps = list[NextCommand]()
+    if any(verdict.side for verdict in verdicts):
+        steps += _after_a_preference(audit, str(path))
+    elif any(verdict.kind == "inconclusive" for verdict in verdicts):
+        steps.append(_more_pairs(audit, words))
+    file = _value_of(shlex.split(command), "--json")
+    if file is not None:
+        compared = shlex.join(["ranktilt", "compare", "OTHER.json", file])
+        steps.append(NextCommand(text="Compare another model or prompt with it", command=compared))
+    return tuple(steps)
+
+
+def _after_a_preference(audit: PairwiseAudit, path: str) -> Iterator[NextCommand]:
+    """See whether whole rankings favour the side too, and how the two sides' texts differ."""
+    spec = audit.spec
+    split = spec.get("split")
+    where = [path, *([] if split in (None, "test") else ["--split", str(split)])]
+    by = [] if spec["by"] == "source" else ["--by", str(spec["by"])]
+    if "asker" in spec:
+        ranker = f"{_FIRST_STAGE}>>{spec['asker']}"
+        words = ["ranktilt", "audit", *where, "-r", ranker, *by]
+        text = "See whether its rankings favour a side too"
+        yield NextCommand(text=text, command=shlex.join(words))
+    words = ["ranktilt", "explain", *where, *by]
+    yield NextCommand(text="See how the two sides' texts differ", command=shlex.join(words))
+
+
+def _more_pairs(audit: PairwiseAudit, words: list[str]) -> NextCommand:
+    """Repeat the command with twice the pairs; of stored choices, with more of these."""
+    pairs = audit.spec.get("pairs")
+    if pairs is None:
+        text = "Store choices on more queries, then read them again"
+        return NextCommand(text=text, command=shlex.join(words))
+    if _value_of(words, "--pairs") is None:
+        words = [*words, "--pairs", str(2 * int(pairs))]
+    else:
+        words[words.index("--pairs") + 1] = str(2 * int(pairs))
+    return NextCommand(text="Ask about twice as many pairs", command=shlex.join(words))
+
+
+def _value_of(words: Sequence[str], option: str) -> str | None:
+    """Return what follows an option in a command; None where it is not there."""
+    for word, value in pairwise(words):
+        if word == option:
+            return value
+    return None
+
+
 def derived(audit: PairwiseAudit) -> dict[str, Any]:
     """Return what the file of a pairwise audit says in words."""
     verdicts = [audit.verdict(outcome) for outcome in audit.outcomes]
     return {
-        "verdicts": [verdict_row(verdict, pair_verdict_sentence(verdict)) for verdict in verdicts]
+        "verdicts": [verdict_row(verdict, pair_verdict_sentence(verdict)) for verdict in verdicts],
+        "next_steps": command_rows(pairwise_next_commands(audit)),
     }

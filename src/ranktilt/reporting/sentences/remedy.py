@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ranktilt.errors import join_words
 from ranktilt.mitigation.remedy import Remedy
 
 _DIGITS = 9
@@ -94,10 +95,26 @@ def _offset_lines(remedy: Remedy) -> list[str]:
     return [
         f"score'(d) = score(d) + offset[{remedy.by}(d)], largest first",
         *constants,
+        *_strength_lines(remedy),
         f"Unit: the scores of {rule.scale} as they are, not normalised. Documents without a group "
         "keep their scores.",
         "Ties: equal scores stay tied, and tied documents in the order they had.",
     ]
+
+
+def _strength_lines(remedy: Remedy) -> list[str]:
+    """Say how the constants follow from the fitted ones, which notes print with an interval."""
+    strength = float(remedy.rule.parameters["strength"])
+    if strength == 1:
+        return []
+    fitted = [
+        f"{number(constant.value / strength)} for {constant.group}"
+        for constant in remedy.rule.offsets
+        if constant.value
+    ]
+    if not fitted:
+        return []
+    return [f"These are {number(strength)} times the fitted constants: {join_words(fitted)}."]
 
 
 def _interleave_lines(remedy: Remedy) -> list[str]:

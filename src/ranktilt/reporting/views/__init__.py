@@ -13,6 +13,7 @@ _VIEWS = {
     "Bench": "experiments.bench",
     "CheckResult": "check",
     "CitationAudit": "cite",
+    "CitationComparison": "cite_compare",
     "Comparison": "compare",
     "ContextExperiment": "context_experiment",
     "ExplainedGaps": "properties",

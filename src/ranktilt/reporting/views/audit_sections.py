@@ -41,6 +41,7 @@ from ranktilt.reporting.views.audit_tables import (
 )
 from ranktilt.reporting.views.check_tables import check_table
 from ranktilt.reporting.views.group_standings import standing_section
+from ranktilt.reporting.views.label_errors import SENSITIVITY_LEAD, sensitivity_table
 
 
 def audit_sections(
@@ -57,6 +58,7 @@ def audit_sections(
     yield from _confounds(audit)
     yield from _controls(audit)
     yield from _checks(audit)
+    yield PageSections(make=partial(_label_errors, audit))
     yield PageSections(make=partial(_provenance, audit))
 
 
@@ -236,6 +238,12 @@ def _checks(audit: Audit) -> Iterator[Section]:
     table = check_table(audit)
     if table is not None:
         yield Section("checks", "Other tests", (), (table,))
+
+
+def _label_errors(audit: Audit) -> Iterator[Section]:
+    if audit.label_sensitivities:
+        table = sensitivity_table(audit.label_sensitivities)
+        yield Section("label-errors", "If labels are wrong", (SENSITIVITY_LEAD,), (table,))
 
 
 def _provenance(audit: Audit) -> Iterator[Section]:

@@ -52,6 +52,7 @@ _QUERIES = "Queries with a relevant document in the group; for Relative Δ, in b
 """Hint of the column of queries."""
 _TIED = "Share of relevant twins with equal scores, among those with a side retrieved."
 """Hint of the column of tied twins."""
+_AS_LABELLED = "The answer by the labels as they are, before it is corrected for their errors."
 _MOST_OPEN = 14
 """Rows of a table below a figure that shows its first column, before it is folded away."""
 _CONFOUNDS = {
@@ -140,6 +141,12 @@ def _interval(effect: Effect) -> str:
     return f"[{amount(effect.low)}, {amount(effect.high)}]" if effect.has_interval else DASH
 
 
+def _observed(effect: Effect) -> str:
+    """Print the answer by the labels as they are."""
+    observed = effect.observed
+    return "" if observed is None else effect.estimand.amount(observed.value)
+
+
 def _random_labels(effect: Effect) -> str:
     """Write the band that random labels give; nothing where there is none."""
     if not effect.banded or not effect.has_interval:
@@ -171,6 +178,9 @@ def card_table(audit: Audit) -> Table:
         ("answer", lambda row: _answer(row.effect)),
         ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
     ]
+    if any(answer.effect.observed is not None for answer in answers):
+        as_labelled = Column("as labelled", spare=4, hint=_AS_LABELLED)
+        columns.append((as_labelled, lambda row: Cell(_observed(row.effect), emphasis="quiet")))
     # A column of its own, so that a narrow terminal can go without it and keeps who is favoured.
     if any(_random_labels(answer.effect) for answer in answers):
         random_labels = Column("random labels", spare=2)

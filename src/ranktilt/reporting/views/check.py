@@ -11,6 +11,7 @@ import numpy as np
 from ranktilt.data.faults import LENGTH_NOTICE, FaultRow
 from ranktilt.errors import counted
 from ranktilt.explaining.check_result import CheckResult
+from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.document import Document, Emphasis, PageBlocks, Sentence
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.check import (
@@ -126,9 +127,9 @@ def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
         f"(Holm over {tests})."
     )
     yield (
-        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: "
-        f"below {alpha_of(check):g}, the difference is smaller than that. Smallest margin: the "
-        "smallest that these queries would show."
+        f"p equivalent: two one-sided paired t tests against {margin_words(100 * rows[0].margin)}, "
+        f"uncorrected: below {alpha_of(check):g}, the difference is smaller than that. Smallest "
+        "margin: the smallest that these queries would show."
     )
     yield (
         "Inconclusive does not mean equivalent: these queries show neither a difference nor that "

@@ -18,6 +18,7 @@ from ranktilt.explaining.base import ABOVE, Distribution
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.equivalence import ALPHA
 from ranktilt.explaining.similarity import Map, Similarity
+from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -249,8 +250,8 @@ def _effectiveness(check: CheckResult) -> Section:
     figures = PageBlocks(make=partial(_effectiveness_figures, rows, check))
     lead = (
         "Each ranker searches each side alone. If one side were easier to search, a tilt in the "
-        f"mixed ranking could come from that alone. The margin is ±{rows[0].margin:g}; a "
-        "smaller difference would not matter."
+        f"mixed ranking could come from that alone. The margin is "
+        f"{margin_words(100 * rows[0].margin)}; a smaller difference would not matter."
     )
     title = "Is either side easier to search?"
     return Section("effectiveness", title, (lead,), (_effectiveness_table(check), figures))
@@ -266,8 +267,8 @@ def _effectiveness_table(check: CheckResult) -> Table:
 
     columns = (
         (name_column("ranker"), ranker),
-        (check.reference, number_of("mean_a", partial(decimal, digits=3))),
-        ("rewrite", number_of("mean_b", partial(decimal, digits=3))),
+        (check.reference, number_of("mean_a", decimal, scale=100)),
+        ("rewrite", number_of("mean_b", decimal, scale=100)),
         ("difference", _difference),
         (Column("p different", spare=2), number_of("p_corrected", p_value)),
         (Column("p equivalent", spare=3), number_of("p_equivalent", p_value)),
@@ -278,7 +279,7 @@ def _effectiveness_table(check: CheckResult) -> Table:
     sources = list(dict.fromkeys(row.source for row in rows))
     has_sources = len(sources) > 1
     return tabulated(
-        f"Effectiveness on each side alone{'' if has_measures else f', {rows[0].measure}'}",
+        f"Effectiveness on each side alone{'' if has_measures else f', {rows[0].measure}'}, in %",
         sorted(rows, key=lambda row: sources.index(row.source)),
         columns,
         note=_left_out(check),
@@ -292,7 +293,7 @@ def _smallest_margin(row: Equivalence) -> Cell:
     """Print the smallest margin at which sides would count as equal."""
     if math.isnan(row.smallest):
         return Cell(DASH, row.smallest)
-    return Cell(f"±{row.smallest:.3f}", row.smallest)
+    return Cell(f"±{100 * row.smallest:.1f}", row.smallest)
 
 
 def _equivalence_cell(row: Equivalence) -> Cell:
@@ -322,7 +323,11 @@ def _effectiveness_figures(rows: Sequence[Equivalence], check: CheckResult) -> I
 def _difference(row: Equivalence) -> Cell:
     """Print the difference between sides, strongly where it is shown."""
     strong: Emphasis = "strong" if row.outcome.startswith("different") else ""
-    return estimate(row, partial(always_signed, digits=3), emphasis=strong)
+    return estimate(row, _difference_in_points, emphasis=strong)
+
+
+def _difference_in_points(value: float) -> str:
+    return always_signed(100 * value, 1)
 
 
 def distribution_figure(title: str, distributions: Mapping[str, Distribution], axis: str) -> Figure:
@@ -379,10 +384,10 @@ def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
     intervals = [
         Mark(
             label=f"{row.run}: {row.outcome}",
-            value=row.value,
-            low=row.low,
-            high=row.high,
-            inner=row.smallest - abs(row.value),
+            value=100 * row.value,
+            low=100 * row.low,
+            high=100 * row.high,
+            inner=100 * (row.smallest - abs(row.value)),
             tone=EQUIVALENCE_TONES[row.outcome],
         )
         for row in rows
@@ -391,11 +396,14 @@ def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
     level = f"{100 * (1 - 2 * alpha_of(check)):g} %"
     return Figure(
         f"Difference in {first.measure}, {reference} − {first.source}",
-        f"Shaded: the margin of ±{first.margin:g}. Thin: 95 % interval; thick: {level} interval, "
-        f"which must lie in the shade for equivalence. Right of 0: {reference} is searched "
-        "better; left: "
-        f"{first.source}.",
-        forest({"": intervals}, x=f"difference in {first.measure}", margin=first.margin),
+        f"Shaded: the margin of {margin_words(100 * first.margin)}. Thin: 95 % interval; thick: "
+        f"{level} interval, which must lie in the shade for equivalence. Right of 0: {reference} "
+        f"is searched better; left: {first.source}.",
+        forest(
+            {"": intervals},
+            x=f"difference in {first.measure}, points",
+            margin=100 * first.margin,
+        ),
     )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from math import isfinite, log2
 
-from ranktilt.citing.result import CitationAudit, CitationEffect, StageShare
-from ranktilt.reporting.document import Block, Document, PageBlocks, Section, Sentence
+from ranktilt.citing.result import CitationAudit, CitationEffect, RankRate, StageShare
+from ranktilt.reporting.document import Block, Document, Figure, PageBlocks, Section, Sentence
+from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import (
     MOST_ROWS,
@@ -31,12 +32,16 @@ from ranktilt.reporting.sentences.citing import (
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.cite_tables import (
+    NOT_RETRIEVED,
     domain_table,
     effect_table,
     funnel_table,
+    rank_name,
     rank_table,
     stage_table,
 )
+
+_DODGE = 0.12
 
 
 def view(audit: CitationAudit) -> Document:
@@ -92,7 +97,43 @@ def _funnel_section(audit: CitationAudit) -> Section:
 
 def _rank_section(audit: CitationAudit) -> Iterator[Section]:
     if audit.rank_rates:
-        yield Section("ranks", "By rank", (), (rank_table(audit),))
+        blocks = (rank_table(audit), PageBlocks(make=partial(_rank_figure, audit)))
+        yield Section("ranks", "By rank", (), blocks)
+
+
+def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
+    """Draw the rates by rank, and apart from them those of pages that were not retrieved."""
+    bands = {rate.first: rank_name(rate) for rate in audit.rank_rates if rate.first}
+    # The longest name of a band, for a group may end within it.
+    for rate in audit.rank_rates:
+        if rate.first and len(rank_name(rate)) >= len(bands[rate.first]):
+            bands[rate.first] = rank_name(rate)
+    positions = {first: float(index) for index, first in enumerate(sorted(bands))}
+    names = {positions[first]: name for first, name in bands.items()}
+    points: dict[str, list[Point]] = {}
+    for rate in audit.rank_rates:
+        title = rate.group if rate.first else f"{rate.group}, {NOT_RETRIEVED}"
+        position = positions.get(rate.first, float(len(positions)))
+        names[position] = names.get(position, "none")
+        points.setdefault(title, []).append(_rank_point(rate, position))
+    ends = [100 * max(rate.value, rate.high) for rate in audit.rank_rates if isfinite(rate.high)]
+    domain = (0.0, min(1.1 * max(ends, default=100.0), 100.0))
+    drawing = lines(points, x="rank", y="cited, %", dodge=_DODGE, names=names, domain=domain)
+    yield Figure(
+        title="How often a page is cited, by its rank and its group",
+        says="Bars: 95 % intervals. Pages without a rank were consulted and not retrieved.",
+        drawing=drawing,
+    )
+
+
+def _rank_point(rate: RankRate, position: float) -> Point:
+    return Point(
+        x=position,
+        value=100 * rate.value,
+        low=100 * rate.low,
+        high=100 * rate.high,
+        label=f"rank {rank_name(rate)}: {decimal(100 * rate.value)} % of {rate.pages:,} pages",
+    )
 
 
 def _domain_section(audit: CitationAudit) -> Section:

@@ -31,6 +31,7 @@ _MOST_DOMAINS = 10
 """Domains in the table; the file holds more."""
 _SMALL_RATE = 0.1
 """Rates below it are printed with two decimals of a percent."""
+_AS_LABELLED = "By the labels as they are, before errors are corrected."
 _RATE_HINT = "rate or part, in %"
 
 
@@ -39,26 +40,32 @@ def effect_table(audit: CitationAudit) -> Table:
     caption = "Citations by question, with 95 % intervals over questions and domains"
     first = audit.primary[0]
     if len(audit.primary) == 1:
-        return tabulated(caption, audit.effects, _effect_columns(first.a, first.b))
+        columns = _effect_columns(audit, first.a, first.b)
+        return tabulated(caption, audit.effects, columns)
     return tabulated(
         caption,
         sorted(audit.effects, key=_pair),
-        _effect_columns("first", "second"),
+        _effect_columns(audit, "first", "second"),
         group=_pair_title,
         groups=("pair",),
     )
 
 
-def _effect_columns(title_a: str, title_b: str) -> list[ColumnOf]:
-    return [
+def _effect_columns(audit: CitationAudit, title_a: str, title_b: str) -> list[ColumnOf]:
+    columns: list[ColumnOf] = [
         (name_column("question"), _question),
         (Column(title_a, hint=_RATE_HINT), partial(_side, side="value_a")),
         (Column(title_b, hint=_RATE_HINT), partial(_side, side="value_b")),
         (Column("ratio, or part in %"), _value),
+    ]
+    if any(effect.observed is not None for effect in audit.effects):
+        columns.append((Column("as labelled", spare=4, hint=_AS_LABELLED), _observed))
+    columns += [
         (Column("neutral", spare=5), _neutral),
         (Column("corrected p", spare=6), number_of("p_corrected", p_value)),
         (Column("citations", spare=2), _citations),
     ]
+    return columns
 
 
 def _question(effect: CitationEffect) -> str:
@@ -88,6 +95,14 @@ def _value(effect: CitationEffect) -> Cell:
     if effect.scale == "share":
         return estimate(effect, decimal)
     return estimate(effect, ratio_words)
+
+
+def _observed(effect: CitationEffect) -> Cell:
+    """Print the effect by the labels as they are."""
+    if effect.observed is None:
+        return Cell("")
+    show = decimal if effect.scale == "share" else ratio_words
+    return estimate(effect.observed, show)
 
 
 def _neutral(effect: CitationEffect) -> Cell:
@@ -135,12 +150,18 @@ def funnel_table(audit: CitationAudit) -> Table:
     )
 
 
-def _ranks(rate: RankRate) -> str:
+NOT_RETRIEVED = "not retrieved"
+
+
+def rank_name(rate: RankRate) -> str:
+    """Name the ranks of a rate: ``3``, ``4–5`` or ``not retrieved``."""
+    if not rate.first:
+        return NOT_RETRIEVED
     return str(rate.first) if rate.first == rate.last else f"{rate.first}–{rate.last}"
 
 
 _RANK_COLUMNS: tuple[ColumnOf, ...] = (
-    (name_column("ranks"), _ranks),
+    (name_column("ranks"), rank_name),
     (text_column("group"), attrgetter("group")),
     (Column("cited, %"), partial(estimate, show=percent)),
     (Column("pages"), number_of("pages", count)),
@@ -153,17 +174,17 @@ def rank_table(audit: CitationAudit) -> Table:
     return tabulated(title, audit.rank_rates, _RANK_COLUMNS, folded=True)
 
 
-_DOMAIN_COLUMNS: tuple[ColumnOf, ...] = (
-    (name_column("domain"), attrgetter("domain")),
-    (text_column("group"), attrgetter("group")),
-    (Column("citations"), number_of("citations", count)),
-    (Column("consulted", spare=2), number_of("consulted", count)),
-    (Column("retrieved", spare=1), number_of("retrieved", count)),
-)
-
-
 def domain_table(audit: CitationAudit) -> Table:
     """List the most cited domains."""
     cited = [domain for domain in audit.domains if domain.citations]
-    title = "The most cited domains"
-    return tabulated(title, cited[:_MOST_DOMAINS], _DOMAIN_COLUMNS, folded=True)
+    columns: list[ColumnOf] = [
+        (name_column("domain"), attrgetter("domain")),
+        (text_column("group"), attrgetter("group")),
+        (Column("citations"), number_of("citations", count)),
+    ]
+    # Where nothing was consulted, or retrieved, that is because answers do not tell.
+    if audit.counts.consulted:
+        columns.append((Column("consulted", spare=2), number_of("consulted", count)))
+    if audit.counts.retrieved:
+        columns.append((Column("retrieved", spare=1), number_of("retrieved", count)))
+    return tabulated("The most cited domains", cited[:_MOST_DOMAINS], columns, folded=True)

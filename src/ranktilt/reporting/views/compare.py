@@ -10,8 +10,9 @@ from math import isfinite
 from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.pairwise.result import EVEN, Share
+from ranktilt.data.notes.comparisons import PrimaryNotCompared, PrimaryQuestionsDiffer
 from ranktilt.errors import join_words
 from ranktilt.measures.base import Measure
 from ranktilt.measures.preference import PreferenceOfPairs
@@ -47,6 +48,8 @@ from ranktilt.reporting.views.readings import change_chart, tilt_change_chart
 
 BEFORE_AND_AFTER = ("before", "after")
 """Names of two runs, where one is the other after a change."""
+_PRIMARY_NOTES = (PrimaryQuestionsDiffer, PrimaryNotCompared)
+"""Notes that a reader of the headline needs, so that they stand among the findings."""
 _DODGE = 0.12
 """How far points are moved apart, so that none hides another."""
 
@@ -61,7 +64,11 @@ def view(comparison: Comparison) -> Document:
     blocks.append(PageBlocks(make=partial(_choice_figure, comparison)))
     findings = comparison_findings(comparison)
     sentences = [Sentence(finding.sentence, emphasis="strong") for finding in findings]
-    notes = [note.sentence for note in comparison.notes]
+    about_primary = [note for note in comparison.notes if isinstance(note, _PRIMARY_NOTES)]
+    sentences += [
+        Sentence(note.sentence.removeprefix("warning: "), "warning") for note in about_primary
+    ]
+    notes = [note.sentence for note in comparison.notes if note not in about_primary]
     numbers = Section("result", "Every number", (), tuple(blocks), short_title="Numbers")
     return Document(
         kind=_kind(comparison),
@@ -83,47 +90,58 @@ def _provenance(comparison: Comparison) -> Iterator[Section]:
 
 
 def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
-    """Draw how far tilts moved, with effectiveness beside them; else whatever differs."""
+    """Draw how the answers to the primary question moved, with effectiveness beside them."""
     verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
-    changes = sorted((verdict.changes[0] for verdict in verdicts), key=change_order)
-    tilts = [change for change in changes if change.of_tilt]
+    verdicts.sort(key=lambda verdict: (not verdict.is_primary, change_order(verdict.changes[0])))
+    changes = [verdict.changes[0] for verdict in verdicts]
+    primary = [verdict.changes[0] for verdict in verdicts if verdict.is_primary]
     title = _change_title(comparison)
-    if tilts:
-        means = [change for change in changes if isinstance(change.estimand, Measure)]
-        effectiveness = {(mean.run, mean.old_run): mean for mean in means}
-        label = partial(_tilt_label, comparison)
-        sides = _moved_sides(comparison)
-        yield tilt_change_chart(tilts, effectiveness, label, title=title, sides=sides)
+    if _are_sided(primary) and "count_rule" not in comparison.spec:
+        yield _primary_chart(comparison, primary, changes)
         return
-    is_sided = bool(changes) and changes[0].a != changes[0].b and changes[0].estimand.sided
-    sides = _moved_sides(comparison) if is_sided else ("", "")
-    label = partial(_change_label, comparison)
-    chart = change_chart(changes, label, title=title, sides=sides)
+    label = partial(_change_label, comparison, has_several_pairs=len(_pairs_of(changes)) > 1)
+    chart = change_chart(changes, label, title=title)
     if chart is not None:
         yield chart
 
 
-def _moved_sides(comparison: Comparison) -> tuple[str, str]:
-    """Name what a difference to the left and to the right moves toward."""
-    pairs = comparison.pairs
-    if "count_rule" in comparison.spec:
-        pairs = ((comparison.spec["protected"], comparison.spec["unprotected"]),)
-    first, second = pairs[0] if len(pairs) == 1 else ("the first", "the second")
-    return (f"◀ toward {second}", f"toward {first} ▶")
+def _are_sided(changes: Sequence[Change]) -> bool:
+    """Return whether there are differences, all between the sides of a pair of groups."""
+    sided = [change for change in changes if change.a != change.b and change.estimand.sided]
+    return bool(changes) and len(sided) == len(changes)
 
 
-def _tilt_label(comparison: Comparison, tilt: Change) -> str:
+def _primary_chart(
+    comparison: Comparison, primary: Sequence[Change], changes: Sequence[Change]
+) -> IntervalChart:
+    """Draw answers to the primary question, with effectiveness where `changes` hold it."""
+    title = _change_title(comparison)
+    means = [change for change in changes if isinstance(change.estimand, Measure)]
+    effectiveness = {(mean.run, mean.old_run): mean for mean in means}
+    if not effectiveness:  # a single scale has no heading of its own
+        title = f"{title} in {primary[0].name}"
+    label = partial(_tilt_label, comparison, has_several_pairs=len(_pairs_of(primary)) > 1)
+    return tilt_change_chart(primary, effectiveness, label, title=title)
+
+
+def _pairs_of(changes: Sequence[Change]) -> list[Pair]:
+    """Return the pairs of groups that differences are about."""
+    pairs = [(change.a, change.b) for change in changes if change.a != change.b]
+    return list(dict.fromkeys(pairs))
+
+
+def _tilt_label(comparison: Comparison, tilt: Change, *, has_several_pairs: bool) -> str:
     """Name the run of a tilt, and the groups where there are several pairs."""
-    if len(comparison.pairs) == 1:
+    if not has_several_pairs:
         return tilt.run
     pair = f"{tilt.a} | {tilt.b}"
     return f"{pair}, {tilt.run}" if len(comparison.runs) > 1 else pair
 
 
-def _change_label(comparison: Comparison, change: Change) -> str:
+def _change_label(comparison: Comparison, change: Change, *, has_several_pairs: bool) -> str:
     """Name a change: what changed, between which groups, of which run."""
     words = [_quantity(change)]
-    if len(comparison.pairs) > 1 and change.a != change.b:
+    if has_several_pairs and change.a != change.b:
         words.append(f"{change.a} | {change.b}")
     if len(comparison.runs) > 1:
         words.append(change.run)
@@ -202,7 +220,9 @@ def _estimands(comparison: Comparison) -> Table:
         group = (_title(comparison, runs),)
         rows += [Row(_cells(change), group) for change in comparison.of_estimands(runs)]
     is_pairwise = "count_rule" in comparison.spec
-    title = "Choices between two documents" if is_pairwise else "Other estimands of groups"
+    title = "Other questions about groups" if comparison.measures else "Questions about groups"
+    if is_pairwise:
+        title = "Choices between two documents"
     return Table(title, columns, tuple(rows), groups=("runs",), folded=True)
 
 

@@ -39,6 +39,7 @@ from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.probes import findings_words
 from ranktilt.reporting.views.gap_chart import ALL, GapMark, GapScale, gap_chart
 from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
+from ranktilt.reporting.views.theorem_chart import theorem_chart
 
 _SMALL = 0.1
 _ALWAYS_PRINTED = 4
@@ -71,8 +72,11 @@ def _hero(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[I
     """Draw the clearest gap and its parts, or else the largest differences."""
     if explanation.attributed:
         yield _attributed_chart(explanation, attributed_gaps(explanation)[0])
-    else:
-        yield from effect_chart(effects, explanation.reference)
+        return
+    for result in explanation.results:
+        if not effects and result.probe == "theorem":
+            yield from theorem_chart(result)
+    yield from effect_chart(effects, explanation.reference)
 
 
 def _attributed_chart(explanation: Explanation, attributed: GapAttributed) -> IntervalChart:

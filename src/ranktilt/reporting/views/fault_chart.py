@@ -38,7 +38,8 @@ def fault_chart(check: CheckResult) -> Iterator[IntervalChart]:
     left_out = f" Drawn: {len(drawn)} of {len(rows)} checks." if len(drawn) < len(rows) else ""
     yield interval_chart(
         "How often each fault was found, and what is allowed",
-        f"Shaded: what is allowed, where there is a limit.{left_out}",
+        "Shaded: up to the limit beyond which the comparison is void; ! inside it is a warning."
+        f"{left_out}",
         drawn,
         scales=["share, %"],
     )
@@ -52,8 +53,18 @@ def _weight(fault: FaultRow, limits: CheckLimits) -> tuple[int, float]:
 
 
 def _share(fault: FaultRow) -> float:
-    """Return a fault in percent; of a length ratio, by how much lengths differ."""
-    return 100 * abs(fault.value - 1) if fault.name == LENGTH else fault.value
+    """Return a fault in percent, on the side that has more of it.
+
+    Of a length ratio, by how much lengths differ.
+    """
+    if fault.name == LENGTH:
+        return 100 * abs(fault.value - 1)
+    # The verdict is on the worse side, and the mark must lie where its colour comes from.
+    return fault.reference if _is_worse_in_reference(fault) else fault.value
+
+
+def _is_worse_in_reference(fault: FaultRow) -> bool:
+    return fault.reference > fault.value
 
 
 def _limit(fault: FaultRow, limits: CheckLimits) -> float:
@@ -69,6 +80,8 @@ def _fault_row(check: CheckResult, fault: FaultRow) -> IntervalRow:
     """Return a fault, as a row of the chart."""
     share, limit = _share(fault), _limit(fault, check.limits)
     text = f"{fault.shown_value}, {fault.count:,} of {fault.total:,}"
+    if _is_worse_in_reference(fault):
+        text = f"{fault.reference:.1f} %"
     if fault.name == LENGTH:
         direction = "longer" if fault.value > 1 else "shorter"
         text = f"{percent(share / 100)} % {direction} (median × {fault.shown_value})"
@@ -79,8 +92,9 @@ def _fault_row(check: CheckResult, fault: FaultRow) -> IntervalRow:
         neutral=math.nan,
         band=None if math.isnan(limit) else (0.0, limit),
     )
-    note = fault.source if len(check.sources) > 1 else ""
-    return IntervalRow(label=fault.name, readings=(reading,), note=note)
+    notes = [fault.source] if len(check.sources) > 1 else []
+    notes += [f"in {check.reference}"] if _is_worse_in_reference(fault) else []
+    return IntervalRow(label=fault.name, readings=(reading,), note=", ".join(notes))
 
 
 def _instrument_row(row: InstrumentRow) -> IntervalRow:

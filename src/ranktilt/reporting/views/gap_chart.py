@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ranktilt.reporting.interval_chart import (
     MOST_ROWS,
@@ -33,6 +33,13 @@ class GapMark:
     """Upper end of the interval."""
     is_shown: bool
     """Whether it surely is not 0."""
+    note: str = ""
+    """A few words below the label."""
+
+    @property
+    def turned(self) -> GapMark:
+        """The same, seen from the other side."""
+        return replace(self, value=-self.value, low=-self.high, high=-self.low)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +57,20 @@ class GapScale:
     digits: int
     """Decimals."""
 
+    @property
+    def turned(self) -> GapScale:
+        """The same, seen from the other side."""
+        return replace(self, higher_above_0=self.higher_below_0, higher_below_0=self.higher_above_0)
+
 
 def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> IntervalChart:
     """Return the chart of a gap, its parts in this order, and what remains.
 
+    The side that stands higher is on the right, so that the gap is above 0 as in the headline.
     Without parts, which a caller leaves out where they say nothing, it holds the gap alone.
     """
+    if gap.value < 0:
+        scale, gap, parts = scale.turned, gap.turned, [part.turned for part in parts]
     *properties, remains = parts or [gap]
     drawn = properties[: MOST_ROWS - 2]
     marks = [gap, *drawn, remains] if parts else [gap]
@@ -64,13 +79,14 @@ def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> Interv
         says += " The parts and what remains add up to the gap. Grey: not shown."
     if len(drawn) < len(properties):
         says += f" Drawn: {len(drawn)} of {len(properties)} properties, the largest."
-    between = f"the gap between {scale.higher_above_0} and {scale.higher_below_0}"
+    between = f"{scale.higher_above_0} against {scale.higher_below_0}"
     return interval_chart(
-        f"{scale.run}: {between}{', and what goes with it' if parts else ''}",
+        f"{scale.run}, {between}{': what goes with the gap' if parts else ''}",
         says,
         [_row(mark, scale) for mark in marks],
         scales=[scale.unit],
         sides=(f"◀ {scale.higher_below_0} higher", f"{scale.higher_above_0} higher ▶"),
+        unfolded_ends=1,
     )
 
 
@@ -82,4 +98,4 @@ def _row(mark: GapMark, scale: GapScale) -> IntervalRow:
         text=f"{value} {scale.unit} [{low}, {high}]",
         tone="" if mark.is_shown else "unsure",
     )
-    return IntervalRow(label=mark.label, readings=(reading,))
+    return IntervalRow(label=mark.label, readings=(reading,), note=mark.note)

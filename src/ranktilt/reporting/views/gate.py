@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -42,6 +42,7 @@ from ranktilt.reporting.sentences.gate import (
 )
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
+from ranktilt.reporting.views.readings import side_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +108,13 @@ def view(gate: Gate) -> Document:
         folded=True,
     )
     sentences = [_sentence(row) for row in worst_first(gate.rows)]
+    section = Section("result", "Every check", (), (table,), short_title="Checks")
     names = [row.run for row in gate.rows]
     commands = [str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)]
     return Document(
         kind=_kind(gate),
         headline=gate_headline(gate),
-        sections=(Section("result", "Every check", (), (table,), short_title="Checks"),),
+        sections=(section,),
         sentences=tuple(sentences),
         meaning=gate_meaning(gate),
         hero=PageBlocks(make=partial(_hero, gate)),
@@ -142,7 +144,17 @@ def _hero(gate: Gate) -> Iterator[IntervalChart]:
         f"Line: 95 % interval. Shaded: what is allowed.{left_out}",
         [_hero_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
         scales=["τ-b" if is_order else f"{known[0][0].measure}, as gated"],
+        sides=_sides([check for _, check in drawn]),
     )
+
+
+def _sides(checks: Sequence[LimitCheck]) -> tuple[str, str]:
+    """Name what lies left and right of neutral, where all checks are of a tilt to one side."""
+    tilts = [check.checked_tilt for check in checks if check.checked_tilt is not None]
+    if len(tilts) < len(checks) or not all(tilt.estimand.sided for tilt in tilts):
+        return ("", "")
+    left, right = side_names(tilts)
+    return (f"◀ {left}", f"{right} ▶")
 
 
 def _kind(gate: Gate) -> str:

@@ -96,6 +96,7 @@ def standing_chart(audit: Audit, displays: Sequence[GroupDisplay]) -> IntervalCh
         scales=scales,
         sides=sides,
         second_sides=sides,
+        unfolded_ends=2,
     )
 
 
@@ -141,7 +142,7 @@ def _chart_says(
 ) -> str:
     """Say how the chart is read, and what it leaves out."""
     says = "Line: interval, at least 95 %. "
-    if audit.margin:
+    if half_width(_answer(audit).estimand, audit.margin) > 0:
         says += f"Shaded: {margin_words(audit.margin)} around neutral. "
     says += "Groups that share a letter cannot be distinguished."
     total = len(displays[0].standings)

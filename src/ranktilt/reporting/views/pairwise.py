@@ -21,7 +21,6 @@ from ranktilt.reporting.document import (
     ColumnOf,
     Document,
     Figure,
-    Lines,
     PageBlocks,
     Section,
     Sentence,
@@ -35,7 +34,11 @@ from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, estimate, number_of, percent
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.sentences.pairwise import pairwise_findings, pairwise_meaning
+from ranktilt.reporting.sentences.pairwise import (
+    pairwise_findings,
+    pairwise_meaning,
+    pairwise_next_commands,
+)
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
 from ranktilt.reporting.views.readings import verdict_chart
 
@@ -43,31 +46,33 @@ from ranktilt.reporting.views.readings import verdict_chart
 def view(audit: PairwiseAudit) -> Document:
     """Return the document of a pairwise audit."""
     figure = PageBlocks(make=partial(_paper_figure, audit))
-    blocks: tuple[Block, ...] = (*_trained(audit), _table(audit), figure)
-    section = Section("choices", "What is chosen", (), blocks)
+    blocks: tuple[Block, ...] = (_table(audit), figure)
+    section = Section("choices", "Every number", (), blocks, short_title="Numbers")
     notes = note_sentences(audit.notes)
     sections = (section, provenance(audit.spec, notes))
+    sides = (audit.protected, audit.unprotected)
     return Document(
-        kind=f"Choices between {audit.protected} and {audit.unprotected} documents",
+        kind=f"Choices of {audit.model}: {' or '.join(sides)}",
         headline=headline(audit),
         sections=sections,
         sentences=tuple(_sentences(audit)),
         meaning=pairwise_meaning(audit),
         hero=PageBlocks(make=partial(_hero, audit)),
+        next_steps=pairwise_next_commands(audit),
         legend=tuple(legend(audit)),
         notes=notes,
-        sides=(audit.protected, audit.unprotected),
+        sides=sides,
     )
 
 
-def _trained(audit: PairwiseAudit) -> Iterator[Lines]:
+def _trained(audit: PairwiseAudit) -> Iterator[Sentence]:
     """Warn first of all where a model is asked about what it learned from."""
     if trained := audit.spec.get("trained_queries"):
         text = (
             f"{audit.model} was trained on {trained} of these queries, so its choices say little "
             "about others. Pass the adapter's held-out.txt to --queries."
         )
-        yield Lines(lines=(Sentence(text, "warning", "strong"),))
+        yield Sentence(text, "warning", "strong")
 
 
 def _table(audit: PairwiseAudit) -> Table:
@@ -85,7 +90,7 @@ def _table(audit: PairwiseAudit) -> Table:
         ("number", number_of("pairs", count)),
     ]
     columns += [(title, partial(_share, name=name)) for title, name in shares]
-    return tabulated("Choices, in %", audit.outcomes, columns)
+    return tabulated("Choices, in %", audit.outcomes, columns, folded=True)
 
 
 def _share(outcome: PairOutcome, name: str) -> Cell:
@@ -147,6 +152,7 @@ def _mark(audit: PairwiseAudit, outcome: PairOutcome) -> Mark:
 
 def _sentences(audit: PairwiseAudit) -> Iterator[Sentence]:
     """Yield the answers."""
+    yield from _trained(audit)
     for finding in pairwise_findings(audit):
         tone = "" if finding.verdict is None else verdict_tone(finding.verdict, audit.protected)
         yield Sentence(finding.sentence, tone, "strong")

@@ -49,12 +49,20 @@ from ranktilt.reporting.sentences.properties import (
 from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
 from ranktilt.reporting.views.gap_chart import ALL, REMAINS, GapMark, GapScale, gap_chart
 
-_TITLES: dict[Outcome, str] = {"score": "score", "rank": "rank", "first ranks": "first {}"}
+_TITLES: dict[Outcome, str] = {
+    "score": "score",
+    "rank": "rank",
+    "first ranks": "first {}",
+    "cited": "cited",
+}
 """Heading of an outcome."""
+_ORIGINS = {"column": "a column of numbers", "text": "the texts", "list": "the search results"}
+"""Words for where a property comes from."""
 _HINTS: dict[Outcome, str] = {
-    "score": "In standard deviations of the list's scores; above 0 the first group scores higher.",
-    "rank": "In ranks; above 0 the first group stands higher.",
+    "score": "In standard deviations of the list's scores; + is for the group marked +.",
+    "rank": "In ranks; + is for the group marked +.",
     "first ranks": "Chance to be among the first ranks, in percentage points.",
+    "cited": "Citation rate within questions, in percentage points.",
 }
 """Explanation of an outcome."""
 
@@ -120,7 +128,12 @@ class PartLine:
     def group(self) -> tuple[str, ...]:
         """The heading above the line."""
         gap = self.gaps[0]
-        return (f"{gap.run}: {gap.group_a} and {gap.group_b}",)
+        return (_sides(gap),)
+
+
+def _sides(gap: ExplainedGap) -> str:
+    """Say whose sign is whose: ``engine: + is for shop, − for forum``."""
+    return f"{gap.run}: + is for {gap.group_a}, − for {gap.group_b}"
 
 
 def view(gaps: ExplainedGaps) -> Document:
@@ -180,7 +193,17 @@ def _gap_mark(line: PartLine, outcome: Outcome) -> GapMark:
         low=part.low,
         high=part.high,
         is_shown=part.is_shown or (line.name == REMAINS and not part.low <= 0 <= part.high),
+        note=_more_in(line),
     )
+
+
+def _more_in(line: PartLine) -> str:
+    """Say which group has more of a property; nothing of the gap and of what remains."""
+    part = line.primary_part
+    if part is None:
+        return ""
+    gap = line.gaps[0]
+    return f"higher in {gap.group_a if part.difference > 0 else gap.group_b}"
 
 
 def _lines(gaps: ExplainedGaps) -> Iterator[PartLine]:
@@ -236,8 +259,8 @@ def _title(outcome: Outcome, cutoff: int) -> str:
 def _difference_column() -> Column:
     """Return the column of how much more of a property the first group has."""
     return Column(
-        "first group has more",
-        hint="How much more of the property the first group has within lists, in its own unit.",
+        "difference",
+        hint="How much more of the property the group marked + has within lists, in its own unit.",
         spare=5,
     )
 
@@ -308,7 +331,7 @@ def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
         rows.append(
             Mark(label=REMAINS, value=gap.remaining, low=gap.remaining_low, high=gap.remaining_high)
         )
-        marks[f"{gap.run}: {gap.group_a} and {gap.group_b}"] = rows
+        marks[_sides(gap)] = rows
     says = (
         "The gap between groups within lists, the part that goes with each property, and what "
         "remains at equal properties, with 95 % intervals; parts and rest add up to the gap."
@@ -329,7 +352,7 @@ def _property_table(gaps: ExplainedGaps) -> Table:
 
 def _origin(about: GapProperty) -> str:
     """Say where a property comes from."""
-    return "the texts" if about.kind == "text" else "a column of numbers"
+    return _ORIGINS[about.kind]
 
 
 def _legend(gaps: ExplainedGaps) -> Iterator[str]:
@@ -341,10 +364,11 @@ def _legend(gaps: ExplainedGaps) -> Iterator[str]:
         for gap in gaps.primary:
             yield f"{gap.run}, {gap.group_a} and {gap.group_b}: {basis_sentence(gap)}."
     yield (
-        "Gap: the first group minus the second within lists, by regression with an effect per "
-        "query. Part: how much more of a property the first group has, times what the property "
-        "goes with if others are equal (Gelbach 2016); parts and rest add up to the gap, in any "
-        "order of properties."
+        "Gap: the group marked + minus the other within lists, by regression with an effect per "
+        "query. Part: how much more of a property the group marked + has, times what the property "
+        "goes with if others are equal (Gelbach 2016). Parts and rest add up to the gap, in any "
+        "order of properties; parts of different signs offset each other, so one can be larger "
+        "than the gap."
     )
     yield (
         f"* corrected p < .05 ({_correction(gaps)}, over all gaps, and over all parts, of a "

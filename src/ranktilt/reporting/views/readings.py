@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import Change, Effect
+from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import Margin, half_width, margin_words
 from ranktilt.reporting.interval_chart import (
@@ -24,6 +25,8 @@ from ranktilt.reporting.tones import Tone
 
 _LINE = "Line: 95 % interval."
 """What lines of a figure are."""
+_MOST_NAMED = 2
+"""Groups that an axis names; of more it gives the number."""
 
 
 def effect_mark(effect: Effect) -> IntervalMark:
@@ -73,6 +76,31 @@ def scale_title(effect: Effect) -> str:
     return f"{name}, {unit}" if unit else name
 
 
+def side_names(effects: Sequence[Effect]) -> tuple[str, str]:
+    """Name the groups to the left and to the right of neutral.
+
+    Where pairs of groups share neither side, a row says its own.
+    """
+    firsts = list(dict.fromkeys(effect.a for effect in effects))
+    seconds = list(dict.fromkeys(effect.b for effect in effects))
+    if len(firsts) > 1 and len(seconds) > 1:
+        return ("the second of each pair", "the first of each pair")
+    return (_any_of(seconds), _any_of(firsts))
+
+
+def _any_of(names: Sequence[str]) -> str:
+    return join_words(names, "or") if len(names) <= _MOST_NAMED else f"one of {len(names)} groups"
+
+
+def _side_words(effect: Effect, effects: Sequence[Effect]) -> str:
+    """Say toward which group one of several effects points, where the axis cannot name it."""
+    firsts = {drawn.a for drawn in effects}
+    seconds = {drawn.b for drawn in effects}
+    if len(firsts) == 1 or len(seconds) == 1 or not effect.leans:
+        return ""
+    return f"toward {effect.side(effect.leans)}"
+
+
 def verdict_chart(
     verdicts: Sequence[Verdict],
     label: Callable[[Verdict], str],
@@ -82,7 +110,7 @@ def verdict_chart(
 ) -> IntervalChart | None:
     """Return the chart of the first verdicts, by their answers to one question.
 
-    `sides` are the groups to the left and to the right; None where rows are of several pairs.
+    `sides` are the groups to the left and to the right; None for those of the effects.
     """
     if not verdicts:
         return None
@@ -90,12 +118,17 @@ def verdict_chart(
     alike = [verdict for verdict in verdicts if _unit(verdict.effect) == _unit(first.effect)]
     if len(alike) > MOST_ROWS:
         alike = sorted(alike, key=_p_for_sorting)
+    drawn = alike[:MOST_ROWS]
+    effects = [verdict.effect for verdict in drawn]
     rows = []
-    for verdict in alike[:MOST_ROWS]:
+    for verdict in drawn:
         tone = verdict_tone(verdict, verdict.a)
         reading = effect_reading(verdict.effect, verdict.margin, tone)
-        rows.append(IntervalRow(label=label(verdict), readings=(reading,)))
-    left, right = sides or ("the second", "the first")
+        note = ""
+        if sides is None and verdict.side is not None:
+            note = _side_words(verdict.effect, effects)
+        rows.append(IntervalRow(label=label(verdict), readings=(reading,), note=note))
+    left, right = sides or side_names(effects)
     is_sided = first.effect.estimand.sided
     return interval_chart(
         title,
@@ -122,7 +155,7 @@ def _says(verdicts: Sequence[Verdict], drawn: int) -> str:
     says = _LINE
     if not first.effect.estimand.sided:
         says += " Shaded: what random rankings give."
-    elif first.margin:
+    elif half_width(first.effect.estimand, first.margin) > 0:  # NaN in another unit
         says += f" Shaded: {margin_words(first.margin)} around neutral, which count as level."
     if drawn < len(verdicts):
         says += f" Drawn: {drawn} of {len(verdicts)} comparisons, the clearest."
@@ -134,13 +167,18 @@ def change_chart(
     label: Callable[[Change], str],
     *,
     title: str,
-    sides: tuple[str, str] = ("", ""),
+    sides: tuple[str, str] | None = None,
 ) -> IntervalChart | None:
-    """Return the chart of the first differences that are counted as the first of all is."""
+    """Return the chart of the first differences that are counted as the first of all is.
+
+    `sides` are what lies to the left and to the right; None for the groups that they are about.
+    """
     if not changes:
         return None
     first = changes[0]
     alike = [change for change in changes if _change_unit(change) == _change_unit(first)]
+    if sides is None:
+        sides = moved_sides(alike[:MOST_ROWS])
     rows = [
         IntervalRow(label=label(change), readings=(change_reading(change, change_tone(change)),))
         for change in alike[:MOST_ROWS]
@@ -149,6 +187,14 @@ def change_chart(
     drawn = drawn_words(len(rows), len(changes))
     says = f"{_LINE} Black: no difference.{drawn}"
     return interval_chart(title, says, rows, scales=[scale], sides=sides)
+
+
+def moved_sides(changes: Sequence[Change]) -> tuple[str, str]:
+    """Name what a difference to the left and to the right moves toward; empty without groups."""
+    if not all(change.a != change.b and change.estimand.sided for change in changes):
+        return ("", "")
+    left, right = side_names(changes)
+    return (f"◀ toward {left}", f"toward {right} ▶")
 
 
 def drawn_words(drawn: int, total: int) -> str:
@@ -162,34 +208,43 @@ def tilt_change_chart(
     label: Callable[[Change], str],
     *,
     title: str,
-    sides: tuple[str, str],
 ) -> IntervalChart:
     """Return the chart of the first differences of tilts, with that of effectiveness beside each.
 
-    `effectiveness` holds that of each new and old run.
+    The tilts answer one question. `effectiveness` holds that of each new and old run.
     """
     rows = []
-    for tilt in tilts[:MOST_ROWS]:
+    drawn_tilts = tilts[:MOST_ROWS]
+    for tilt in drawn_tilts:
         answer = tilt.estimand.answer
         tilt_reading = change_reading(tilt, change_tone(tilt))
         readings: list[IntervalReading | None] = [tilt_reading]
         if effectiveness:
             mean = effectiveness.get((tilt.run, tilt.old_run))
             readings.append(None if mean is None else change_reading(mean, _quality_tone(mean)))
-        note = f"tilt {answer(tilt.old)} → {answer(tilt.new)}"
+        side = _side_words(tilt, drawn_tilts) if tilt.is_shown else ""
+        note = ", ".join(filter(None, (f"tilt {answer(tilt.old)} → {answer(tilt.new)}", side)))
         rows.append(IntervalRow(label=label(tilt), readings=tuple(readings), note=note))
-    measure = tilts[0].estimand.measure if isinstance(tilts[0].estimand, RelativeDelta) else ""
-    scales = [f"change of tilt ({tilts[0].estimand.term} of {measure}), points"]
-    scales += [f"change of {measure}, points"] if effectiveness else []
+    scales = [_tilt_scale(tilts[0])]
+    scales += [f"change of {mean.measure}, points" for mean in [*effectiveness.values()][:1]]
     drawn = drawn_words(len(rows), len(tilts))
     return interval_chart(
         title,
         f"{_LINE} Black: no change. Below each name: the tilt before and after.{drawn}",
         rows,
         scales=scales,
-        sides=sides,
+        sides=moved_sides(drawn_tilts),
         second_sides=("◀ worse", "better ▶"),
     )
+
+
+def _tilt_scale(tilt: Change) -> str:
+    """Name the scale of a difference of tilts with its unit."""
+    estimand = tilt.estimand
+    name = tilt.name
+    if isinstance(estimand, RelativeDelta):
+        name = f"{estimand.term} of {estimand.measure}"
+    return f"change of tilt ({name}), {tilt.unit.strip()}".removesuffix(", ")
 
 
 def _quality_tone(change: Change) -> Tone:

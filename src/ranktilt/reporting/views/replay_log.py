@@ -159,7 +159,7 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
     verdict = "passed" if replayed.passed else "failed"
     share = f"{failed:,} of {calls} ({100 * failed / total:.1f} %)"
     return Sentence(
-        f"{verdict}: {share} {fault}; at most {100 * max_failures:.1f} % allowed",
+        f"{verdict}: {share} {fault}; at most {max_failures:.1f} % allowed",
         "good" if replayed.passed else "bad",
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,7 +32,16 @@ from ranktilt.data.formats.json_values import read_document, read_lines
 from ranktilt.data.formats.recognition import recognise
 from ranktilt.data.formats.response_folder import query_name, response_files
 from ranktilt.data.page_urls import CUT_OFF, is_address, page_key
-from ranktilt.errors import DataError, DataWarning, UserError, counted, located, shorten
+from ranktilt.errors import (
+    DataError,
+    DataWarning,
+    UserError,
+    counted,
+    join_words,
+    located,
+    shorten,
+    unknown,
+)
 
 LAYOUTS: tuple[ModuleType, ...] = (
     plain_records,
@@ -50,6 +59,9 @@ _QUERY_TEXTS = ("query", "question", "user_input", "input", "prompt", "q")
 _REPEATS = ("run", "repeat", "repetition", "trial", "sample")
 _WRAPPERS = ("response", "body", "answer", "output", "result", "data", "raw")
 _PARTS = ("metadata", "search_parameters")
+_ENGINE = "engine"
+"""Field of a record that names the engine, where a file holds answers of several."""
+_MOST_NAMED = 4
 _MOST_WRAPPERS = 4
 _EXPECTED = (
     "expected answers with citations: records with query and cited, or responses of SerpAPI, "
@@ -110,11 +122,16 @@ class _Columns:
             key = self.keys[page] = page.strip() if self.is_exact else page_key(page)
         return key
 
+    def keys_of(self, pages: Iterable[str]) -> list[str]:
+        """Return the keys of pages; most were seen before."""
+        known = self.keys
+        return [known[page] if page in known else self.key(page) for page in pages]
+
     def add(self, query: str, repeat: str, record: AnswerRecord) -> None:
         """Append an answer and its pages, each page once."""
-        citation_ranks = _first_ranks([self.key(page) for page in record.cited])
-        consulted = {self.key(page) for page in record.consulted or ()}
-        retrieval_ranks = _first_ranks([self.key(page) for page in record.retrieved or ()])
+        citation_ranks = _first_ranks(self.keys_of(record.cited))
+        consulted = set(self.keys_of(record.consulted or ()))
+        retrieval_ranks = _first_ranks(self.keys_of(record.retrieved or ()))
         words = dict[str, float]()
         for page, count in record.cited_words.items():
             words[self.key(page)] = words.get(self.key(page), 0.0) + count
@@ -125,18 +142,33 @@ class _Columns:
         self.answers["has_retrieved"].append(record.retrieved is not None)
         self.uncited += not citation_ranks
         # A set has no order of its own, and files must not depend on it.
-        distinct_pages = dict.fromkeys([*citation_ranks, *sorted(consulted), *retrieval_ranks])
-        for page in distinct_pages:
-            self.pages["answer"].append(answer)
-            self.pages["page"].append(page)
-            self.pages["citation_rank"].append(citation_ranks.get(page))
-            self.pages["is_consulted"].append(page in consulted)
-            self.pages["retrieval_rank"].append(retrieval_ranks.get(page))
-            self.pages["cited_words"].append(words.get(page) if words else None)
+        distinct_pages = list(
+            dict.fromkeys([*citation_ranks, *sorted(consulted), *retrieval_ranks])
+        )
+        # A million pages are added column by column in half the time of one by one.
+        self.pages["answer"] += [answer] * len(distinct_pages)
+        self.pages["page"] += distinct_pages
+        self.pages["citation_rank"] += map(citation_ranks.get, distinct_pages)
+        self.pages["is_consulted"] += map(consulted.__contains__, distinct_pages)
+        self.pages["retrieval_rank"] += map(retrieval_ranks.get, distinct_pages)
+        self.pages["cited_words"] += map(words.get, distinct_pages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReadingOptions:
+    """How records are read; `read_answers` has the meaning of each."""
+
+    queries: Sequence[str] | None
+    is_exact: bool
+    engine: str | None
 
 
 def read_answers(
-    path: str | Path, *, queries: Sequence[str] | None = None, exact_urls: bool = False
+    path: str | Path,
+    *,
+    queries: Sequence[str] | None = None,
+    exact_urls: bool = False,
+    engine: str | None = None,
 ) -> Answers:
     """Read the answers of a file of JSON or JSON lines, or of a folder with a file an answer.
 
@@ -149,55 +181,93 @@ def read_answers(
         Queries of the answers in their order, where answers do not name theirs.
     exact_urls : bool, optional
         Compare addresses character by character; otherwise by the rule of `page_key`.
+    engine : str, optional
+        Engine whose answers are read, where the field ``engine`` of the records names several.
 
     Raises
     ------
     DataError
         If the file holds no answers with citations, a record differs from the first one, an answer
-        names no query, one run answers a query twice, or an address is cut off.
+        names no query, one run answers a query twice, an address is cut off, or there are several
+        engines and none is named.
     """
     path = require_path(path)
+    options = _ReadingOptions(queries=queries, is_exact=exact_urls, engine=engine)
     if path.is_dir():
-        return _read_records(_folder_records(path), path, queries=queries, is_exact=exact_urls)
+        return _read_records(_folder_records(path), path, options)
     with rereadable(path) as file:
-        return _read_records(_file_records(file), file, queries=queries, is_exact=exact_urls)
+        return _read_records(_file_records(file), file, options)
+
+
+@dataclass(kw_only=True)
+class _AnswerReader:
+    """What is known while records are read, one after the other."""
+
+    options: _ReadingOptions
+    columns: _Columns
+    layout: ModuleType | None = None
+    repeat_counts: Counter[str] = field(default_factory=Counter)
+    engines: Counter[str] = field(default_factory=Counter)
+    copies: _SeenRecords = field(default_factory=_SeenRecords)
+    count: int = 0
+
+    def read(self, origin: _Origin, content: Any) -> None:
+        """Add the answer of the next record, unless it is a copy or of another engine."""
+        number = self.count
+        self.count += 1
+        # Answers without a name of their own may well be equal; a record with one is written once.
+        has_own_name = origin.query is None and self.options.queries is None
+        if has_own_name and self.copies.has_seen(content):
+            return
+        response = _response(content)
+        engine = first_text([content, response], (_ENGINE,))
+        self.engines[engine] += 1
+        if self.options.engine not in (None, engine):
+            return
+        self.layout = self.layout or _layout_of(response)
+        record = _record(self.layout, response, content)
+        query = _listed_query(self.options.queries, number) or _query(content, response, origin)
+        self.repeat_counts[query] += 1
+        repeat = _field(content, response, _REPEATS) or str(self.repeat_counts[query])
+        self.columns.add(query, repeat, record)
 
 
 def _read_records(
-    records: Iterator[tuple[_Origin, Any]],
-    path: Path,
-    *,
-    queries: Sequence[str] | None,
-    is_exact: bool,
+    records: Iterator[tuple[_Origin, Any]], path: Path, options: _ReadingOptions
 ) -> Answers:
-    columns = _Columns(is_exact=is_exact)
-    layout: ModuleType | None = None
-    repeat_counts = Counter[str]()
-    copies = _SeenRecords()
-    for number, (origin, content) in enumerate(records):
-        # Answers without a name of their own may well be equal; a record with one is written once.
-        has_own_name = origin.query is None and queries is None
-        if has_own_name and copies.has_seen(content):
-            continue
+    reader = _AnswerReader(options=options, columns=_Columns(is_exact=options.is_exact))
+    for origin, content in records:
         try:
-            response = _response(content)
-            layout = layout or _layout_of(response)
-            record = _record(layout, response, content)
-            query = _listed_query(queries, number) or _query(content, response, origin)
-            repeat_counts[query] += 1
-            repeat = _field(content, response, _REPEATS) or str(repeat_counts[query])
-            columns.add(query, repeat, record)
+            reader.read(origin, content)
         except UserError as error:
             raise located(origin.path, error, line=origin.line) from error
-    if layout is None:
+    _require_one_engine(path, reader.engines, options.engine)
+    if reader.layout is None:
         raise DataError(path, f"{_EXPECTED}; got none")
-    if queries is not None and len(queries) != repeat_counts.total():
-        count = counted(repeat_counts.total(), "answer", "answers")
-        raise DataError(path, f"{count} and {len(queries):,} queries; expected a query each")
-    if copies.count:
-        message = f"{counted(copies.count, 'answer is a copy', 'answers are copies')} of another"
-        warnings.warn(f"{path}: {message}; left out", DataWarning, stacklevel=4)
-    return _answers(columns, path, layout.NAME, copies=copies.count)
+    if options.queries is not None and len(options.queries) != reader.count:
+        count = counted(reader.count, "answer", "answers")
+        message = f"{count} and {len(options.queries):,} queries; expected a query each"
+        raise DataError(path, message)
+    if reader.copies.count:
+        count = counted(reader.copies.count, "answer is a copy", "answers are copies")
+        warnings.warn(f"{path}: {count} of another; left out", DataWarning, stacklevel=4)
+    answers = _answers(reader.columns, path, reader.layout.NAME, copies=reader.copies.count)
+    engine = options.engine or next(filter(None, reader.engines), "")
+    return replace(answers, spec={**answers.spec, _ENGINE: engine}) if engine else answers
+
+
+def _require_one_engine(path: Path, engines: Counter[str], engine: str | None) -> None:
+    """Refuse answers of several engines of which none is chosen, and an engine without answers."""
+    names = [name for name in engines if name]
+    if engine is not None and not names:
+        hint = f"add a field {_ENGINE!r} to each, or read the file without --engine"
+        raise DataError(path, f"no answer names its engine; {hint}")
+    if engine is not None and engine not in names:
+        raise DataError(path, str(unknown("engine", engine, names)))
+    if engine is None and len(names) > 1:
+        first = join_words([shorten(name) for name in names[:_MOST_NAMED]])
+        message = f"answers of {len(names)} engines ({first}); name one: --engine {names[0]}"
+        raise DataError(path, f"{message}. To compare them, audit each and compare the two files")
 
 
 def _answers(columns: _Columns, path: Path, name: str, *, copies: int) -> Answers:
@@ -241,7 +311,16 @@ def _file_records(path: Path) -> Iterator[tuple[_Origin, Any]]:
 
 def _folder_records(folder: Path) -> Iterator[tuple[_Origin, Any]]:
     """Yield the records of a folder's files, in the order of their names."""
-    for path in response_files(folder):
+    try:
+        paths = response_files(folder)
+    except DataError as error:
+        message = "expected a folder of answers, with a .json file for each, got none"
+        raise DataError(folder, message) from error
+    for path in paths:
+        file = DataFile(path=path)
+        # A page that asks to sign in is often saved in place of an answer.
+        if file.start.strip() and not file.has_json:
+            raise DataError(path, f"{_EXPECTED}; got {recognise(file).described()}")
         query = query_name(path)
         stem, _dot, suffix = query.rpartition(".")
         query = stem if stem and suffix.isdigit() else query

@@ -39,6 +39,8 @@ class AnswerRecord:
 
 def page_of(value: Any) -> str:
     """Return the address or the id of a page: a text, or a record that holds one."""
+    if isinstance(value, str) and value.strip():
+        return value
     page = _text_of(value)
     if not page and isinstance(value, Mapping):
         records = [value, mapping_in(value.get("metadata"))]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from ranktilt.data.notes.citations import (
     AnswersReadAs,
     AnswersWithoutCitations,
+    AnswersWithoutConsulted,
     CitedWithoutConsulting,
+    FewerThanErrors,
     FewQuestions,
     NoPool,
     QueriesWithoutList,
+    RanksAsLabelled,
     UnitFound,
     UnlabelledCitations,
 )
@@ -37,6 +40,8 @@ def _unit_found(note: UnitFound) -> str:
             f"labels differ within domains ({note.mixed:,} of {note.of_several:,} with several "
             "pages), so each page counts by itself"
         )
+    if not note.of_several:
+        return f"no domain has several of these pages; the {note.units:,} domains are the sample"
     several = f"of {note.of_several:,} with several pages"
     mixed = f"{note.mixed:,} {several} hold" if note.mixed else f"none {several} holds"
     return (
@@ -87,3 +92,25 @@ def _no_pool(note: NoPool) -> str:
         "nothing tells what could have been cited: a share of citations alone favours nobody. "
         "Name what was retrieved (--run), or use answers that list what they consulted"
     )
+
+
+@note_words.register
+def _ranks_as_labelled(_note: RanksAsLabelled) -> str:
+    return (
+        "rates by rank are by the labels as they are; the rate at equal rank is no sum of labels "
+        "and is left out"
+    )
+
+
+@note_words.register
+def _fewer_than_errors(note: FewerThanErrors) -> str:
+    return (
+        f"labels show no more citations of {note.group} pages than wrong labels alone would give, "
+        "so 0 is printed; check that the error rates hold for these pages"
+    )
+
+
+@note_words.register
+def _answers_without_consulted(note: AnswersWithoutConsulted) -> str:
+    share = _share(note.answers, note.of_all, "answer", "answers")
+    return f"{share} do not list what they consulted; citation rates are of the others"

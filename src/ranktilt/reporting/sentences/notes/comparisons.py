@@ -16,12 +16,14 @@ from ranktilt.data.notes.comparisons import (
     OtherPairsDrawn,
     PairKindLeftOut,
     PassagesReordered,
+    PrimaryNotCompared,
+    PrimaryQuestionsDiffer,
     QueriesLeftOut,
     RoundingIgnored,
     RunsPaired,
     TiltsFromMedians,
 )
-from ranktilt.errors import counted, shorten
+from ranktilt.errors import counted, join_words, shorten
 from ranktilt.reporting.sentences.notes.base import first_names, note_words
 from ranktilt.reporting.sentences.notes.groups import too_narrow
 
@@ -52,6 +54,27 @@ def _only_in_one_audit(note: OnlyInOneAudit) -> str:
     number = counted(note.number, note.part, _PLURALS[note.part])
     names = first_names(note.first, note.number)
     return f"left out: {number} only in the {note.side} audit ({names})"
+
+
+@note_words.register
+def _primary_questions_differ(note: PrimaryQuestionsDiffer) -> str:
+    return (
+        f"the audits' primary questions differ: {note.new} (new) and {note.old} (old); the "
+        f"headline is about {note.compared}. Audit both with the same --primary to compare what "
+        "each of them says first"
+    )
+
+
+@note_words.register
+def _primary_not_compared(note: PrimaryNotCompared) -> str:
+    questions, verb = "question", "is"
+    if len(note.questions) > 1:
+        questions, verb = "questions", "are"
+    return (
+        f"the primary {questions} of the audits, {join_words(list(note.questions))}, {verb} not in "
+        f"both of them query by query; the headline is about {note.compared}. Audit both with the "
+        "same --primary"
+    )
 
 
 @note_words.register

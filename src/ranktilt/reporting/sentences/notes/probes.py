@@ -229,22 +229,49 @@ def _gap_units(note: GapUnits) -> str:
     )
 
 
-_CONCLUSIONS = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}
-"""Words for whether the conclusion holds."""
+_EVERYWHERE, _ON_AVERAGE = "divergence, share of positions", "divergence, mean margin"
+_CONDITIONS = {_EVERYWHERE: "divergence at every position", _ON_AVERAGE: "divergence on average"}
+"""Conditions whose names are those of columns, in words."""
 
 
 @note_words.register
 def _theorem_checked(note: TheoremChecked) -> str:
-    parts = []
-    if note.failed:
-        parts.append(f"not met: {', '.join(note.failed)}")
-    if note.undecided:
-        parts.append(f"undecided: {', '.join(note.undecided)}")
-    state = "; ".join(parts) or "all conditions checked hold"
-    interval = f"[{note.low:+.3f}, {note.high:+.3f}]"
-    numbers = f"{note.value:+.3f} {interval}".replace("-", "−")
     pairs = counted(note.pairs, "pair of twins", "pairs of twins")
+    return f"{_easier(note)} ({pairs}). {_whether_it_applies(note)}."
+
+
+def _easier(note: TheoremChecked) -> str:
+    """Say for which side the retriever's model is less surprised: the theorem's conclusion."""
+    if note.conclusion == "undecided":
+        ends = f"[{note.low:+.3f}, {note.high:+.3f}]".replace("-", "−")
+        value = f"{note.value:+.3f}".replace("-", "−")
+        return (
+            f"The retriever's model is not shown to find {note.source} texts easier or harder to "
+            f"predict than their originals: {value} nats per token {ends}"
+        )
+    low, high = sorted((abs(note.low), abs(note.high)))
+    word = "easier" if note.conclusion == "yes" else "harder"
     return (
-        f"{note.source}: {state}; the conclusion {_CONCLUSIONS[note.conclusion]}: {numbers} nats "
-        f"per token over {pairs}."
+        f"The retriever's model finds {note.source} texts {word} to predict than their originals, "
+        f"by {abs(note.value):.3f} nats per token [{low:.3f}, {high:.3f}]"
     )
+
+
+def _conditions(names: Sequence[str]) -> str:
+    """Name conditions of the theorem; empty for none."""
+    words = [_CONDITIONS.get(name, name) for name in names]
+    return join_words(words) if words else ""
+
+
+def _whether_it_applies(note: TheoremChecked) -> str:
+    """Say which conditions of the theorem fail, or are open."""
+    failed, undecided = _conditions(note.failed), _conditions(note.undecided)
+    verb = "is" if len(note.failed) == 1 else "are"
+    if failed:
+        also = f", and {undecided} undecided" if undecided else ""
+        return f"Theorem 4.1 does not apply: {failed} {verb} not met{also}"
+    if undecided:
+        return f"Whether theorem 4.1 applies is open: undecided is {undecided}"
+    if not note.is_complete:
+        return "Without a reader, three of the four conditions of theorem 4.1 were not checked"
+    return "All conditions of theorem 4.1 hold"

@@ -69,6 +69,8 @@ _OUTCOME_TONES: dict[MitigationOutcome, Tone] = {
     "cannot be mitigated within the budget": "bad",
 }
 """Tone of an outcome."""
+_SHOWN_TILT = "tilt shown"
+"""In the column of tilts: a side is favoured, and whether by more than the margin is open."""
 _COST_WORDS = {"level": "within", "tilted": "beyond"}
 """Words for the outcome of a cost."""
 
@@ -168,13 +170,20 @@ def _table(bench: Bench, choice: Choice) -> Table:
         rows.append(Row(cells, _group(bench, refused.method)))
     groups = ("method",) if _is_grouped(bench) else ()
     return Table(
-        "Effectiveness against tilt",
+        _table_title(bench),
         tuple(columns),
         tuple(rows),
         _units(bench),
         groups=groups,
         folded=True,
     )
+
+
+def _table_title(bench: Bench) -> str:
+    """Name what the columns show: the cost is effectiveness, or how far lists move."""
+    if bench.is_judged:
+        return "Tilt and effectiveness"
+    return "Tilt and replaced results" if bench.movements else "Tilt"
 
 
 def _movement_columns(bench: Bench) -> list[Column]:
@@ -277,8 +286,17 @@ def _mark(bench: Bench, choice: Choice, candidate: Candidate) -> str:
 def _tilt_cell(choice: Choice, candidate: Candidate, checks: Sequence[CandidateCheck]) -> Cell:
     """Print the outcome of the tilts."""
     outcome = worst(["level", *(check.outcome for check in checks if not check.is_cost)])
-    is_overcorrected = choice.is_overcorrected(candidate.name)
-    return Cell("over-corrected" if is_overcorrected else outcome, tone=VERDICT_TONES[outcome])
+    word: str = outcome
+    if choice.is_overcorrected(candidate.name):
+        word = "over-corrected"
+    elif outcome == "inconclusive" and any(_is_shown_tilt(check) for check in checks):
+        word = _SHOWN_TILT
+    return Cell(word, tone=VERDICT_TONES[outcome])
+
+
+def _is_shown_tilt(check: CandidateCheck) -> bool:
+    """Return whether a check shows a favoured side, though not that it is favoured too much."""
+    return not check.is_cost and isinstance(check.effect, Effect) and check.effect.is_shown
 
 
 def _cost_cell(checks: Sequence[CandidateCheck]) -> Cell:
@@ -322,12 +340,12 @@ def legend(bench: Bench) -> Iterator[str]:
     if _has_costs(bench):
         loss = f"a loss of more than {points(bench.budget)} of {bench.effectiveness_measure}"
         if not bench.is_judged:
-            loss = f"a replacement of more than {100 * bench.budget:g} % of the first ten"
+            loss = f"a replacement of more than {bench.budget:g} % of the first ten"
         cost = f" Cost: within where the interval excludes {loss}, beyond where it shows it."
     yield (
         f"{primary(bench)}: {above} favours {bench.spec.get('reference')}. Tilt: level where its "
         f"whole interval lies within ±{bench.margin:g} points, tilted where a side is favoured and "
-        f"it lies wholly beyond.{cost}"
+        f"it lies wholly beyond, {_SHOWN_TILT} where a side is favoured, perhaps by less.{cost}"
     )
     if bench.selected:
         yield f"Selected: {chosen_by(bench)}, one per method; only these are judged."
@@ -388,7 +406,7 @@ def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
                 x=float(step), value=change.value, low=change.low, high=change.high, label=text
             )
             curve.append(point)
-    budget = 100 * bench.budget
+    budget = bench.budget
     says = (
         f"From {steps[1].name} to {steps[-1].name}, in points. Bars: paired 95 % intervals. "
         f"Shaded: ±{budget:g}, whose lower end is the budget."

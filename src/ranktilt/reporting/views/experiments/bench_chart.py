@@ -47,7 +47,7 @@ def bench_chart(choice: Choice) -> IntervalChart | None:
             says += f"; of the cost, a loss of at most {points(choice.budget)}"
             scales.append(f"change of {bench.effectiveness_measure}, points")
         else:
-            says += f"; of the cost, at most {100 * choice.budget:g} % replaced"
+            says += f"; of the cost, at most {choice.budget:g} % replaced"
             scales.append("first ten replaced, %")
     first, second = bench.pairs[0]
     sides = (f"◀ {second}", f"{first} ▶") if len(bench.pairs) == 1 else ("", "")
@@ -144,8 +144,8 @@ def _cost_reading(choice: Choice, candidate: Candidate) -> IntervalReading | Non
     return IntervalReading(
         mark=IntervalMark(value=change.value, low=change.low, high=change.high),
         text=cost_words(change, choice.budget),
-        tone=VERDICT_TONES[loss_outcome(change, 100 * choice.budget)],
-        band=(-100 * choice.budget, math.inf),
+        tone=VERDICT_TONES[loss_outcome(change, choice.budget)],
+        band=(-choice.budget, math.inf),
     )
 
 
@@ -159,5 +159,5 @@ def _movement_reading(choice: Choice, candidate: Candidate) -> IntervalReading |
         mark=IntervalMark(value=replaced.value, low=replaced.low, high=replaced.high),
         text=f"{decimal(replaced.value)} % of the first ten replaced",
         tone=VERDICT_TONES[movement.outcome(choice.budget)],
-        band=(-math.inf, 100 * choice.budget),
+        band=(-math.inf, choice.budget),
     )

@@ -1,0 +1,102 @@
+"""Changes between two corrected answers: the error of rates that both share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ranktilt.auditing.comparison.match import Match
+from ranktilt.auditing.effects import Change, ObservedAnswer
+from ranktilt.auditing.result import Audit
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.label_errors import AnswerAsLabelled, LabelsCorrected
+from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widened
+
+
+def with_rate_errors(matched: Match, changes: Sequence[Change]) -> list[Change]:
+    """Widen changes of corrected answers by the error of their rates, which both answers share."""
+    relative_error = _relative_error(matched.new)
+    widened_changes = []
+    for change in changes:
+        new, old = _observed(matched, change)
+        if new is not None and old is not None and new.error_parts and old.error_parts:
+            change = _widened_change(change, new, old, relative_error)
+        widened_changes.append(change)
+    return widened_changes
+
+
+def _observed(
+    matched: Match, change: Change
+) -> tuple[ObservedAnswer | None, ObservedAnswer | None]:
+    """Return the new and the old answer by the labels as they are; None where these are true."""
+    question = change.measure, (change.a, change.b)
+    new_answers, old_answers = matched.answers
+    new, old = new_answers[change.run, question], old_answers[change.old_run, question]
+    return new.effect.observed, old.effect.observed
+
+
+def observed_differences(matched: Match, changes: Sequence[Change]) -> Iterator[Note]:
+    """Yield each difference by the labels as they are, where answers are corrected."""
+    for change in changes:
+        new, old = _observed(matched, change)
+        if new is not None and old is not None:
+            yield AnswerAsLabelled(
+                run=change.run,
+                old_run=change.old_run,
+                measure=change.measure,
+                a=change.a,
+                b=change.b,
+                value=new.value - old.value,
+            )
+
+
+def _relative_error(audit: Audit) -> float:
+    """Return SE(J)/J where one J scales all answers; 0 where there are several, or none errs."""
+    for note in audit.notes:
+        if isinstance(note, LabelsCorrected) and len(note.rates) == 1 and len(audit.groups) == 3:
+            return note.rates[0].information_error / note.rates[0].information
+    return 0.0
+
+
+def _widened_change(
+    change: Change, new: ObservedAnswer, old: ObservedAnswer, relative_error: float
+) -> Change:
+    new_parts, old_parts = np.array(new.error_parts), np.array(old.error_parts)
+    difference = Gap(
+        value=change.value - change.neutral,
+        low=change.low - change.neutral,
+        high=change.high - change.neutral,
+        error=change.error,
+        p=change.p,
+    )
+    wide = _wide(difference, new_parts - old_parts, relative_error)
+    growth = Gap(
+        value=change.growth,
+        low=change.growth_low,
+        high=change.growth_high,
+        error=change.growth_error,
+        p=np.nan,
+    )
+    # A growth is a difference of distances from neutral, whichever side they lie on.
+    new_sign = float(np.sign(change.new - change.neutral_new))
+    old_sign = float(np.sign(change.old - change.neutral_old))
+    grown = _wide(growth, new_sign * new_parts - old_sign * old_parts, relative_error)
+    return replace(
+        change,
+        low=change.neutral + wide.low,
+        high=change.neutral + wide.high,
+        error=wide.error,
+        p=wide.p,
+        growth_low=grown.low,
+        growth_high=grown.high,
+        growth_error=grown.error,
+    )
+
+
+def _wide(gap: Gap, parts: Floats, relative_error: float) -> Gap:
+    if relative_error > 1 / FIELLER_BELOW:
+        return fieller(gap, relative_error)
+    return widened(gap, float(np.linalg.norm(parts)))

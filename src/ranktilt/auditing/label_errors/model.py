@@ -1,0 +1,261 @@
+"""The error rates of each document's label: what a user knows, fitted to the groups at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.groups import Groups
+from ranktilt.data.collection import Collection
+from ranktilt.data.label_errors import CheckedSample, LabelErrors, StatedRates
+from ranktilt.data.text.label_values import SEVERAL
+from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.measures.ranking import Floats, Ints
+from ranktilt.statistics.label_errors import FEWEST_ERRORS, Confusion
+
+OPTION = "--label-errors"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelModel:
+    """The error rates of each document's label."""
+
+    groups: Groups
+    parts: tuple[str, ...]
+    """Names of the parts of the documents whose rates differ; one empty name where none do."""
+    confusions: tuple[Confusion, ...]
+    """One a part, with labels and groups in the order of `groups`."""
+    part: Ints
+    """Number of each document's part, by row."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one J holds for all documents, so that every answer is scaled alike."""
+        return len(self.parts) == 1 and len(self.groups.names) == 2
+
+    @property
+    def cells(self) -> Groups:
+        """Documents grouped by part and label: cell part · groups + label."""
+        label_count = len(self.groups.names)
+        names = map(" ".join, product(self.parts, self.groups.names))
+        code = np.where(self.groups.code >= 0, self.part * label_count + self.groups.code, -1)
+        return Groups(by=self.groups.by, names=tuple(names), code=code)
+
+    def cell_values(self, weights: Floats) -> Floats:
+        """Return what a document of each cell counts in an answer, shape (cells,).
+
+        `weights` are what a share of each group counts in it.
+        """
+        return np.concatenate([weights @ confusion.inverse for confusion in self.confusions])
+
+    def error_parts(self, weights: Floats, cell_totals: Floats) -> Floats:
+        """Return what each rate's uncertainty adds to an answer; see `Confusion.error_parts`."""
+        by_part = cell_totals.reshape(len(self.parts), -1)
+        parts = [
+            confusion.error_parts(weights, totals)
+            for confusion, totals in zip(self.confusions, by_part, strict=True)
+        ]
+        return np.concatenate(parts)
+
+
+def label_model(errors: LabelErrors, collection: Collection | None, groups: Groups) -> LabelModel:
+    """Fit what is known of label errors to the groups of a collection.
+
+    Rates that hold for all documents need no collection.
+
+    Raises
+    ------
+    UserError
+        If a group or a column is unknown, rates do not fit the parts or the number of groups, or
+        labels say too little about groups.
+    """
+    if len(groups.names) < 2:
+        raise UserError(f"{OPTION} needs two groups or more; choose their column with --by")
+    try:
+        parts, part = _parts(errors, collection, groups)
+        if errors.rates is not None:
+            groups.index(errors.rates.group)
+    except UserError as error:
+        if str(error).startswith(OPTION):
+            raise
+        raise UserError(f"{OPTION} {errors.text}: {error}") from error
+    if errors.rates is not None:
+        confusions = _stated_confusions(errors, errors.rates, groups, parts)
+    elif errors.sample is not None:
+        sample = _grouped_sample(errors.sample, groups)
+        if errors.by:
+            sample = _with_parts(errors, sample, _documents(collection), parts, part)
+        confusions = _sample_confusions(errors, sample, groups, parts)
+    for name, confusion in zip(parts, confusions, strict=True):
+        _require_information(errors, confusion, name)
+    return LabelModel(groups=groups, parts=parts, confusions=tuple(confusions), part=part)
+
+
+def _parts(
+    errors: LabelErrors, collection: Collection | None, groups: Groups
+) -> tuple[tuple[str, ...], Ints]:
+    """Return the names of the parts, and the number of each document's part."""
+    if not errors.by:
+        return ("",), np.zeros(len(groups.code), dtype=np.int64)
+    parts = grouping(_documents(collection), errors.by, fewest=1)
+    is_unknown = (groups.code >= 0) & (parts.code < 0)
+    if is_unknown.any():
+        documents = counted(
+            int(is_unknown.sum()), "labelled document has", "labelled documents have"
+        )
+        raise UserError(
+            f"{OPTION} {errors.text}: {documents} no {errors.by} (first: "
+            f"{_documents(collection).docs['id'][int(is_unknown.argmax())]!r}), so no rates; fill "
+            "the column, or state one rate for all"
+        )
+    return parts.names, parts.code
+
+
+def _documents(collection: Collection | None) -> Collection:
+    if collection is None:
+        raise UserError(f"rates by parts of the documents need these; audit again with {OPTION}")
+    return collection
+
+
+def _stated_confusions(
+    errors: LabelErrors, rates: StatedRates, groups: Groups, parts: Sequence[str]
+) -> list[Confusion]:
+    if len(groups.names) > 2:
+        raise UserError(
+            f"{OPTION} {errors.text}: {len(groups.names)} groups ({', '.join(groups.names)}) need "
+            "all rates between them: name the file of a checked sample, or compare one group with "
+            f"all others (--pair {rates.group},rest)"
+        )
+    positive = groups.index(rates.group)
+    pairs = list(zip(rates.false_positive, rates.false_negative, strict=True))
+    if len(pairs) == 1:
+        pairs *= len(parts)
+    if len(pairs) != len(parts):
+        raise UserError(
+            f"{OPTION} {errors.text}: expected {len(parts)} rates, one for each part of "
+            f"{errors.by} ({', '.join(parts)}), got {len(pairs)}"
+        )
+    confusions = []
+    for false_positive, false_negative in pairs:
+        confusion = Confusion.from_rates(
+            false_positive=false_positive.value,
+            false_negative=false_negative.value,
+            checked_negative=false_positive.checked,
+            checked_positive=false_negative.checked,
+        )
+        confusions.append(confusion if positive == 0 else _turned(confusion))
+    return confusions
+
+
+def _turned(confusion: Confusion) -> Confusion:
+    """Exchange the two groups."""
+    return Confusion(rates=confusion.rates[::-1, ::-1], checked=confusion.checked[::-1])
+
+
+def _grouped_sample(sample: CheckedSample, groups: Groups) -> pl.DataFrame:
+    """Return the sample's rows with the numbers of their true and labelled groups."""
+    numbers = _group_numbers(groups)
+    columns = {}
+    for column in ("truth", "label"):
+        names = sample.rows[column]
+        strange = names.filter(~names.is_in(list(numbers)))
+        if len(strange):
+            raise DataError(sample.path, str(unknown(groups.by or "group", strange[0], numbers)))
+        columns[column] = names.replace_strict(numbers, return_dtype=pl.Int64)
+    return sample.rows.with_columns(**columns)
+
+
+def _group_numbers(groups: Groups) -> dict[str, int]:
+    """Return the number of each group, and of each label that is merged into one."""
+    numbers = {name: number for number, name in enumerate(groups.names)}
+    for name, number in list(numbers.items()):
+        for member in name.split(SEVERAL):
+            numbers.setdefault(member, number)
+    for label in groups.merged:
+        numbers.setdefault(label, len(groups.names) - 1)
+    return numbers
+
+
+def _sample_confusions(
+    errors: LabelErrors, rows: pl.DataFrame, groups: Groups, parts: Sequence[str]
+) -> list[Confusion]:
+    if not errors.by:
+        rows = rows.with_columns(part=pl.lit(0, dtype=pl.Int64))
+    confusions = []
+    for number, name in enumerate(parts):
+        counts = _counts(rows.filter(pl.col("part") == number), len(groups.names))
+        empty = np.flatnonzero(counts.sum(axis=0) == 0)
+        if len(empty):
+            where = f" of {errors.by} {name!r}" if name else ""
+            raise DataError(
+                _path(errors),
+                f"no checked document{where} is truly {groups.names[empty[0]]!r}; check some of "
+                "every group",
+            )
+        confusions.append(Confusion.from_counts(counts))
+    return confusions
+
+
+def _with_parts(
+    errors: LabelErrors,
+    rows: pl.DataFrame,
+    collection: Collection,
+    parts: Sequence[str],
+    part: Ints,
+) -> pl.DataFrame:
+    """Give each checked document its part: by the sample's own column, or by its id."""
+    numbers: Mapping[str, int] = {name: number for number, name in enumerate(parts)}
+    keys, noun = rows["part"], "part"
+    if keys.null_count():
+        keys, noun = rows["id"], "document"
+        numbers = dict(zip(collection.docs["id"], part.tolist(), strict=True))
+    if keys.null_count():
+        raise DataError(
+            _path(errors),
+            f"expected a column id or {errors.by!r}, to know which part each checked document is "
+            "of; name it: FILE:id=COLUMN",
+        )
+    strange = keys.filter(~keys.is_in(list(numbers)))
+    if len(strange):
+        valid = ", ".join(parts) if noun == "part" else "ids of the collection"
+        raise DataError(_path(errors), f"unknown {noun} {strange[0]!r} (valid: {valid})")
+    return rows.with_columns(part=keys.replace_strict(numbers, return_dtype=pl.Int64))
+
+
+def _counts(rows: pl.DataFrame, group_count: int) -> Floats:
+    """Count checked documents by label and true group, shape (labels, groups)."""
+    counts = np.zeros((group_count, group_count))
+    np.add.at(
+        counts, (rows["label"].to_numpy(), rows["truth"].to_numpy()), rows["count"].to_numpy()
+    )
+    return counts
+
+
+def _path(errors: LabelErrors) -> str:
+    return errors.sample.path if errors.sample is not None else errors.text
+
+
+def _require_information(errors: LabelErrors, confusion: Confusion, part: str) -> None:
+    """Refuse labels that say nothing about groups, or too uncertainly."""
+    where = f" for {errors.by} {part!r}" if part else ""
+    if confusion.says_nothing:
+        raise UserError(
+            f"{OPTION} {errors.text}: with these rates labels say nothing about the groups{where}, "
+            "so that no answer can be corrected"
+        )
+    if confusion.strength < FEWEST_ERRORS:
+        checked = confusion.checked[np.isfinite(confusion.checked)]
+        documents = counted(int(checked.sum()), "document", "documents")
+        name = "sensitivity + specificity − 1"
+        if confusion.size > 2:
+            name = "the determinant of their rates"
+        raise UserError(
+            f"{OPTION} {errors.text}: {documents} that were checked{where} leave open whether "
+            f"labels say anything ({name} = {confusion.information:.2f} ± "
+            f"{confusion.information_error:.2f}); check more"
+        )

@@ -1,0 +1,102 @@
+"""Notes of an audit on labels that err."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.label_errors.model import LabelModel
+from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity, label_sensitivities
+from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.label_errors import (
+    AnswerAsLabelled,
+    ErrorsThatExplain,
+    LabelsCorrected,
+    ObservedLevel,
+    RatesOfPart,
+)
+from ranktilt.measures.margin import Margin, half_width, margin_words
+
+PLAUSIBLE = 0.10
+"""Largest difference of error rates that is worth a note: detectors differ by no more."""
+
+
+def label_notes(
+    errors: LabelErrors | None,
+    margin: Margin,
+    model: LabelModel | None,
+    effects: Sequence[Effect],
+) -> Iterator[Note]:
+    """Yield the rates of a correction, what it makes less sure, and what errors would matter."""
+    if model is not None and errors is not None:
+        yield LabelsCorrected(label_errors=errors.text, rates=tuple(_rates(model)))
+    for effect in effects:
+        yield from _observed_level(effect, margin)
+    for sensitivity in label_sensitivities(effects):
+        if sensitivity.one_kind <= PLAUSIBLE:
+            yield _explaining(sensitivity)
+
+
+def correction_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return the notes of an audit that say by which rates it is corrected."""
+    return tuple(note for note in notes if isinstance(note, LabelsCorrected))
+
+
+def observed_notes(effects: Iterable[Effect]) -> Iterator[Note]:
+    """Yield each answer by the labels as they are, where it is corrected."""
+    for effect in effects:
+        if effect.observed is not None:
+            yield AnswerAsLabelled(
+                run=effect.run,
+                measure=effect.measure,
+                a=effect.a,
+                b=effect.b,
+                value=effect.observed.value,
+            )
+
+
+def _rates(model: LabelModel) -> Iterator[RatesOfPart]:
+    for part, confusion in zip(model.parts, model.confusions, strict=True):
+        yield RatesOfPart(
+            part=part,
+            information=confusion.information,
+            information_error=confusion.information_error,
+            checked=int(confusion.checked[np.isfinite(confusion.checked)].sum()),
+        )
+
+
+def _observed_level(effect: Effect, margin: Margin) -> Iterator[ObservedLevel]:
+    """Yield a note where labels as they are would show that an answer is level."""
+    observed = effect.observed
+    half = half_width(effect.estimand, margin)
+    if observed is None or not half > 0 or effect.extent(margin) != "across":
+        return
+    reach = max(observed.high - observed.neutral, observed.neutral - observed.low)
+    if not reach <= half or not effect.testable or not effect.can_be_level:
+        return
+    wider = max(effect.high - effect.neutral, effect.neutral - effect.low)
+    # Rounded up, so that the interval lies within what is said.
+    points = math.ceil(10 * wider / effect.estimand.point) / 10
+    yield ObservedLevel(
+        run=effect.run,
+        a=effect.a,
+        b=effect.b,
+        measure=effect.measure,
+        margin=margin_words(margin),
+        wider_margin=margin_words(points),
+    )
+
+
+def _explaining(sensitivity: LabelSensitivity) -> ErrorsThatExplain:
+    return ErrorsThatExplain(
+        run=sensitivity.run,
+        a=sensitivity.a,
+        b=sensitivity.b,
+        cutoff=sensitivity.cutoff,
+        one_kind=sensitivity.one_kind,
+        both_kinds=sensitivity.both_kinds,
+    )

@@ -1,0 +1,159 @@
+"""Answers and their labelled pages, as the file of an audit keeps them.
+
+Two engines are compared page by page, and what goes with a citation is a matter of pages too, so
+an audit of citations keeps its rows: names once, and numbers as compressed arrays.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import polars as pl
+
+from ranktilt.auditing.array_text import array_of_text, text_of_array
+from ranktilt.citing.arrays import numbers_of
+from ranktilt.data.artifact import register
+
+MOST_ROWS = 3_000_000
+"""Rows that are kept: some 30 MB in the file. Of more, nothing is."""
+_PAGE_COLUMNS = ("page", "label", "unit", "domain")
+_NUMBERS = {
+    "answer": "<i4",
+    "citation_rank": "<i4",
+    "is_consulted": "|b1",
+    "retrieval_rank": "<i4",
+    "cited_words": "<f8",
+}
+"""Columns of numbers with their types in a file."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KeptPages:
+    """Every answer, and its pages that are cited, or have a label."""
+
+    answers: pl.DataFrame
+    """One row an answer: ``query`` and ``repeat``."""
+    pages: pl.DataFrame
+    """One row for each page of an answer: ``answer`` (row of `answers`), ``page``, ``label`` and
+    ``unit`` (null where unlabelled), ``domain``, ``citation_rank`` (0 where not cited),
+    ``is_consulted``, ``retrieval_rank`` (0 where not retrieved) and ``cited_words``."""
+
+    @classmethod
+    def from_table(cls, answers: pl.DataFrame, table: pl.DataFrame) -> KeptPages:
+        """Take what is kept from the table of an audit; nothing of more than `MOST_ROWS` rows."""
+        rows = table.filter(pl.col("is_cited") | pl.col("label").is_not_null())
+        if rows.height > MOST_ROWS:
+            return cls(answers=answers.head(0).select("query", "repeat"), pages=rows.head(0))
+        pages = rows.select(
+            pl.col("answer").cast(pl.Int64),
+            *_PAGE_COLUMNS,
+            pl.col("citation_rank").fill_null(0),
+            "is_consulted",
+            "retrieval_rank",
+            "cited_words",
+        )
+        return cls(answers=answers.select("query", "repeat"), pages=pages)
+
+    @property
+    def queries(self) -> list[str]:
+        """Queries in the order of their first answers."""
+        return self.answers["query"].unique(maintain_order=True).to_list()
+
+    @property
+    def has_words(self) -> bool:
+        """Whether answers tell which words a page supports."""
+        return bool(self.pages["cited_words"].is_not_null().any())
+
+    def of_queries(self, queries: Sequence[str]) -> KeptPages:
+        """Return the answers to some queries."""
+        numbered = self.answers.with_row_index("answer").cast({"answer": pl.Int64})
+        chosen = numbered.filter(pl.col("query").is_in(list(queries)))
+        chosen = chosen.with_columns(number=pl.int_range(pl.len()))
+        pages = self.pages.join(
+            chosen.select("answer", "number"), on="answer", how="inner", maintain_order="left"
+        )
+        pages = pages.with_columns(answer=pl.col("number")).drop("number")
+        return KeptPages(answers=chosen.select("query", "repeat"), pages=pages)
+
+    def rows(self) -> pl.DataFrame:
+        """Return the labelled pages as `CitationInputs.rows` has them.
+
+        Each answer weighs 1 / the answers of its query, times what makes the mean weight 1.
+        """
+        numbered = self.answers.with_row_index("answer").cast({"answer": pl.Int64})
+        scale = numbered.height / max(numbered["query"].n_unique(), 1)
+        weights = numbered.with_columns(weight=scale / pl.len().over("query"))
+        rows = self.pages.filter(pl.col("label").is_not_null())
+        rank = pl.col("citation_rank")
+        return rows.join(weights, on="answer", how="left", maintain_order="left").with_columns(
+            is_cited=rank > 0, is_first=rank == 1
+        )
+
+    def citation_lists(self, column: str = "page") -> pl.DataFrame:
+        """Return the pages, or domains, that each answer cites: ``query``, ``repeat``, ``cited``.
+
+        A domain that is cited with several pages keeps its first place.
+        """
+        numbered = self.answers.with_row_index("answer").cast({"answer": pl.Int64})
+        cited = self.pages.filter(pl.col("citation_rank") > 0).sort("answer", "citation_rank")
+        lists = cited.unique(["answer", column], keep="first", maintain_order=True)
+        lists = lists.group_by("answer", maintain_order=True).agg(pl.col(column).alias("cited"))
+        joined = numbered.join(lists, on="answer", how="left", maintain_order="left")
+        return joined.with_columns(pl.col("cited").fill_null([])).drop("answer")
+
+    def row(self) -> dict[str, Any]:
+        """Return what a file holds of it."""
+        queries = self.answers["query"].unique(maintain_order=True)
+        pages = self.pages.select(_PAGE_COLUMNS).unique("page", maintain_order=True)
+        numbers = numbers_of(self.pages["page"], pages["page"])
+        content: dict[str, Any] = {"queries": queries.to_list()}
+        answer_queries = numbers_of(self.answers["query"], queries)
+        content["answer_query"] = text_of_array(answer_queries.astype("<i4"))
+        content["answer_repeat"] = _text_of_names(self.answers["repeat"])
+        content["pages"] = {name: _text_of_names(pages[name]) for name in _PAGE_COLUMNS}
+        content["page"] = text_of_array(numbers.astype("<i4"))
+        for name, kind in _NUMBERS.items():
+            content[name] = text_of_array(self.pages[name].to_numpy().astype(kind))
+        return content
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> KeptPages:
+        """Return what `row` was called on."""
+        queries = pl.Series(row["queries"], dtype=pl.String)
+        answers = pl.DataFrame(
+            {
+                "query": queries.gather(array_of_text(row["answer_query"], "<i4")),
+                "repeat": _names_of_text(row["answer_repeat"]),
+            }
+        )
+        pages = pl.DataFrame({name: _names_of_text(row["pages"][name]) for name in _PAGE_COLUMNS})
+        columns = {name: array_of_text(row[name], kind) for name, kind in _NUMBERS.items()}
+        numbers = pl.DataFrame(columns).with_columns(
+            pl.col("answer", "citation_rank", "retrieval_rank").cast(pl.Int64),
+            pl.col("cited_words").fill_nan(None),
+        )
+        table = pages[array_of_text(row["page"], "<i4").tolist()]
+        joined = pl.concat([table, numbers], how="horizontal")
+        return cls(
+            answers=answers,
+            pages=joined.select(
+                "answer", *_PAGE_COLUMNS, pl.all().exclude("answer", *_PAGE_COLUMNS)
+            ),
+        )
+
+
+def _text_of_names(names: pl.Series) -> str:
+    """Write names as text: a list in JSON, compressed; see `array_text`."""
+    return base64.b64encode(zlib.compress(orjson.dumps(names.to_list()), 1)).decode()
+
+
+def _names_of_text(text: str) -> pl.Series:
+    return pl.Series(orjson.loads(zlib.decompress(base64.b64decode(text))), dtype=pl.String)
+
+
+register(KeptPages, KeptPages.row, KeptPages.from_row)

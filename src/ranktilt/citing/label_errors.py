@@ -1,0 +1,297 @@
+"""Correct an audit of citations for errors of labels, numerators and denominators apart.
+
+With two groups a page counts for each what its label says on average (`Confusion.inverse`), so that
+the pages, and the citations, of a group are right on average. A rate is their quotient; a share, or
+a part of a difference of shares, is that of the labels moved and divided by J. The regression at
+equal rank is no sum of labels and cannot be corrected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
+from ranktilt.citing.infer import Spread, two_way_variance
+from ranktilt.citing.questions import QuestionKey
+from ranktilt.citing.result import CitationEffect, FunnelPart, ObservedCitations, StageShare
+from ranktilt.data.label_errors import LabelErrors
+from ranktilt.errors import UserError
+from ranktilt.measures.citations.base import CitationEstimate, CitationRows, Floats
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
+from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widened
+
+UNCORRECTED: frozenset[QuestionKey] = frozenset({"equal rank"})
+"""Questions that are no sums of labels."""
+_LARGEST_RATIO = 1e4
+"""Ratio, as a multiple of the one found, beyond which an end counts as infinite."""
+_HALVINGS = 60
+_EPSILON = 1e-12
+
+
+def citation_label_model(errors: LabelErrors, by: str, groups: list[str]) -> LabelModel:
+    """Fit what is known of label errors to the groups of pages; these must be two."""
+    if errors.by:
+        raise UserError(
+            f"{OPTION} {errors.text}: cite corrects all pages by the same rates; omit "
+            f"by={errors.by}"
+        )
+    if len(groups) != 2:
+        raise UserError(
+            f"{OPTION}: cite corrects two groups of pages, and there are {len(groups)} "
+            f"({', '.join(groups)}); join some of them in the label file"
+        )
+    names = Groups(by=by, names=tuple(groups), code=np.empty(0, dtype=np.int64))
+    return label_model(errors, None, names)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairCorrection:
+    """The correction of two groups of pages, the first and the second of a pair."""
+
+    model: LabelModel
+    a: str
+
+    @property
+    def _first(self) -> int:
+        return self.model.groups.names.index(self.a)
+
+    @property
+    def counts(self) -> Floats:
+        """What a page of label a, and one of label b, counts for groups a and b: shape (2, 2)."""
+        order = [self._first, 1 - self._first]
+        return np.asarray(self.model.confusions[0].inverse[np.ix_(order, order)], dtype=np.float64)
+
+    def totals(self, rows: CitationRows, amount: Floats) -> Floats:
+        """Sum an amount over the pages of label a, and of label b."""
+        return np.array([float(amount[rows.is_a].sum()), float(amount[~rows.is_a].sum())])
+
+    def error_parts(self, weights: Floats, totals: Floats) -> Floats:
+        """Return what uncertain rates add to Σ weight · corrected total; see `Confusion`."""
+        order = slice(None, None, -1) if self._first else slice(None)
+        return self.model.error_parts(weights[order], totals[order])
+
+    def widen(self, gap: Gap, rate_error: float, *, is_scaled: bool) -> Gap:
+        """Widen an interval by the error of rates; `is_scaled` says that 1/J scales the gap."""
+        strength = self.model.confusions[0].strength
+        if is_scaled and strength < FIELLER_BELOW:
+            return fieller(gap, 1 / strength)
+        return widened(gap, rate_error)
+
+
+# ---- rates --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CorrectedRates:
+    """The citation rates of both groups, whose ratio is asked for."""
+
+    rows: CitationRows
+    rates: Floats
+    """Corrected citations divided by corrected pages; at most 0 where labels show fewer citations
+    of a group than wrong labels alone would give."""
+    influences: tuple[Floats, Floats]
+    """What each row adds to the error of either rate."""
+    error_parts: tuple[Floats, Floats]
+    """What uncertain rates of errors add to either rate."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times as often the first group is cited; NaN where the second is never."""
+        if not self.rates[1] > 0:
+            return np.nan
+        return max(float(self.rates[0] / self.rates[1]), 0.0)
+
+    def influence(self, ratio: float) -> Floats:
+        """Return the influence of the score at a ratio: rate_a − ratio · rate_b."""
+        return self.influences[0] - ratio * self.influences[1]
+
+    def rate_error(self, ratio: float) -> float:
+        """Return the error that uncertain rates of errors add to the score."""
+        return float(np.linalg.norm(self.error_parts[0] - ratio * self.error_parts[1]))
+
+    def score(self, ratio: float) -> float:
+        """Return rate_a − ratio · rate_b, which is 0 on average at the true ratio."""
+        return float(self.rates[0] - ratio * self.rates[1])
+
+    def error(self, ratio: float) -> float:
+        """Return the error of the score over other questions, units and checked samples."""
+        variance = two_way_variance(self.rows, self.influence(ratio))
+        return float(np.hypot(np.sqrt(variance), self.rate_error(ratio)))
+
+    def error_over_questions(self, ratio: float) -> float:
+        """Return the error of the score over other questions about the same units."""
+        by_question = self.rows.per_question(self.influence(ratio))
+        count = max(int(np.count_nonzero(by_question)), 2)
+        variance = float((by_question**2).sum()) * count / (count - 1)
+        return float(np.hypot(np.sqrt(variance), self.rate_error(ratio)))
+
+
+def corrected_rates(
+    question: QuestionKey, rows: CitationRows, correction: PairCorrection
+) -> CorrectedRates:
+    """Correct citations and pages apart."""
+    pool = rows.is_consulted if question == "rate" else rows.is_retrieved
+    cited, in_pool = rows.weight * (rows.is_cited & pool), rows.weight * pool
+    counts = correction.counts
+    cited_totals, pool_totals = (correction.totals(rows, part) for part in (cited, in_pool))
+    citations, pages = counts @ cited_totals, counts @ pool_totals
+    rates = np.divide(citations, pages, out=np.full(2, np.nan), where=pages > 0)
+    influences, error_parts = [], []
+    for group, rate in enumerate(rates):
+        page_counts = np.where(rows.is_a, counts[group, 0], counts[group, 1])
+        influences.append(page_counts * (cited - rate * in_pool) / pages[group])
+        weights = np.zeros(2)
+        weights[group] = 1 / pages[group]
+        error_parts.append(correction.error_parts(weights, cited_totals - rate * pool_totals))
+    return CorrectedRates(
+        rows=rows,
+        rates=rates,
+        influences=(influences[0], influences[1]),
+        error_parts=(error_parts[0], error_parts[1]),
+    )
+
+
+def score_interval(
+    corrected: CorrectedRates, error: Callable[[float], float], critical: float
+) -> tuple[float, float]:
+    """Return the ratios whose score lies within `critical` errors of 0 (Fieller's, by bisection).
+
+    The quotient of two corrected counts, of which one may be as small as its error, has no normal
+    logarithm. Ends are 0 and infinite where no ratio is too small or too large.
+    """
+    ratio = corrected.ratio
+    if np.isnan(ratio) or not critical > 0:
+        return np.nan, np.nan
+
+    def is_inside(candidate: float) -> bool:
+        return abs(corrected.score(candidate)) <= critical * error(candidate)
+
+    low = 0.0 if is_inside(0.0) else _border(0.0, ratio, is_inside)
+    largest = _LARGEST_RATIO * max(ratio, 1.0)
+    high = np.inf if is_inside(largest) else _border(largest, ratio, is_inside)
+    return low, high
+
+
+def _border(outside: float, inside: float, is_inside: Callable[[float], bool]) -> float:
+    for _step in range(_HALVINGS):
+        middle = (outside + inside) / 2
+        if is_inside(middle):
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def rate_spread(corrected: CorrectedRates, observed: Spread) -> Spread:
+    """Return interval, error and p of a corrected ratio of rates.
+
+    `observed` is that of the labels as they are, whose exchange tests the same question: without a
+    preference no error of labels makes one.
+    """
+    freedom = min(observed.effective_units, observed.effective_questions) - 1
+    error, distance = corrected.error(1.0), abs(corrected.score(1.0))
+    if not freedom > 0 or not error > 0 or np.isnan(corrected.ratio):
+        return replace(observed, low=np.nan, high=np.nan, error=np.nan, p=np.nan)
+    two_way_p = float(2 * special.stdtr(freedom, -distance / error))
+    p = float(np.fmax(observed.exchange_p, two_way_p))
+    # Where exchange is the larger, errors are so much wider that interval and p say one thing.
+    at_p = distance / float(-special.stdtrit(freedom, min(p, 1 - _EPSILON) / 2))
+    wider = max(at_p / error, 1.0) if p > two_way_p else 1.0
+    low, high = np.nan, np.nan
+    if freedom + 1 >= FEWEST_ROWS:
+        critical = wider * float(special.stdtrit(freedom, 0.975))
+        low, high = score_interval(corrected, corrected.error, critical)
+    return replace(
+        observed,
+        low=low,
+        high=high,
+        error=wider * error / float(corrected.rates[1]),
+        p=p,
+        two_way_p=two_way_p,
+    )
+
+
+# ---- shares -------------------------------------------------------------------------------------
+
+
+def corrected_share(
+    observed: CitationEstimate, around: Spread, correction: PairCorrection
+) -> tuple[CitationEstimate, Spread]:
+    """Correct a share in percent and its neutral value: both moved and divided by J."""
+    counts = correction.counts
+    shares = np.array([observed.value_a, observed.value_b])
+    value_a, value_b = np.clip(counts @ shares, 0.0, 100.0).tolist()
+    pool_shares = np.array([observed.neutral, 100 - observed.neutral])
+    # Without a pool a share is described and not tested, and its own error matters.
+    has_pool = not np.isnan(observed.neutral)
+    neutral = float((counts @ pool_shares)[0]) if has_pool else np.nan
+    centre = neutral if has_pool else float((counts @ shares)[0])
+    # 1/J: what moving a page from label b to label a adds to group a.
+    stretch = float(counts[0, 0] - counts[0, 1])
+    origin = observed.neutral if has_pool else observed.value
+    gap = Gap(
+        value=stretch * (observed.value - origin),
+        low=stretch * (around.low - origin),
+        high=stretch * (around.high - origin),
+        error=stretch * around.error,
+        p=around.p,
+    )
+    totals = shares - pool_shares if has_pool else shares
+    parts = correction.error_parts(np.array([1.0, 0.0]), totals)
+    gap = correction.widen(gap, float(np.linalg.norm(parts)), is_scaled=has_pool)
+    low, high = np.clip([centre + gap.low, centre + gap.high], 0.0, 100.0).tolist()
+    estimate = replace(observed, value=value_a, value_a=value_a, value_b=value_b, neutral=neutral)
+    return estimate, replace(around, low=low, high=high, error=gap.error, p=gap.p)
+
+
+def observed_citations(effect: CitationEffect) -> ObservedCitations:
+    """Return what an effect keeps of the answer by the labels as they are."""
+    return ObservedCitations(
+        value=effect.value,
+        value_a=effect.value_a,
+        value_b=effect.value_b,
+        neutral=effect.neutral,
+        low=effect.low,
+        high=effect.high,
+    )
+
+
+def corrected_stage(stage: StageShare, correction: PairCorrection) -> StageShare:
+    """Correct a group's share of one stage of the funnel."""
+    counts = correction.counts
+    is_first = stage.group == correction.a
+    row = counts[0] if is_first else counts[1, ::-1]
+    value, low, high = (
+        float(100 * row @ np.array([share, 100 - share]) / 100)
+        for share in (stage.value, stage.low, stage.high)
+    )
+    totals = np.array([stage.value, 100 - stage.value])
+    weights = np.array([1.0, 0.0])
+    if not is_first:
+        totals, weights = totals[::-1], weights[::-1]
+    rate_error = float(np.linalg.norm(correction.error_parts(weights, totals)))
+    gap = widened(Gap(value=value, low=low, high=high, error=np.nan, p=np.nan), rate_error)
+    value, low, high = np.clip([gap.value, gap.low, gap.high], 0.0, 100.0).tolist()
+    return replace(stage, value=value, low=low, high=high)
+
+
+def corrected_part(part: FunnelPart, correction: PairCorrection) -> FunnelPart:
+    """Correct a part of a difference of shares: it is divided by J."""
+    counts = correction.counts
+    stretch = float(counts[0, 0] - counts[0, 1])
+    totals = np.array([part.value, -part.value])
+    rate_error = float(np.linalg.norm(correction.error_parts(np.array([1.0, 0.0]), totals)))
+    gap = Gap(
+        value=stretch * part.value,
+        low=stretch * part.low,
+        high=stretch * part.high,
+        error=np.nan,
+        p=part.p,
+    )
+    gap = correction.widen(gap, rate_error, is_scaled=True)
+    return replace(part, value=gap.value, low=gap.low, high=gap.high, p=gap.p)

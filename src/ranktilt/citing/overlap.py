@@ -1,0 +1,86 @@
+"""How alike two engines cite: pages and domains that both cite for a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, product, starmap
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from ranktilt.citing.comparison_result import CitationOverlap
+from ranktilt.citing.kept_pages import KeptPages
+from ranktilt.measures.citations.base import Floats
+from ranktilt.measures.citations.stability import citation_overlap, jaccard
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
+
+Similarity = Callable[[Sequence[str], Sequence[str]], float]
+CitationLists = dict[str, list[list[str]]]
+"""What each answer to a query cites, by query."""
+_MEASURES: dict[Literal["Jaccard", "rank-biased overlap"], Similarity] = {
+    "Jaccard": jaccard,
+    "rank-biased overlap": citation_overlap,
+}
+_COLUMNS: dict[Literal["pages", "domains"], str] = {"pages": "page", "domains": "domain"}
+
+
+def citation_overlaps(new: KeptPages, old: KeptPages) -> Iterator[CitationOverlap]:
+    """Yield how alike two engines cite pages, and domains, by each measure."""
+    for noun, column in _COLUMNS.items():
+        new_lists, old_lists = (_lists_by_query(side, column) for side in (new, old))
+        for name, similarity in _MEASURES.items():
+            by_query = _between(new_lists, old_lists, similarity)
+            low, high = _mean_interval(by_query)
+            yield CitationOverlap(
+                of=noun,
+                measure=name,
+                value=_mean(by_query),
+                low=low,
+                high=high,
+                within_new=_within(new_lists, similarity),
+                within_old=_within(old_lists, similarity),
+                queries=len(by_query),
+            )
+
+
+def _lists_by_query(pages: KeptPages, column: str) -> CitationLists:
+    lists = pages.citation_lists(column).group_by("query", maintain_order=True).agg("cited")
+    return dict(lists.iter_rows())
+
+
+def _between(new: CitationLists, old: CitationLists, similarity: Similarity) -> Floats:
+    """Return the mean over pairs of answers for each query to which either cites a page."""
+    means = []
+    for query, answers in new.items():
+        means.append(_mean(starmap(similarity, product(answers, old[query]))))
+    return _known(means)
+
+
+def _within(lists: CitationLists, similarity: Similarity) -> float:
+    """Return how alike two answers of one engine to one query are, on average."""
+    means = []
+    for answers in lists.values():
+        means.append(_mean(starmap(similarity, combinations(answers, 2))))
+    return _mean(means)
+
+
+def _known(values: Iterable[float]) -> Floats:
+    array = np.fromiter(values, dtype=np.float64)
+    known: Floats = array[~np.isnan(array)]
+    return known
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = _known(values)
+    return float(known.mean()) if len(known) else np.nan
+
+
+def _mean_interval(values: Floats) -> tuple[float, float]:
+    """Return the 95 % interval of a mean over queries, within 0 and 1."""
+    if len(values) < FEWEST_ROWS:
+        return np.nan, np.nan
+    error = float(values.std(ddof=1)) / np.sqrt(len(values))
+    half = error * float(special.stdtrit(len(values) - 1, 0.975))
+    mean = float(values.mean())
+    return max(mean - half, 0.0), min(mean + half, 1.0)

@@ -1,0 +1,63 @@
+"""Words of the notes on labels that err."""
+
+from __future__ import annotations
+
+from ranktilt.data.notes.label_errors import (
+    AnswerAsLabelled,
+    ErrorsThatExplain,
+    LabelsCorrected,
+    ObservedLevel,
+    RatesOfPart,
+)
+from ranktilt.errors import counted
+from ranktilt.measures.base import estimand
+from ranktilt.reporting.numbers import decimal
+from ranktilt.reporting.sentences.notes.base import note_words
+
+
+@note_words.register
+def _labels_corrected(note: LabelsCorrected) -> str:
+    rates = "; ".join(_rate_words(rates) for rates in note.rates)
+    return f"answers are corrected for label errors ({note.label_errors}): {rates}"
+
+
+def _rate_words(rates: RatesOfPart) -> str:
+    """Say how much of a gap labels keep, with its error where it is uncertain."""
+    front = f"{rates.part}: " if rates.part else ""
+    words = f"{front}labels keep {decimal(100 * rates.information)} % of a gap"
+    if rates.information_error == 0:
+        return words
+    documents = counted(rates.checked, "checked document", "checked documents")
+    return f"{words} (± {decimal(100 * rates.information_error)} by {documents})"
+
+
+@note_words.register
+def _observed_level(note: ObservedLevel) -> str:
+    return (
+        f"{note.run}, {note.measure}: by the labels as they are, {note.a} and {note.b} would be "
+        f"level within {note.margin}; corrected, they are within {note.wider_margin}"
+    )
+
+
+@note_words.register
+def _errors_that_explain(note: ErrorsThatExplain) -> str:
+    both = f", or {_points(note.both_kinds)} if both kinds of errors do so"
+    return (
+        f"{note.run}: label errors could explain that it favours {note.a}, if labels err "
+        f"{_points(note.one_kind)} more often in the first {note.cutoff} ranks than in the list"
+        f"{both}"
+    )
+
+
+def _points(difference: float) -> str:
+    return f"{decimal(100 * difference)} points"
+
+
+@note_words.register
+def _answer_as_labelled(note: AnswerAsLabelled) -> str:
+    compared = f" minus {note.old_run}" if note.old_run else ""
+    value = estimand(note.measure).answer(note.value)
+    return (
+        f"{note.run}{compared}, {note.measure}, {note.a} | {note.b}: {value} by the labels as they "
+        "are"
+    )
