@@ -6,7 +6,7 @@ interval and p, `these_units` says what holds for the domains at hand, `funnel` 
 of citations comes from, and `result` is the outcome: data only. `gate` compares it with a limit.
 Two engines: `comparison` asks both the same questions over `kept_pages`, `difference` gives the
 interval, `overlap` what both cite. `explain` says which properties of pages go with a citation.
-`making` lets a language model write the answers, and `experiment` compares answers whose contexts
+`making` lets a language model write the answers; `experiment` compares answers whose contexts
 differ in one thing.
 
 The words are in `reporting/sentences/citing`, the page in `reporting/views/cite`. May import
