@@ -238,6 +238,18 @@ def refused_last_line(cli: Cli, *arguments: str) -> str:
             "cite shop --llm openai:tiny --run mixed.trec --by origin --pair llm,human",
             "unknown group 'llm'",
         ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --engine a",
+            "--engine: a model answers the queries of the collection; omit it",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --twins --label-errors llm:fpr=.1,fnr=.1",
+            "--label-errors corrects rates and shares of citations; omit it with --twins",
+        ),
+        (
+            "cite shop --llm openai:tiny --run mixed.trec --label-errors llm:fpr=x",
+            "fpr",
+        ),
         ("cite shop --llm openai:tiny --run gone.trec", "gone.trec: cannot be read"),
         ("cite gone --llm openai:tiny --run mixed.trec", "gone: no such folder"),
         (

@@ -119,10 +119,8 @@ def cite(
     model.check()
     inputs = [answers, *(file_of(path) for path in (run, labels.groups) if path is not None)]
     if model.llm is not None:
-        unread = {"--queries": queries, "--engine": engine, "--exact-urls": exact_urls}
+        unread = {"--queries": queries, "--exact-urls": exact_urls, "--engine": engine}
         options.refuse_unread(unread, "a model answers the queries of the collection; omit it")
-        reason = "save the answers (--save-answers) and correct the audit of these"
-        options.refuse_unread({"--label-errors": label_errors}, reason)
         files = [*inputs[1:], *collection_files(answers)]
         output.check(*files, also=with_sidecars({"--save-answers": model.save_answers}))
         return SessionAudit(
@@ -134,6 +132,7 @@ def cite(
             pairs=options.read_pairs(pair),
             cluster=cluster,
             margin=margin,
+            label_errors=label_errors,
         ).execute(output.deliver)
     output.check(*inputs)
     page_labels: LabelFile | Collection | None = folder_of_labels(labels, by) or labels.labels

@@ -141,6 +141,7 @@ class SessionAudit:
     pairs: options.Pairs | None
     cluster: str | None
     margin: float
+    label_errors: str | None
 
     def execute(self, deliver: Callable[[Any], None]) -> int:
         """Ask the model, save its answers, and deliver the audit; exit 1 if answers are missing."""
@@ -183,12 +184,18 @@ class SessionAudit:
             raise UserError(
                 "--cluster: errors of twins and labels go by query and document; omit it"
             )
+        if making.is_experiment and self.label_errors is not None:
+            raise UserError(
+                "--label-errors corrects rates and shares of citations; omit it with --twins or "
+                "with both labels"
+            )
         if (making.has_twins or making.compares_labels) and len(self.pairs or ()) > 1:
             raise UserError("--twins and --show-label compare two groups: name one --pair")
 
     def _load(self) -> tuple[Collection, Run]:
         """Read the collection and the run, and refuse groups and columns that are not there."""
         from ranktilt.citing.making.requests import GroupChoice
+        from ranktilt.data.label_errors import LabelErrors
         from ranktilt.data.run import Run
 
         texts = options.load_texts(self.folder, self.model.split)
@@ -201,6 +208,8 @@ class SessionAudit:
         ]
         if self.cluster is not None and self.cluster not in (*columns, "domain"):
             raise unknown("column", self.cluster, columns)
+        if self.label_errors is not None:
+            LabelErrors.from_text(self.label_errors)
         return collection, Run.load(self.run or "")
 
     def _choice(self) -> GroupChoice:
@@ -230,6 +239,7 @@ class SessionAudit:
             correction=statistics.correction,
             resamples=statistics.resamples,
             seed=statistics.seed,
+            label_errors=self.label_errors,
         )
 
 

@@ -9,6 +9,7 @@ from ranktilt.citing.cite import cite
 from ranktilt.citing.making.notes import require_citations, session_notes
 from ranktilt.citing.making.session import AnswerSession
 from ranktilt.citing.result import CitationAudit
+from ranktilt.data.label_errors import LabelErrors
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -23,6 +24,7 @@ def cite_session(
     correction: str = "holm",
     resamples: int = RESAMPLES,
     seed: int = 0,
+    label_errors: str | LabelErrors | None = None,
 ) -> CitationAudit:
     """Audit whom the answers of `make_answers` cite: retrieved, shown to the model, cited.
 
@@ -47,6 +49,7 @@ def cite_session(
         correction=correction,
         resamples=resamples,
         seed=seed,
+        label_errors=label_errors,
     )
     return replace(
         audit,

@@ -43,7 +43,7 @@ def save_answers(session: AnswerSession, path: str | Path) -> Path:
 def answer_records(session: AnswerSession) -> list[dict[str, object]]:
     """Return each answer as a record of our own layout (`data.formats.citations.plain_records`)."""
     is_cited = pl.col("citation_rank").is_not_null()
-    listed = session.answers.pages.group_by("answer", maintain_order=True).agg(
+    lists = session.answers.pages.group_by("answer", maintain_order=True).agg(
         cited=pl.col("page").sort_by("citation_rank").filter(is_cited.sort_by("citation_rank")),
         consulted=pl.col("page"),
         retrieved=pl.col("page").sort_by("retrieval_rank"),
@@ -52,7 +52,7 @@ def answer_records(session: AnswerSession) -> list[dict[str, object]]:
         pl.col("is_swapped", "shown_label").first()
     )
     numbered = session.answers.answers.with_row_index("answer").cast({"answer": pl.Int64})
-    table = numbered.join(listed, on="answer").join(conditions, on="answer")
+    table = numbered.join(lists, on="answer").join(conditions, on="answer")
     table = table.join(session.texts, on="answer", maintain_order="left")
     records = []
     for row in table.sort("answer").iter_rows(named=True):
