@@ -16,17 +16,23 @@ _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U
 _LETTERS = r"[^\s,;:()\[\]|]"
 _WORD = rf"{_LETTERS}*[{_RIGHT_TO_LEFT}](?:{_LETTERS}*[^\s,;:()\[\]|.])?"
 _STRETCH = re.compile(rf"({_WORD}(?:[ \u00a0]+{_WORD})*)")
+_RIGHT_TO_LEFT_LETTER = re.compile(f"[{_RIGHT_TO_LEFT}]")
+"""Looked for first: `_STRETCH` takes a second for a word of 10,000 other letters."""
 _ISOLATE, _END = "\u2068", "\u2069"
 
 
 def direction_parts(text: str) -> list[tuple[str, bool]]:
     """Split a text into parts, each with whether it is words from right to left."""
+    if not _RIGHT_TO_LEFT_LETTER.search(text):
+        return [(text, False)] if text else []
     parts = _STRETCH.split(text)
     return [(part, bool(_STRETCH.fullmatch(part))) for part in parts if part]
 
 
 def isolated(text: str) -> str:
     """Put words from right to left between the marks that keep what follows in its place."""
+    if not _RIGHT_TO_LEFT_LETTER.search(text):
+        return text
     return _STRETCH.sub(rf"{_ISOLATE}\1{_END}", text)
 
 
