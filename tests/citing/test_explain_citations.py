@@ -104,3 +104,15 @@ def test_pages_without_properties_are_refused(tmp_path: Path) -> None:
     consulted = cite(answers, f"{labels}:id=url", resamples=199)
     with pytest.raises(UserError, match="has no column of numbers and no column text"):
         explain_citations(consulted)
+
+
+def test_property_that_is_mostly_unknown_is_named(tmp_path: Path) -> None:
+    audit = long_pages_are_cited(tmp_path)
+    labels = tmp_path / "pages.csv"
+    rows = [line.split(",") for line in labels.read_text(encoding="utf-8").splitlines()]
+    # Two of three pages have no number of words.
+    for number, row in enumerate(rows[1:]):
+        row[2] = row[2] if number % 3 == 0 else ""
+    labels.write_text("\n".join(",".join(row[:3]) for row in rows) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"no property is left for .*words .mostly unknown"):
+        explain_citations(audit, properties=["words"])

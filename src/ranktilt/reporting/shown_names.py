@@ -20,18 +20,24 @@ _WORD = rf"{_LETTERS}*[{_RIGHT_TO_LEFT}](?:{_LETTERS}*[^\s,;:()\[\]|.])?"
 """A word with a letter that is written from right to left."""
 _STRETCH = re.compile(rf"({_WORD}(?:[ \u00a0]+{_WORD})*)")
 """Words of this kind, and the blanks between them."""
+_RIGHT_TO_LEFT_LETTER = re.compile(f"[{_RIGHT_TO_LEFT}]")
+"""Looked for first: `_STRETCH` takes a second for a word of 10,000 other letters."""
 _ISOLATE, _END = "\u2068", "\u2069"
 """Signs between which the direction of writing affects nothing outside."""
 
 
 def direction_parts(text: str) -> list[tuple[str, bool]]:
     """Split a text into parts, each with whether it is words from right to left."""
+    if not _RIGHT_TO_LEFT_LETTER.search(text):
+        return [(text, False)] if text else []
     parts = _STRETCH.split(text)
     return [(part, bool(_STRETCH.fullmatch(part))) for part in parts if part]
 
 
 def isolated(text: str) -> str:
     """Put words from right to left between the marks that keep what follows in its place."""
+    if not _RIGHT_TO_LEFT_LETTER.search(text):
+        return text
     return _STRETCH.sub(rf"{_ISOLATE}\1{_END}", text)
 
 

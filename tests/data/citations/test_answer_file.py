@@ -442,6 +442,14 @@ def test_web_page_is_refused(tmp_path: Path) -> None:
         read_answers(folder)
 
 
+def test_deep_nesting_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    deep = "[" * 400 + "]" * 400
+    path.write_text(f'{{"query": "q", "cited": ["a"], "text": {deep}}}\n', encoding="utf-8")
+    with pytest.raises(DataError, match="nested deeper than any answer is"):
+        read_answers(path)
+
+
 def test_exact_urls_are_kept_apart(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", OWN)
     pages = read_answers(path, exact_urls=True).pages

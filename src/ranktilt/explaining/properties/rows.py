@@ -151,7 +151,7 @@ def _told_apart(
     """Choose the properties that vary within lists and do not follow from those before them."""
     chosen: list[int] = []
     left_out: list[LeftOutProperty] = []
-    if not len(side):
+    if not len(side) or not names:  # no row, or every property is mostly unknown
         return chosen, left_out
     basis = _normed(within(side[:, None], query))
     centred = within(values, query)

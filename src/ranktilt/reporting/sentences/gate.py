@@ -18,6 +18,7 @@ from ranktilt.measures.printing import digits_apart, rounded, signed
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.provenance import MOST_NAMED
+from ranktilt.reporting.sentences.citing import POOL_WORDS
 from ranktilt.reporting.sentences.effects import (
     bounds,
     cannot_vary,
@@ -84,7 +85,10 @@ def gate_questions(gate: Gate) -> list[str]:
     """Say what was asked of every comparison."""
     questions = []
     if gate.spec["max_tilt"] is not None:
-        questions.append(f"tilt within {margin_words(gate.spec['max_tilt'])} of neutral")
+        limit = gate.spec["max_tilt"]
+        is_ratio = any(row.measure in POOL_WORDS for row in gate.rows)
+        words = f"±{limit:g} %" if is_ratio else margin_words(limit)
+        questions.append(f"tilt within {words} of neutral")
     if gate.spec.get("min_tau") is not None:
         questions.append(f"τ-b of at least {gate.spec['min_tau']:g}")
     if gate.spec["baseline"]:

@@ -145,7 +145,7 @@ def _hero(comparison: CitationComparison) -> Iterator[IntervalChart]:
     scale = "doublings of the ratio" if is_ratio else "points"
     first = changes[0]
     yield interval_chart(
-        f"How {comparison.new} differs from {comparison.old}",
+        f"How {comparison.new} differs from {comparison.old}, in {scale}",
         "At 0 both engines treat the two sides alike. Line: 95 % interval.",
         [_row(change) for change in changes],
         scales=(scale,),

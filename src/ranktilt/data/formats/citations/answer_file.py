@@ -89,7 +89,11 @@ class _SeenRecords:
 
     def has_seen(self, content: Any) -> bool:
         """Return whether an equal record was read before, and remember this one."""
-        text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+        try:
+            text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+        except TypeError as error:  # deeper than orjson writes, though it reads it
+            message = f"nested deeper than any answer is: {shorten(content)}"
+            raise UserError(message) from error
         fingerprint = hashlib.sha256(text).digest()
         is_copy = fingerprint in self.fingerprints
         self.fingerprints.add(fingerprint)
