@@ -1,11 +1,13 @@
 """The instrument is tested where a coin decides who wrote what."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from ranktilt import Collection, UserError, bundled, ranker
-from ranktilt.auditing.instrument import InstrumentRow, check_instrument, with_drawn_sources
+from ranktilt.auditing.instrument import CHANCE, InstrumentRow, check_instrument, with_drawn_sources
 from ranktilt.reporting.sentences.check import instrument_sentence
 from tests.refusals import refused
 from tests.toy import collection_of
@@ -87,3 +89,11 @@ def test_what_cannot_be_tested_is_refused() -> None:
         UserError, match="cannot be tested: name a ranker that ranks the collection itself"
     ):
         check_instrument(bundled(), [ranker("replay:run.trec")])
+
+
+def test_interval_that_begins_at_chance_is_calibrated() -> None:
+    row = InstrumentRow(
+        ranker="bm25", question="nDCG@10", sides_named=12, tosses=100, low=CHANCE, high=0.2
+    )
+    assert row.is_calibrated
+    assert not replace(row, low=CHANCE + 1e-9).is_calibrated

@@ -533,6 +533,14 @@ def test_chroma_is_read_with_distances_smaller_is_better(tmp_path: Path) -> None
     assert run.spec["score_order"] == "ascending"
 
 
+def test_distances_may_fall_once_in_ten(tmp_path: Path) -> None:
+    names = [f"d{number}" for number in range(11)]
+    distances = [0.0, *(0.1 * number for number in range(2, 11)), 0.5]
+    content = json.dumps({"ids": [names], "distances": [distances]})
+    run = Run.load(write(tmp_path / "run.json", content), queries=["q1"])
+    assert run.spec["score_order"] == "ascending"
+
+
 @pytest.mark.parametrize("ending", ["bz2", "xz", "zst", "zip"])
 def test_packed_files_are_read(ending: str, tmp_path: Path) -> None:
     data = TREC.encode()

@@ -93,6 +93,18 @@ def test_equal_rank_is_a_poisson_regression() -> None:
     assert np.log(estimate.value) == pytest.approx(fit.params[0], abs=1e-6)
 
 
+def test_exchanged_labels_at_equal_rank_get_what_queries_and_ranks_leave() -> None:
+    rows = random_world(4)
+    amount = equal_rank.estimate(rows).exchange.amount
+    used = amount != 0
+    blocks = equal_rank.rank_block(rows.retrieval_rank[used])
+    # A fit of queries and ranks alone leaves nothing to any of them.
+    by_block = np.bincount(blocks, weights=amount[used])
+    by_query = np.bincount(rows.question[used], weights=amount[used])
+    assert np.abs(by_block).max() < 1e-6
+    assert np.abs(by_query).max() < 1e-6
+
+
 def test_equal_rank_needs_ten_citations_a_side() -> None:
     assert np.isnan(equal_rank.estimate(citation_rows(ROWS)).value)
 
