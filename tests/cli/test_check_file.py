@@ -51,7 +51,7 @@ CASES = [
         name="labels",
         content="url,is_ai\na,1\nb,0\nc,0\n",
         kind="labels",
-        contents={"documents": "3", "groups (is_ai)": "0: 2, 1: 1"},
+        contents={"documents": "3", "groups (is_ai)": "is_ai 0: 2, is_ai 1: 1"},
         command="ranktilt audit --run RUN --groups FILE --by is_ai",
     ),
     Case(

@@ -36,6 +36,7 @@ from ranktilt.data.formats.recognition import (
 )
 from ranktilt.data.formats.refusals import ANYTHING, refusal
 from ranktilt.data.formats.response_folder import response_files
+from ranktilt.data.group_names import group_name
 from ranktilt.data.label_table import read_labels
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.texts import FileHasOtherReadings, FileNotReadable
@@ -301,7 +302,9 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
         if labels is None:
             return _unread(text, LABELS, recognition, error)
     counts = labels[by].drop_nulls().cast(pl.String).value_counts(sort=True).rows()
-    groups = ", ".join(f"{name}: {count:,}" for name, count in counts[:_MOST_LISTED])
+    groups = ", ".join(
+        f"{group_name(by, name)}: {count:,}" for name, count in counts[:_MOST_LISTED]
+    )
     by_words = [] if by == "source" else ["--by", by]
     has_twins = "origin" in labels.columns
     needs: list[Need] = ["run", "judgments"]
