@@ -484,6 +484,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
     distances = [abs(tilt.value - tilt.neutral) for tilt in tilts]
     front = pareto([(100 * mean.value, away) for mean, away in zip(means, distances, strict=True)])
     drawing = scatter(
+        points,
         x=f"{measure} over all documents, %",
         y=_axis(bench),
         margin=_level_band(tilts, choice.margin),
