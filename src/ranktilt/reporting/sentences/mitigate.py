@@ -270,10 +270,8 @@ def cost_reason(change: Change, budget: float) -> str:
     if change.high < -budget:
         return f"{change.measure} {words}: {loss} is shown"
     if change.high < 0:
-        return (
-            f"{change.measure} {words}: a loss is shown; whether it is more than {points_words(budget)} "
-            "is not"
-        )
+        whether = f"whether it is more than {points_words(budget)} is not"
+        return f"{change.measure} {words}: a loss is shown; {whether}"
     return f"{change.measure} {words}: {loss} is neither shown nor excluded"
 
 
