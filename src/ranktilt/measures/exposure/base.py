@@ -6,7 +6,7 @@ of this folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -167,7 +167,7 @@ class TargetedEstimand(AttentionEstimand):
         return self.target in ("mixed", "relevant")
 
     def check(self, names: tuple[str, ...]) -> None:
-        table = self.table()
+        table = _by_full_name(self.table(), names)
         if not table:
             return
         valid = [*names, UNLABELLED] if self.unlabelled == "class" else names
@@ -183,7 +183,7 @@ class TargetedEstimand(AttentionEstimand):
 
         NaN where a query has no documents to take them from.
         """
-        table = self.table()
+        table = _by_full_name(self.table(), lists.names)
         if table:
             row = np.array([table.get(name, 0.0) for name in (*lists.names, UNLABELLED)])
             return np.tile(shares_of_rows(self.columns_of(row)), (lists.queries, 1))
@@ -200,6 +200,16 @@ class TargetedEstimand(AttentionEstimand):
         labelled = relevant[:, :groups].sum(axis=1, keepdims=True)
         mixed = (relevant[:, :groups] + labelled * shares_of_rows(population[:, :groups])) / 2
         return np.concatenate([mixed, relevant[:, groups:]], axis=1)
+
+
+def _by_full_name(shares: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
+    """Return shares by the names of groups, where a bare label stands for one: 1 for source 1."""
+    full_names = dict[str, float]()
+    for name, share in shares.items():
+        longer = [full for full in names if full.endswith(f" {name}")]
+        is_label = name not in names and len(longer) == 1
+        full_names[longer[0] if is_label else name] = share
+    return full_names
 
 
 def attention(lists: GroupLists, cutoff: int) -> Floats:
