@@ -513,7 +513,7 @@ def test_tied_documents_share_the_mean_exposure_of_their_ranks(
 
 
 def test_target_takes_bare_labels() -> None:
-    question = AWRF(cutoff=10, target="0:3;1:1")
+    question = AWRF(10, target="0:3;1:1")
     question.check(("source 0", "source 1"))
     with refused("the target of AWRF(target=0:3;1:1)@10 has no share for group 'source 2'"):
         question.check(("source 0", "source 1", "source 2"))
