@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ranktilt.measures.base import Estimand, GroupEstimand, estimand, every_estimand, measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.exposure.awrf import AWRF, FLOOR
-from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
+from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists, TargetedEstimand
 from ranktilt.measures.exposure.expected_exposure import EEL
 from ranktilt.measures.exposure.ndkl import NDKL
 from ranktilt.measures.exposure_ratio import ExposureRatio
@@ -513,7 +513,8 @@ def test_tied_documents_share_the_mean_exposure_of_their_ranks(
 
 
 def test_target_takes_bare_labels() -> None:
-    question = AWRF(10, target="0:3;1:1")
+    question = estimand("AWRF(target=0:3;1:1)@10")
+    assert isinstance(question, TargetedEstimand)
     question.check(("source 0", "source 1"))
     with refused("the target of AWRF(target=0:3;1:1)@10 has no share for group 'source 2'"):
         question.check(("source 0", "source 1", "source 2"))

@@ -19,7 +19,6 @@ from ranktilt.mitigation.base import (
     FittedCorrection,
     SeenQueries,
 )
-from ranktilt.mitigation.baseline import called
 from ranktilt.mitigation.bench_result import Bench, Candidate
 from ranktilt.mitigation.list_tops import correct_tops
 from ranktilt.mitigation.methods import CORRECTIONS
@@ -64,7 +63,6 @@ def apply(
         If no candidate is chosen, or the chosen one is no correction of lists.
     """
     candidate = candidate or _applied(bench)
-    run = called(run, bench.baseline.name)
     correction = _correction(bench, candidate)
     remedy = bench.remedy(candidate.name)
     if correction is None or remedy is None:

@@ -56,6 +56,17 @@ class WeighedPostings(NamedTuple):
     """Where each term starts in `rows`, and where the last one ends."""
 
 
+class QueryTerms(NamedTuple):
+    """Terms of some queries, query after query."""
+
+    starts: Ints
+    """Where each query starts, and where the last one ends."""
+    positions: Ints
+    """Terms, as positions in `WeighedPostings.ends`."""
+    counts: Scores
+    """How often the query holds each of them."""
+
+
 class _Workspace(NamedTuple):
     """Arrays that all queries use, one after the other."""
 
@@ -73,14 +84,7 @@ class _Workspace(NamedTuple):
 
 
 @_compiled
-def search_lists(
-    postings: WeighedPostings,
-    starts: Ints,
-    positions: Ints,
-    counts: Scores,
-    keys: Keys,
-    depth: int,
-) -> Lists:
+def search_lists(postings: WeighedPostings, queries: QueryTerms, keys: Keys, depth: int) -> Lists:
     """Return the best documents of each query, best first; ties fall by key.
 
     Documents that share score and key with the last one are returned too, so a list may be longer
@@ -91,15 +95,14 @@ def search_lists(
     ----------
     postings
         Postings of all terms of the queries.
-    starts
-        Where each query starts in `positions`, and where the last one ends.
-    positions, counts
-        Terms of the queries, as positions in `postings.ends`, and how often the query holds each.
+    queries
+        The queries, each of which may hold any of these terms.
     keys
         Tie key of each document of the collection.
     depth
         Documents to return for each query, at least 1.
     """
+    starts, positions, counts = queries.starts, queries.positions, queries.counts
     size = len(keys)
     work = _Workspace(
         keys,

@@ -99,7 +99,7 @@ class CompiledSearch:
         depth: int,
     ) -> Callable[[tuple[int, int]], Lists]:
         """Return a function that searches for some queries of a group, from a first to a last."""
-        from ranktilt.rankers.lexical.compiled_search import WeighedPostings  # needs numba
+        from ranktilt.rankers.lexical.compiled_search import QueryTerms, WeighedPostings
 
         starts, terms = self.queries.indptr, self.queries.indices
         needed = np.unique(terms[starts[first] : starts[last]]).astype(np.int64)
@@ -114,9 +114,8 @@ class CompiledSearch:
 
         def search_part(bounds: tuple[int, int]) -> Lists:
             part_starts = starts[bounds[0] : bounds[1] + 1].astype(np.int64)
-            return self.search_lists(
-                weighed, part_starts, positions, counts, keys=keys, depth=depth
-            )
+            part = QueryTerms(starts=part_starts, positions=positions, counts=counts)
+            return self.search_lists(weighed, part, keys, depth)
 
         return search_part
 
