@@ -162,7 +162,8 @@ def sequential_audit(
     warn_of_labels(groups.remarks)
     if len(pairs) != 1:
         raise UserError(
-            f"{by} makes {len(groups.names)} groups ({list_names(groups.names)}); name two: --pair A,B"
+            f"{by} makes {len(groups.names)} groups ({list_names(groups.names)}); name two: "
+            "--pair A,B"
         )
     names = collection.queries_with_judgments["id"].to_numpy()
     if not len(names):

@@ -1,9 +1,9 @@
 """Interval and p of the difference between two engines' tilts, over the same questions and units.
 
 Both engines answer the same questions, and mostly from the same domains, so the error is that of
-the difference: what a query or a domain adds to one engine's tilt less what it adds to the other's.
-p is the larger of two, as for one engine: the two-way t test, and labels that are exchanged between
-units, the same ones for both engines.
+the difference: what a query or a domain adds to one engine's tilt minus what it adds to the
+other's. p is the larger of two, as for one engine: the two-way t test, and labels that are
+exchanged between units, the same ones for both engines.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Spectrum:
     heads: tuple[float, float]
     """Share of the sum of squares in the head, 0 to 1: of the reference, and of the source."""
     interval: tuple[float, float]
-    """95 % interval of the source's head share less the reference's, by a bootstrap over twins."""
+    """95 % interval of the source's head share minus the reference's, by a bootstrap over twins."""
     leading: EffectSize
     """Difference between twins in how much of a document's squared length lies along the
     reference's leading directions."""

@@ -68,7 +68,7 @@ class ShareOfFirstRanks(GroupEstimand):
         even = share_of_query(ranking, either)
         is_known = ~np.isnan(self.contrast(ranking, first, second))[ranking.query]
         query_count = len(ranking.offsets) - 1
-        # Half of 1 and −1, less their mean: turns its sign exactly.
+        # Half of 1 and −1, minus their mean: turns its sign exactly.
         sign = first.astype(np.float64) - second
         lead = np.bincount(ranking.query, weights=sign, minlength=query_count)
         count = np.maximum(np.bincount(ranking.query, weights=either, minlength=query_count), 1.0)

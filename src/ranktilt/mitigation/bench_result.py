@@ -120,7 +120,7 @@ class Bench(
         Mean of every candidate and measure, 0 to 1, with its interval: where both groups are
         ``all`` over all documents, where both are the reference on its documents alone.
     changes : tuple of Change
-        Every one of these less the baseline's, in points or the estimand's unit, paired over
+        Every one of these minus the baseline's, in points or the estimand's unit, paired over
         queries; p corrected over all of them. Estimands of twins have none.
     notes : tuple of Note
         Notes of the audits behind it.

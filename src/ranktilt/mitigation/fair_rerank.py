@@ -401,7 +401,7 @@ def exposure_mixture(
         return above + np.arange(n_first)
 
     def lead(ranks: Ints) -> float:
-        """Return the exposure of the first side less the target times the others'."""
+        """Return the exposure of the first side minus the target times the others'."""
         got = weights[ranks].sum()
         return float(got / n_first - target * (total - got) / (n - n_first))
 

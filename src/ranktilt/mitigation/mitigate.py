@@ -155,8 +155,8 @@ def _pair(collection: Collection, options: MitigationOptions) -> Pair:
     groups, pairs = grouped_pairs(collection, options.by, chosen_pairs)
     if len(pairs) > 1:
         raise UserError(
-            f"{options.by} makes {len(groups.names)} groups ({list_names(groups.names)}); name the two "
-            "to level: --pair A,B"
+            f"{options.by} makes {len(groups.names)} groups ({list_names(groups.names)}); name "
+            "the two to level: --pair A,B"
         )
     known = grouping(collection, options.by).names
     united = [name for name in pairs[0] if name not in known]

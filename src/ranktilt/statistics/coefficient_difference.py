@@ -54,7 +54,7 @@ def coefficient_difference(
 
     As for a coefficient by itself (see `coefficient_interval`), the interval is the widest of the
     percentile one, of that one turned round the value, and, where there are near resamples, of the
-    value less its bias ± its standard error. Each is stretched by √(n/(n − 1)) · t(n − 1)/1.96,
+    value minus its bias ± its standard error. Each is stretched by √(n/(n − 1)) · t(n − 1)/1.96,
     because few queries vary more than their resamples. p is the level at which the widest one first
     excludes 0, so "p < .05" and "the interval excludes 0" are one statement.
 

@@ -73,7 +73,7 @@ def family_difference(reference: Floats, judged: Floats, member: Bools) -> Famil
     everywhere brings all systems closer together, and so two families. The slope, fitted within
     both families over systems, takes this off: an analysis of covariance whose covariate is the
     reference. The variance is two-way: of systems around the fit (t with n − 3 degrees of freedom),
-    and of the difference over queries, less the noise of single values, which is in both (Cameron,
+    and of the difference over queries, minus the noise of single values, which is in both (Cameron,
     Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011); degrees of freedom
     after Satterthwaite.
 
@@ -131,7 +131,7 @@ def _fit(reference: Floats, judged: Floats, member: Bools) -> _FamilyFit:
 
 
 def _centred_systems(values: Floats) -> Floats:
-    """Return the mean of each system, less the mean of all."""
+    """Return the mean of each system, minus the mean of all."""
     centred: Floats = values.mean(1) - values.mean()
     return centred
 

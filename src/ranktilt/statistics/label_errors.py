@@ -106,7 +106,7 @@ class Confusion:
         weights : ndarray of float64, shape (groups,)
             What a share of each group counts in the answer: 1 and −1 for a difference of two.
         totals : ndarray of float64, shape (labels,)
-            Shares by label, less those that are neutral.
+            Shares by label, minus those that are neutral.
         """
         of_labels = weights @ self.inverse
         of_groups = self.inverse @ totals

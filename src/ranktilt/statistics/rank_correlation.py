@@ -154,7 +154,7 @@ def coefficient_interval(
 
     - the percentile ends lo and hi;
     - both ends reflected in the value, 2v − hi and 2v − lo;
-    - the value less its bias, 2v − m, and 1.96 standard errors on both sides. m is the mean of the
+    - the value minus its bias, 2v − m, and 1.96 standard errors on both sides. m is the mean of the
       samples; the standard error is that of the near samples divided by `NEARNESS` (the numerical
       delta method: Hong and Li, Journal of Econometrics 206(2), 2018).
 

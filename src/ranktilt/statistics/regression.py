@@ -250,7 +250,7 @@ def _ratio_and_rows(above: Floats, below: Floats) -> tuple[float, Floats]:
 
 
 def _covariance(added: Floats, first: Ints, second: Ints) -> Floats:
-    """Return the covariance with clusters in two ways, less what both count."""
+    """Return the covariance with clusters in two ways, minus what both count."""
     of_first = _cluster_covariance(added, first)
     of_second = _cluster_covariance(added, second)
     two_way: Floats = of_first + of_second - _cluster_covariance(added, _cells(first, second))

@@ -30,7 +30,7 @@ def rank_correlation(temperatures: Sequence[float], values: Floats) -> Floats:
 
 
 def change_of_ends(temperatures: Sequence[float], values: Floats) -> Floats:
-    """Return each column's mean at the highest temperature less its mean at the lowest."""
+    """Return each column's mean at the highest temperature minus its mean at the lowest."""
     degrees = np.array(temperatures)
     highest = values[degrees == degrees.max()].mean(axis=0)
     lowest = values[degrees == degrees.min()].mean(axis=0)

@@ -217,7 +217,7 @@ class TrainingStudy(
         Relative Δ of the first stage and of every training on the mixed collection; empty where
         nothing mixed was ranked.
     tilt_changes : tuple of Change
-        For every body and seed, Relative Δ of the one that learned from another side less that of
+        For every body and seed, Relative Δ of the one that learned from another side minus that of
         the one that learned from the reference.
     overlaps : tuple of AnswerOverlap
         Words of queries in the relevant documents of each side.

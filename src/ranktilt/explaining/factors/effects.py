@@ -1,7 +1,7 @@
 """Effects of the factors of a designed collection on ranks, and what is left of the source.
 
 The levels of factors are coded −1 (low: as is) and 1 (high), and an effect is twice its
-coefficient, so that a main effect is the mean of the high versions less that of the low ones (Box,
+coefficient, so that a main effect is the mean of the high versions minus that of the low ones (Box,
 Hunter & Hunter, Statistics for Experimenters, 2nd ed. 2005, ch. 5). Versions are compared within
 one document under one query; errors are clustered by query and document (Cameron, Gelbach & Miller
 2011).

@@ -44,7 +44,7 @@ class _RankRegression:
     expected: Floats
     """μ, the expected citations of each row."""
     residual_group: Floats
-    """g̃, the group less its μ-weighted query and rank effects."""
+    """g̃, the group minus its μ-weighted query and rank effects."""
 
 
 def estimate(rows: CitationRows) -> CitationEstimate:
@@ -87,7 +87,7 @@ def estimate(rows: CitationRows) -> CitationEstimate:
 
 
 def _unexplained(rows: CitationRows, cited: Floats, used: Bools) -> Floats:
-    """Return citations less those that queries and ranks explain without groups: the score."""
+    """Return citations minus those that queries and ranks explain without groups: the score."""
     amount = np.zeros(len(rows))
     if used.any():
         fit = _fit_rows(rows.select(used), cited[used], has_group=False)

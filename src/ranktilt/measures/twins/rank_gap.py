@@ -76,7 +76,7 @@ def _summed(lists: TwinLists) -> TwinAnswers:
     """Sum the gaps of every pair of the collection, per query; unretrieved pairs add nothing."""
     docs, pairs, ranking = lists.docs, lists.pairs, lists.ranking
     width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
-    # How many pairs have a document as their second side, less those that have it as their first.
+    # How many pairs have a document as their second side, minus those that have it as their first.
     side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
     is_known = docs >= 0
     weights = np.zeros(len(docs))
