@@ -30,7 +30,9 @@ def test_named_function_exists(reference: str) -> None:
 @pytest.mark.parametrize("name", SAVED)
 def test_result_from_file_prints_alike(name: str, tmp_path: Path) -> None:
     path = result(name).save(tmp_path / "result.json")
-    assert table(type(result(name)).load(path)) == table(result(name))
+    printed = table(type(result(name)).load(path))
+    # The next step of citations names the file that the audit is in, once there is one.
+    assert printed.replace(str(path), "citations.json") == table(result(name))
 
 
 @pytest.mark.parametrize("name", SAVED)
