@@ -643,9 +643,9 @@ def test_card_of_one_rank_is_made() -> None:
         audit(collection, run, card=True, depth=0)
 
 
-def test_run_of_first_document_alone_meets_collection() -> None:
+def test_run_of_first_document_alone_meets_collection(tmp_path: Path) -> None:
     collection = toy()
-    first = collection.ids[0]
     query = collection.queries_with_judgments["id"][0]
-    result = audit(collection, run_of(collection, {query: {first: 1.0}}), "nDCG@10")
+    path = write_run(tmp_path / "run", {query: {collection.ids[0]: 1.0}})
+    result = audit(collection, Run.load(path), "nDCG@10")
     assert result.runs == ("run",)

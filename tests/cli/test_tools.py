@@ -228,7 +228,7 @@ def test_each_setting_says_where_it_comes_from(
     [
         ("[statistics]\nsed = 1\n", "[statistics] 'sed'; did you mean 'seed'?"),
         ('[llm.a]\nmodel = "openai:m"\napi_key = "x"\n', "llm.a.api_key looks like a secret"),
-        ("[check]\nmax_missing = 500\n", "[check] max_missing: expected a number <= 100"),
+        ("[check]\nmax_missing = 500\n", "[check] max_missing: expected points from 0 to 100"),
     ],
 )
 def test_a_file_at_fault_is_told_and_the_rest_is_shown(

@@ -103,6 +103,7 @@ def test_exchanged_labels_at_equal_rank_get_what_queries_and_ranks_leave() -> No
     by_query = np.bincount(rows.question[used], weights=amount[used])
     assert np.abs(by_block).max() < 1e-6
     assert np.abs(by_query).max() < 1e-6
+    assert abs(amount[rows.is_a].sum()) > 0.1, "the group is left"
 
 
 def test_equal_rank_needs_ten_citations_a_side() -> None:

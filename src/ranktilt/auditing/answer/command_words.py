@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import polars as pl
@@ -363,3 +364,12 @@ def _label_words(audit: Audit) -> list[str]:
     collection = audit.spec["collection"]
     fields = {**collection.get("label_file", {}), "path": str(collection["labels"])}
     return LabelFile(**fields).words
+
+
+def json_file(command: str, default: str) -> str:
+    """Return the file that ``--json`` named in a command; a default where it named none."""
+    words = shlex.split(command)
+    for option, file in pairwise(words):
+        if option == "--json" and file != "-":
+            return file
+    return default

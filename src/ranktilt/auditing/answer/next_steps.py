@@ -16,6 +16,7 @@ from ranktilt.auditing.answer.command_words import (
     explain_labels_words,
     explain_twins_words,
     folder_of,
+    json_file,
     limit_text,
     mitigate_words,
     split_words,
@@ -145,9 +146,10 @@ def _why(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
 
 def _gate(audit: Audit, kind: StepKind = "keep") -> NextStep:
     """Return the step that gates a new audit with the margin of this one."""
-    make = shlex.join([*audit_words(audit), "--json", "audit.json"])
-    limit = shlex.quote(limit_text(audit))
-    return NextStep(kind=kind, command=f"{make} && ranktilt gate audit.json --max-tilt {limit}")
+    file = json_file(str(audit.spec.get("command", "")), "audit.json")
+    make = shlex.join([*audit_words(audit), "--json", file])
+    gate = f"ranktilt gate {shlex.quote(file)} --max-tilt {shlex.quote(limit_text(audit))}"
+    return NextStep(kind=kind, command=f"{make} && {gate}")
 
 
 def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:

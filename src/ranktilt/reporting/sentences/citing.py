@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from math import isinf, isnan
 from typing import Any
 
+from ranktilt.auditing.answer.command_words import json_file
 from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.citing.infer import FEWEST_CITATIONS, FEWEST_UNITS
 from ranktilt.citing.questions import QuestionKey
@@ -228,9 +230,16 @@ def steadiness_sentences(audit: CitationAudit) -> Iterator[str]:
 
 def citing_steps(audit: CitationAudit) -> Iterator[NextCommand]:
     """Yield what to do next."""
-    file = audit.loaded_from or "citations.json"
-    if audit.primary[0].verdict(audit.margin) != "inconclusive":
-        yield NextCommand(text="Keep it so in CI", command=f"ranktilt gate {file} --max-tilt 5")
+    command = str(audit.spec.get("command", ""))
+    file = audit.loaded_from or json_file(command, "")
+    verdict = audit.primary[0].verdict(audit.margin)
+    if verdict == "inconclusive":
+        return
+    text = "Keep it this way in CI" if verdict == "level" else "Fail a build on this tilt in CI"
+    gate = f"ranktilt gate {shlex.quote(file or 'citations.json')} --max-tilt 5"
+    if not file and command:
+        gate = f"{command} --json citations.json && {gate}"
+    yield NextCommand(text=text, command=gate)
 
 
 def ratio_words(value: float) -> str:
