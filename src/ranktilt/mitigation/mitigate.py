@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.pairs import grouped_pairs
+from ranktilt.auditing.grouping.twins import twin_rows
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
@@ -80,8 +81,8 @@ def mitigate(
     options : MitigationOptions, optional
         Methods, strengths, groups.
     primary : str or Estimand, optional
-        The question that decides what is level, in percent: by default as in `audit`, or Share@10
-        if nothing is judged relevant.
+        The question that decides what is level, in percent: by default as in `audit`; if nothing
+        is judged, HeadToHead for twins and Share@10 for other documents.
     effectiveness, budget, ties, test, correction, margin, resamples
         As in `bench`.
 
@@ -116,7 +117,7 @@ def mitigate(
         resamples=resamples,
         seed=options.seed,
     )
-    questions = _questions(split.test, measures, primary, options.by)
+    questions = _questions(split.test, measures, primary, by=options.by, pair=pair)
     if isinstance(ranker, Run):
         baseline = Baseline.from_run(ranker, options.depth, name=options.name)
     else:
@@ -173,10 +174,15 @@ def _questions(
     collection: Collection,
     measures: Sequence[str | Estimand] | None,
     primary: str | Estimand | None,
+    *,
     by: str,
+    pair: Pair,
 ) -> list[Estimand]:
-    """Return the questions, the primary one first."""
-    usual = DEFAULT_MEASURES if collection.has_judgments else (SHARE, "ExposureRatio")
+    """Return the questions, the primary one first: as in an audit of these documents."""
+    usual: Sequence[str | Estimand] = DEFAULT_MEASURES
+    if not collection.has_judgments:
+        has_twins = len(twin_rows(collection, grouping(collection, by), pair)) > 0
+        usual = (*(["HeadToHead"] if has_twins else []), SHARE, "ExposureRatio")
     questions = [estimand(question) for question in measures or usual]
     if primary is None:
         is_usual = not (measures or collection.has_judgments)
