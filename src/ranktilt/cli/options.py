@@ -222,7 +222,7 @@ def option_text(value: object) -> str:
 def first_typed(**values: Any) -> str | None:
     """Return the flag of the first option that was typed, such as ``--max-tilt``."""
     for name, value in values.items():
-        if _is_typed(value):
+        if is_typed(value):
             return f"--{name.replace('_', '-')}"
     return None
 
@@ -230,11 +230,11 @@ def first_typed(**values: Any) -> str | None:
 def refuse_unread(typed: Mapping[str, object], reason: str) -> None:
     """Refuse options that were typed and that nothing reads."""
     for option, value in typed.items():
-        if _is_typed(value):
+        if is_typed(value):
             raise UserError(f"{option}: {reason}")
 
 
-def _is_typed(value: object) -> bool:
+def is_typed(value: object) -> bool:
     """Tell whether an option has a value; None, False and an empty list or text are none.
 
     A typed 0 is a value: ``0 in (None, False)`` is true, so False is compared by identity.

@@ -37,7 +37,7 @@ _LIMITS: Mapping[str, Mapping[str, float]] = {
 """Limits of the answers to our own prompts, where they are not the usual ones.
 
 All are shares of the text's words, as in `ranktilt.generation.checks.RewriteLimits`: a summary may
-have a tenth of them, and a polished text may be a copy.
+have a tenth of them, and of polished texts only complete copies are flagged.
 """
 
 

@@ -134,6 +134,7 @@ class _End:
         self.value = value
         self.stretch = variance.stretch
         self.freedom = variance.effective_n - 1
+        # The 95 % interval ends at this resample.
         self.order_95 = max(int(ALPHA / 2 * len(ordered)), 1)
 
     def level(self, order: int) -> float:
@@ -173,7 +174,7 @@ class _End:
         """
         quantile = float(special.ndtri(self.level(first) / 2))
         scale = (self.value - float(self.ordered[first - 1])) / -quantile
-        if scale <= 0:  # even the outermost of these resamples lie above the value
+        if scale <= 0:  # so few resamples lie below the value
             return self.level(first)
         t = (self.value - neutral) / (self.stretch * scale)
         return float(2 * special.stdtr(self.freedom, -t))
@@ -204,7 +205,7 @@ def _near_bound(
         return inference
     is_above = value - low > high - value
     far_share = (high - value if is_above else value - low) / span
-    # A share f of n votes has the variance f(1 − f)/n, in units of the span.
+    # A share f of n votes has the variance f(1 − f)/n, in the squared unit of the span.
     votes = far_share * (1 - far_share) * span**2 / variance.total
     far_votes = far_share * votes
     if far_share > FAR_SHARE or not 0 < far_votes < FEW_VOTES:

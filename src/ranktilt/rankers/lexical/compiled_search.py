@@ -174,19 +174,19 @@ def _take_from_postings(
 ) -> int:
     """Take documents of the query's postings that may be among the best; set scores back to 0."""
     scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
-    count, limit, worst = 0, _ROOM * depth, _SMALLEST
+    count, limit, least = 0, _ROOM * depth, _SMALLEST
     for term in terms:
         for posting in range(postings.starts[term], postings.starts[term + 1]):
             row = postings.rows[posting]
             score = scores[row]
             scores[row] = 0.0  # a document that a later term holds too is not taken again
-            if score >= worst:
+            if score >= least:
                 candidates[count] = row
                 candidate_scores[count] = score
                 count += 1
                 if count == limit:
                     count = _keep_best(work, count, depth)
-                    worst = candidate_scores[:count].min()
+                    least = candidate_scores[:count].min()
                     # Equal scores and keys can leave almost as many as there were. With room for as
                     # many again, the work stays proportional to the number of postings.
                     limit = max(_ROOM * depth, 2 * count)
