@@ -117,6 +117,8 @@ GATE = [
         "new.json --markdown x --json x",
         "--json x: this file is written by --markdown too; choose another file",
     ),
+    ("new.json --max-gap 0", "--max-gap: it needs an audit of judges (ranktilt judge --json)"),
+    ("new.json --min-tau 0", "--min-tau: it needs an audit of judges (ranktilt judge --json)"),
 ]
 COMPARE = [
     (

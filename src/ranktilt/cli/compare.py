@@ -68,7 +68,7 @@ def compare(
     if isinstance(audits[0], CitationAudit):
         of_rankers = {
             "--baseline-run": baseline_run,
-            "--max-failures": max_failures is not None,
+            "--max-failures": max_failures,
             "--label-errors": label_errors,
         }
         options.refuse_unread(of_rankers, "audits of citations are compared two at a time")

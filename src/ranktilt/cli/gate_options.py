@@ -76,9 +76,9 @@ class GateLimits:
         return {
             "--max-tilt": self.max_tilt,
             "--baseline": self.baseline,
-            "--min-effect": self.min_effect,
-            "--max-loss": self.max_loss is not None,
-            "--max-left-out": self.max_left_out is not None,
+            "--min-effect": self.min_effect or None,  # 0 is its default
+            "--max-loss": self.max_loss,
+            "--max-left-out": self.max_left_out,
             "--label-errors": self.label_errors,
         }
 

@@ -128,7 +128,8 @@ Qrels = Annotated[
     str | None,
     FILE_OR_STDIN,
     Parameter(
-        help="Judgments to use instead, such as qrels, CSV or FILE:grade=rating; none to use none.",
+        help="Judgments to use instead, such as qrels, CSV or FILE:grade=rating; the word none "
+        "ignores all judgments.",
         metavar="FILE",
         group=INPUT,
     ),
@@ -206,7 +207,7 @@ RowsPerFile = Annotated[
 Protected = Annotated[
     str | None,
     Parameter(
-        help="Protected group, A|B or non-A (default: the smaller of two).",
+        help="Protected group, A|B for several, non-A for all but A (default: the smaller of two).",
         metavar="GROUP",
         group=QUESTION,
     ),
@@ -219,18 +220,27 @@ def option_text(value: object) -> str:
 
 
 def first_typed(**values: Any) -> str | None:
-    """Return the flag of the first option that has a value, such as ``--max-tilt``."""
+    """Return the flag of the first option that was typed, such as ``--max-tilt``."""
     for name, value in values.items():
-        if value not in (None, False, []):
+        if is_typed(value):
             return f"--{name.replace('_', '-')}"
     return None
 
 
 def refuse_unread(typed: Mapping[str, object], reason: str) -> None:
-    """Refuse options that have a value and that nothing reads."""
+    """Refuse options that were typed and that nothing reads."""
     for option, value in typed.items():
-        if value:
+        if is_typed(value):
             raise UserError(f"{option}: {reason}")
+
+
+def is_typed(value: object) -> bool:
+    """Tell whether an option has a value; None, False and an empty list or text are none.
+
+    A typed 0 is a value: ``0 in (None, False)`` is true, so False is compared by identity.
+    """
+    is_empty = isinstance(value, Sequence) and not value
+    return value is not None and value is not False and not is_empty
 
 
 def load_texts(folder: Path, split: str | None) -> Collection:
@@ -240,14 +250,15 @@ def load_texts(folder: Path, split: str | None) -> Collection:
     """
     from ranktilt.data.load import NO_QRELS, load
 
+    # A folder without qrels is refused unless its judgments are turned off by name.
     qrels = NO_QRELS if without_judgments(folder, split) else None
     return load(folder, split=split, qrels=qrels, ignore_unknown=True)
 
 
 def without_judgments(folder: Path, split: str | None) -> bool:
-    """Tell whether a folder holds no judgments, where none are asked for.
+    """Tell whether a folder has no judgments to read; False where `split` asks for some.
 
-    A name such as ``hub:…`` is no folder.
+    Only a folder is looked at: a name such as ``hub:…`` may have judgments too.
     """
     from ranktilt.data.load import splits
 

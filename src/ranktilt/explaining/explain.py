@@ -77,12 +77,12 @@ def explain(
         If a probe is unknown or named twice, cannot use the ranker, or the reference is not a
         source; if no other source has twins.
     """
-    texts = compared_texts(collection, by)
+    compared = compared_texts(collection, by)
     name = None if reference is None else group_name(by, reference)
-    first = reference_of(texts, name, to="explain")
-    if not twin_sources(texts, first):
+    reference_source = reference_of(compared, name, to="explain")
+    if not twin_sources(compared, reference_source):
         raise UserError(
-            f"nothing to explain: no other source has twins of {first} "
+            f"nothing to explain: no other source has twins of {reference_source} "
             "(documents with the same origin); to relate a ranker's gap to properties without "
             "twins: --attribution -r RANKER"
         )
@@ -93,25 +93,29 @@ def explain(
     _check(selection.probes, ranker, attribute)
     results = list[ProbeResult]()
     failures = list[ProbeLeftOut]()
-    for answer in _answers(selection, texts, ranker, reference=first):
+    for answer in _answers(selection, compared, ranker, reference=reference_source):
         if isinstance(answer, ProbeLeftOut):
             failures.append(answer)
         else:
             results.append(answer)
     if attribute:
         attribution = attribute_gaps(
-            texts, attribute, selection.properties or None, ranker=ranker, reference=first
+            compared,
+            attribute,
+            selection.properties or None,  # None: the properties that need no model
+            ranker=ranker,
+            reference=reference_source,
         )
         results.append(attribution)
     return Explanation(
-        spec=_spec(texts, selection.probes, ranker, by=by, attribute=attribute),
-        reference=first,
-        sources=tuple(others(texts, first)),
+        spec=_spec(compared, selection.probes, ranker, by=by, attribute=attribute),
+        reference=reference_source,
+        sources=tuple(others(compared, reference_source)),
         results=tuple(results),
         notes=(
             *selection.notes,
             *failures,
-            *twin_notes(texts, first),
+            *twin_notes(compared, reference_source),
             *unlabelled_notes(collection, by),
         ),
     )
@@ -135,13 +139,16 @@ class _ProbeSelection:
 
 
 def _default_probes(models: Sequence[str], *, has_encoder: bool) -> _ProbeSelection:
-    """Select RankTilt's own probes; those of models that you name must measure."""
+    """Select RankTilt's own probes; one that cannot measure is left out.
+
+    Only perplexity by models that the user named must measure, or the call fails.
+    """
     probes = [probe(name) for name in _with_models(PROBES, models)]
     notes = list[ProbeNeedsEncoder]()
     if not has_encoder:
-        encoder_probes = [of_encoder for of_encoder in probes if of_encoder.needs_encoder]
-        notes = [ProbeNeedsEncoder(probe=of_encoder.name) for of_encoder in encoder_probes]
-        probes = [of_texts for of_texts in probes if not of_texts.needs_encoder]
+        encoder_probes = [own_probe for own_probe in probes if own_probe.needs_encoder]
+        notes = [ProbeNeedsEncoder(probe=encoder_probe.name) for encoder_probe in encoder_probes]
+        probes = [own_probe for own_probe in probes if not own_probe.needs_encoder]
     names = frozenset(chosen_probe.name for chosen_probe in probes)
     if models:
         names = frozenset(name for name in names if not name.startswith("perplexity"))

@@ -1,7 +1,7 @@
 """Describe a file: its kind and contents, its uses, what more uses need, and commands to type.
 
-`describe_file` recognises a file and reads it as the kind that it is; `_PARTS` has a function for
-each kind. The sentences are in `reporting/sentences/file_report.py`.
+`describe_file` recognises a file and reads it as the kind that it is; `_DESCRIBERS` has a function
+for each kind. The sentences are in `reporting/sentences/file_report.py`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Use = Literal[
     "which source is favoured",
     "how far judges agree",
     "whether systems change places",
-    "name queries",
+    "name queries",  # for responses that do not name their queries
     "query an engine",
     "decide by an audit",
     "report a result",
@@ -72,7 +72,7 @@ Need = Literal[
     "second evaluations",
 ]
 """An input without which a file cannot be used in more ways."""
-_KEYS = {
+_KIND_OF_KEY = {
     "grade": JUDGMENTS,
     "several": JUDGMENTS,
     "score": RUN,
@@ -80,11 +80,11 @@ _KEYS = {
     "hits": RUN,
     "keep": RUN,
 }
-"""Keys of ``FILE:key=column`` that say what a file is."""
+"""Kind of a file, by a key of ``FILE:key=column`` that only such files have."""
 _MOST_LISTED = 6
 """Most columns, grades, groups or names that a line lists."""
 _MOST_GRADES = 20
-"""Different grades that judges give; scores have more."""
+"""Most different grades that judges give; a file with more different numbers holds scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +142,7 @@ def describe_file(text: str | Path) -> FileReport:
             raise refusal(data_file, ANYTHING)
         pairs = pairs_of(text)
         report = _report(f"{file}:{pairs}" if pairs else str(file), recognition)
-        return _as_named(report, str(file), str(path), str(text))
+        return _with_user_path(report, copy=str(file), path=str(path), text=str(text))
 
 
 def _folder_format(folder: Path) -> str:
@@ -151,29 +151,33 @@ def _folder_format(folder: Path) -> str:
 
 
 def _named_kind(columns: Mapping[str, str]) -> str:
-    """Return what a file is by the keys with which its columns are named."""
-    for key, kind in _KEYS.items():
+    """Return the kind of a file whose columns are named, by the keys that name them."""
+    for key, kind in _KIND_OF_KEY.items():
         if key in columns:
             return kind
     return RUN if "query" in columns else LABELS
 
 
-def _as_named(report: FileReport, file: str, path: str, text: str) -> FileReport:
-    """Call a file as its user does, where a copy of it was read."""
-    if file == path:
+def _with_user_path(report: FileReport, *, copy: str, path: str, text: str) -> FileReport:
+    """Put the user's path in the place of the copy's, where a copy was read.
+
+    A pipe or standard input can be read once only, so `rereadable` copies it into a temporary file,
+    which nobody could find later. `text` is the path with the names of columns, as it was typed.
+    """
+    if copy == path:
         return replace(report, path=text)
     return replace(
         report,
         path=text,
-        commands=tuple(line.replace(file, path) for line in report.commands),
-        notes=tuple(_note_as_named(note, file, path) for note in report.notes),
+        commands=tuple(line.replace(copy, path) for line in report.commands),
+        notes=tuple(_note_with_user_path(note, copy=copy, path=path) for note in report.notes),
     )
 
 
-def _note_as_named(note: Note, file: str, path: str) -> Note:
-    """Name the file in a note as its user does."""
+def _note_with_user_path(note: Note, *, copy: str, path: str) -> Note:
+    """Put the user's path into the only kind of note that quotes one."""
     if isinstance(note, FileNotReadable):
-        return replace(note, error=note.error.replace(file, path))
+        return replace(note, error=note.error.replace(copy, path))
     return note
 
 
@@ -182,7 +186,7 @@ def _report(text: str, recognition: Recognition) -> FileReport:
     kinds = recognition.kinds
     if RUN in kinds and JUDGMENTS in kinds and _holds_scores(text):
         kinds = (RUN,)
-    reports = [_PARTS[kind](text, recognition) for kind in kinds]
+    reports = [_DESCRIBERS[kind](text, recognition) for kind in kinds]
     readable = [report for report in reports if report.is_readable]
     if len(readable) < 2:
         return readable[0] if readable else reports[0]
@@ -193,7 +197,7 @@ def _report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _holds_scores(text: str) -> bool:
-    """Return whether the numbers of pairs are too many different ones to be grades."""
+    """Return whether a file of queries, documents and numbers has too many numbers for grades."""
     try:
         return read_qrels(text)["grade"].n_unique() > _MOST_GRADES
     except DataError:
@@ -212,10 +216,8 @@ def _unread(text: str, kind: str, recognition: Recognition, error: UserError) ->
     )
 
 
-def _format(recognition: Recognition, read_as: str = "") -> str:
+def _format(recognition: Recognition) -> str:
     """Return the layout of a file, with the first of its columns."""
-    if read_as:
-        return read_as
     columns = ", ".join(recognition.columns[:_MOST_LISTED])
     return f"{recognition.format}: {columns}" if columns else recognition.format
 
@@ -228,7 +230,8 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
         return _unread(text, RUN, recognition, error)
     frame = run.frame()
     lengths = frame.group_by("query_id").len()["len"]
-    read_as = str(run.spec.get("read_as", ""))
+    # Readers of tables and responses note which columns they took for what, which says more.
+    layout = str(run.spec.get("read_as", "")) or _format(recognition)
     median_length = float(np.median(lengths.to_numpy())) if len(lengths) else 0.0
     contents = {
         "queries": f"{len(run.queries):,}",
@@ -243,7 +246,7 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
     return FileReport(
         path=text,
         kind=RUN,
-        format=_format(recognition, read_as),
+        format=layout,
         contents=contents,
         first=recognition.first,
         uses=tuple(uses),
@@ -419,7 +422,7 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
     contents = {
         "rankers": ", ".join(audit.runs[:_MOST_LISTED]),
         "measures": ", ".join(map(repr, audit.measures[:_MOST_LISTED])),
-        "groups": ", ".join(audit.groups[1:]),
+        "groups": ", ".join(audit.groups[1:]),  # the first is "all"
         "queries": f"{len(audit.queries):,}",
     }
     commands = [
@@ -440,7 +443,7 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
 
 
 # Each function reads a file as one kind; a file that fits several kinds is tried as all of them.
-_PARTS: dict[str, Callable[[str, Recognition], FileReport]] = {
+_DESCRIBERS: dict[str, Callable[[str, Recognition], FileReport]] = {
     RUN: _run_report,
     JUDGMENTS: _judgment_report,
     LABELS: _label_report,
@@ -453,7 +456,11 @@ _PARTS: dict[str, Callable[[str, Recognition], FileReport]] = {
 
 
 def is_described(text: Any) -> bool:
-    """Return whether a path is for `describe_file`: a file, standard input, or response folder."""
+    """Return whether a path is for `describe_file`, and not a collection to check.
+
+    Files, standard input and paths with named columns are for it; of folders, those that hold JSON
+    responses and no corpus.
+    """
     parts = split_notation(text)
     path = Path(text if parts is None else parts[0])
     if str(path) == "-" or parts is not None or os.path.isfile(path) or path.is_fifo():

@@ -97,8 +97,12 @@ def _rows_by_name(front: str, counts: Sequence[Mapping[str, int]]) -> list[tuple
     return rows
 
 
-def files_section(splits: Iterable[str], corpus: str, qrels: str, left_out: str) -> str:
-    """List the files of the folder with their contents."""
+def files_section(splits: Iterable[str], *, corpus: str, qrels: str, left_out: str) -> str:
+    """List the files of the folder with their contents.
+
+    `corpus` and `qrels` say what these files hold, `left_out` what the documents that are left out
+    lack.
+    """
     rows = [
         ("`corpus.jsonl`", corpus),
         ("`queries.jsonl`", "the queries, unchanged"),
@@ -111,7 +115,7 @@ def files_section(splits: Iterable[str], corpus: str, qrels: str, left_out: str)
 
 
 def trial_note(spec: Mapping[str, Any]) -> str:
-    """Say that only the first documents were asked for, if so, after a blank."""
+    """Return a sentence, after a blank, where only the first were requested; else nothing."""
     if not spec["first"]:
         return ""
     return f" This is a trial: only the first {spec['first']:,} were requested."

@@ -22,7 +22,7 @@ from ranktilt.rankers.candidates import check_reranked
 JUDGED = "judged"
 """Name of a pool of judged documents alone."""
 USUAL_DEPTH = 100
-"""Documents that a ranker adds for each query."""
+"""Documents that a ranker adds for each query, unless another number is given."""
 Flags = npt.NDArray[np.bool_]
 """One truth value for each document."""
 
@@ -96,11 +96,11 @@ def pool(
     """
     rankers, collection = list(rankers), with_named_side(collection, of)
     _check(collection, rankers, depth, of)
-    side = _side(collection, of)
-    chosen = {JUDGED: side.ids.is_in(side.qrels["doc_id"].implode()).to_numpy()}
+    originals = _originals(collection, of)
+    chosen = {JUDGED: originals.ids.is_in(originals.qrels["doc_id"].implode()).to_numpy()}
     for number, ranker in enumerate(rankers):
         report("pooling", number, len(rankers))
-        chosen[repr(ranker)] = _retrieved(ranker, side, depth)
+        chosen[repr(ranker)] = _retrieved(ranker, originals, depth)
     report("pooling", len(rankers), len(rankers))
     votes = np.sum(list(chosen.values()), axis=0)
     reasons = []
@@ -108,10 +108,10 @@ def pool(
         alone = int((flags & (votes == 1)).sum())
         reasons.append(Reason(name=name, documents=int(flags.sum()), alone=alone))
     return Pool(
-        ids=side.ids.filter(pl.Series(votes > 0)),
+        ids=originals.ids.filter(pl.Series(votes > 0)),
         reasons=tuple(reasons),
-        documents=side.docs.height,
-        queries=side.queries_with_judgments.height,
+        documents=originals.docs.height,
+        queries=originals.queries_with_judgments.height,
         spec={
             "of": of,
             "rankers": [repr(ranker) for ranker in rankers],
@@ -150,7 +150,7 @@ def pooled(collection: Collection, chosen: Pool) -> Collection:
 
 
 def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: str) -> None:
-    """Refuse an unknown side, a depth below 1, and a pool with nothing in it."""
+    """Refuse an unknown source, a depth below 1, and a pool with nothing in it."""
     if of not in collection.sources:
         raise collection.unknown_source(of)
     if depth < 1:
@@ -164,8 +164,8 @@ def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: st
         ranker.check()
 
 
-def _side(collection: Collection, of: str) -> Collection:
-    """Return the documents of a source, with all queries and judgments."""
+def _originals(collection: Collection, of: str) -> Collection:
+    """Return the documents of the source `of`, with all queries and judgments."""
     if collection.sources == (of,) and not collection.sourceless:
         return collection
     return Collection(
@@ -176,18 +176,22 @@ def _side(collection: Collection, of: str) -> Collection:
     )
 
 
-def _retrieved(ranker: Ranker, side: Collection, depth: int) -> Flags:
+def _retrieved(ranker: Ranker, originals: Collection, depth: int) -> Flags:
     """Tell which documents a ranker finds for any query, down to a depth."""
-    run = check_reranked(_no_deeper(ranker, depth).rank(side), None, ranker)
-    _offsets, docs, _scores = cut(_lists(run, side), side.tie_keys(), depth)
-    flags = np.zeros(side.docs.height, dtype=bool)
+    # None: a ranker of a pool searches the collection, so its lists hold no given candidates.
+    run = check_reranked(_no_deeper(ranker, depth).rank(originals), None, ranker)
+    _offsets, docs, _scores = cut(_lists(run, originals), originals.tie_keys(), depth)
+    flags = np.zeros(originals.docs.height, dtype=bool)
     flags[docs] = True
     return flags
 
 
-def _lists(run: Run, side: Collection) -> Iterator[tuple[Rows, Scores]]:
-    """Yield rows and scores of each query's documents, without those of other collections."""
-    rows = collection_rows(run, side)
+def _lists(run: Run, originals: Collection) -> Iterator[tuple[Rows, Scores]]:
+    """Yield rows and scores of each query's documents.
+
+    A live engine may return documents that `originals` lacks, such as rewrites; they are left out.
+    """
+    rows = collection_rows(run, originals)
     for low, high in zip(run.offsets[:-1], run.offsets[1:], strict=True):
         list_rows, scores = rows[run.docs[low:high]], run.scores[low:high]
         is_known = list_rows >= 0
@@ -195,7 +199,11 @@ def _lists(run: Run, side: Collection) -> Iterator[tuple[Rows, Scores]]:
 
 
 def _no_deeper(ranker: Ranker, depth: int) -> Ranker:
-    """Return the same ranker, with no more results than the pool takes."""
+    """Return the same ranker, with no more results than the pool takes.
+
+    Of first stages alone: a re-ranker needs its candidates. `ranker.depth` is the number of results
+    that it returns, and `k` the option that sets it, which rankers of other packages may lack.
+    """
     if not isinstance(ranker, FirstStage):
         return ranker
     has_depth = "k" in {option.name for option in fields(ranker)}

@@ -34,14 +34,19 @@ _LIMITS: Mapping[str, Mapping[str, float]] = {
     "polish": {"copied": 1.0},
     "shorten": {"shortest": 0.2, "longest": 0.9},
 }
-"""Limits of the answers to our own prompts, where they are not the usual ones."""
+"""Limits of the answers to our own prompts, where they are not the usual ones.
+
+All are shares of the text's words, as in `ranktilt.generation.checks.RewriteLimits`: a summary may
+have a tenth of them, and of polished texts only complete copies are flagged.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptTemplate:
-    """An instruction that has its first slot at least once; ``{{`` is a brace.
+    """An instruction that names its first slot at least once; ``{{`` stands for a brace.
 
-    Nothing but slots can be filled in: a text whose model has seen a judgment would be tuned to it.
+    Only the document, or the query, can be filled in. A model that saw a judgment would write a
+    text to please it, and the audit would then measure the prompt.
     """
 
     name: str
@@ -74,7 +79,10 @@ class PromptTemplate:
         return tuple(slot for slot in self.slots if slot in names)
 
     def render(self, text: str, title: str = "") -> str:
-        """Fill in a document or a query, whose braces stay as they are."""
+        """Fill in a document with its title, or a query as the text; their braces stay as they are.
+
+        A prompt for queries has one slot, and the title is not used.
+        """
         return fill(self._parts, dict(zip(self.slots, (text, title), strict=False)))
 
 
@@ -83,6 +91,7 @@ def template(name: str | Path) -> PromptTemplate:
 
     A file with the name of a prompt is written ``./paper``.
     """
+    # Not among the names that an error lists: it writes titles, and no user chooses it for texts.
     names = (*PROMPTS, TITLE) if name == TITLE else PROMPTS
     prompt = find_prompt(name, names, "ranktilt.generation", slot="text")
     if name in names:

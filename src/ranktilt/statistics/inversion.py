@@ -1,13 +1,17 @@
-"""One variance for interval and p: a stretched percentile interval, and its inversion, the p.
+"""Interval and p of an estimate: a percentile interval, stretched, and its inversion.
 
 The bootstrap over queries gives an estimate's shape, the two-way variance its width. Each end of
 the percentile interval at level α lies
 
     √(V / V_q) · t(1 − α/2; G − 1) / z(1 − α/2)
 
-times as far from the value, where V, V_q and G are those of `two_way`. The p is the level at which
-the interval first excludes what is neutral; so "p < .05" and "the 95 % interval excludes neutral"
-are one statement. Near a bound both are at least as wide as for a share of few votes.
+times as far from the value. t and z are quantiles; V, V_q and G are `total`, `of_queries` and
+`effective_n` of a `TwoWayVariance`. The p is the level at which the interval first excludes what is
+neutral; so "p < .05" and "the 95 % interval excludes neutral" are one statement.
+
+Near a bound of the estimate, resamples show too little of what could be on its far side. There the
+interval is at least as wide, and p at least as large, as the exact ones of a share (`_near_bound`).
+docs/measures/statistics.md explains the rule to users.
 """
 
 from __future__ import annotations
@@ -25,9 +29,14 @@ Floats = npt.NDArray[np.float64]
 ALPHA = 0.05
 """Probability that an interval misses the true value."""
 TAIL = 0.002
-"""Level below which too few resamples lie to use their order; the t distribution is used there."""
-FAR_SHARE, FEW_VOTES = 0.25, 5.0
-"""Largest share, and largest number, of votes on the far side of an estimate near a bound.
+"""Smallest level α of an interval whose end is read from the order of the resamples.
+
+Beyond it, α/2 of the resamples are too few to go by, and the tail of a t distribution is used.
+"""
+FAR_SHARE = 0.25
+"""Largest distance of an estimate from a bound, as a share of its span, that counts as near."""
+FEW_VOTES = 5.0
+"""Number of votes on the far side from which resamples show enough of them.
 
 "Votes" are the equal weights of an imagined sample; see `_near_bound`.
 """
@@ -83,6 +92,7 @@ def infer(
     defined = resampled[~np.isnan(resampled)]
     dropped = len(resampled) - len(defined)
     freedom = variance.effective_n - 1
+    # `not freedom > 0` is true of NaN too, where nothing carries weight.
     if np.isnan(value) or not len(defined) or not freedom > 0:
         return Inference(low=np.nan, high=np.nan, error=np.nan, p=np.nan, dropped=dropped)
     ordered = np.sort(defined)
@@ -94,8 +104,9 @@ def infer(
         )
     lower = _End(ordered, value, variance)
     upper = _End(-ordered[::-1], -value, variance)
-    low, high = np.clip([lower.at(lower.usual), -upper.at(upper.usual)], *bounds).tolist()
-    # The spread of the bootstrap, stretched: `detectable` and the interval use the same error.
+    low, high = np.clip([lower.at(lower.order_95), -upper.at(upper.order_95)], *bounds).tolist()
+    # The bootstrap's spread, widened by what documents add. `of_both` has no factor G/(G − 1), as
+    # the spread has none; an effect's `detectable` is computed from this error.
     error = spread * float(np.sqrt(variance.of_both / variance.of_queries))
     end, end_neutral = (lower, neutral) if neutral < value else (upper, -neutral)
     p = 1.0 if neutral == value else end.p(end_neutral)
@@ -104,16 +115,18 @@ def infer(
 
 
 def _noise(value: float, neutral: float, bounds: tuple[float, float]) -> float:
-    """Return the largest difference of two equal estimates that rounding can make."""
+    """Return the largest difference that rounding can make between two equal estimates."""
     lowest, highest = bounds
     span = highest - lowest if np.isfinite(highest - lowest) else 0.0
+    # Unlike max(), fmax passes over NaN.
     return ROUNDING * float(np.fmax.reduce([abs(value), abs(neutral), span]))
 
 
 class _End:
     """The lower end of an interval, at every level, from the order of the resamples.
 
-    The upper end is the lower end of the negated resamples, negated.
+    The upper end is the lower end of the negated resamples, negated. An `order` is a number of
+    resamples, counted from the lowest, from 1.
     """
 
     def __init__(self, ordered: Floats, value: float, variance: TwoWayVariance) -> None:
@@ -121,16 +134,17 @@ class _End:
         self.value = value
         self.stretch = variance.stretch
         self.freedom = variance.effective_n - 1
-        self.usual = max(int(ALPHA / 2 * len(ordered)), 1)
+        # The 95 % interval ends at this resample.
+        self.order_95 = max(int(ALPHA / 2 * len(ordered)), 1)
 
     def level(self, order: int) -> float:
         """Return the level α of the interval that ends at the `order`-th resample."""
-        return min(ALPHA * order / self.usual, 1.0)
+        return min(ALPHA * order / self.order_95, 1.0)
 
     def at(self, order: int) -> float:
         """Return the stretched end of the interval that ends at the `order`-th resample."""
         tail = self.level(order) / 2
-        if tail >= 0.5:
+        if tail >= 0.5:  # both quantiles are 0 here, and their ratio undefined
             return float(self.ordered[order - 1])
         widening = float(special.stdtrit(self.freedom, 1 - tail) / special.ndtri(1 - tail))
         distance = float(self.ordered[order - 1] - self.value)
@@ -141,16 +155,16 @@ class _End:
 
         The level is interpolated between the two resamples on both sides of the neutral value.
         """
-        first = max(int(TAIL / ALPHA * self.usual), 1)
+        first = max(int(TAIL / ALPHA * self.order_95), 1)
         if neutral < self.at(first):
             return self._beyond(neutral, first)
         orders = range(first, len(self.ordered) // 2 + 1)
-        excludes = bisect_left(orders, True, key=lambda order: self.at(order) > neutral)
-        if excludes == len(orders):
+        crossing = bisect_left(orders, True, key=lambda order: self.at(order) > neutral)
+        if crossing == len(orders):
             return 1.0
-        below, above = self.at(orders[excludes - 1]), self.at(orders[excludes])
+        below, above = self.at(orders[crossing - 1]), self.at(orders[crossing])
         share = (neutral - below) / (above - below)
-        low, high = self.level(orders[excludes - 1]), self.level(orders[excludes])
+        low, high = self.level(orders[crossing - 1]), self.level(orders[crossing])
         return low + share * (high - low)
 
     def _beyond(self, neutral: float, first: int) -> float:
@@ -160,7 +174,7 @@ class _End:
         """
         quantile = float(special.ndtri(self.level(first) / 2))
         scale = (self.value - float(self.ordered[first - 1])) / -quantile
-        if scale <= 0:  # more than this share of the resamples lies on the far side of the value
+        if scale <= 0:  # so few resamples lie below the value
             return self.level(first)
         t = (self.value - neutral) / (self.stretch * scale)
         return float(2 * special.stdtr(self.freedom, -t))
@@ -179,7 +193,11 @@ def _near_bound(
     Where all but a few votes are on one side, resamples cannot tell how many more could be on the
     other. So the estimate is taken for a share of n votes, few of them on the far side, with n such
     that the share has the variance of the estimate (Korn and Graubard, Survey Methodology 24(2),
-    1998), and its exact interval (Clopper and Pearson, 1934) is the least width.
+    1998). Its exact interval (Clopper and Pearson, Biometrika 26(4), 1934) is the least width.
+
+    The far side is the one that the estimate is close to having nothing of: for a share of .03 of
+    the protected group it is this group, for one of .97 the other. Here the variance is `total`,
+    with its factor G/(G − 1), as for the interval that is widened.
     """
     low, high = bounds
     span = high - low
@@ -187,12 +205,14 @@ def _near_bound(
         return inference
     is_above = value - low > high - value
     far_share = (high - value if is_above else value - low) / span
+    # A share f of n votes has the variance f(1 − f)/n, in the squared unit of the span.
     votes = far_share * (1 - far_share) * span**2 / variance.total
     far_votes = far_share * votes
     if far_share > FAR_SHARE or not 0 < far_votes < FEW_VOTES:
         return inference
-    most = span * float(special.betaincinv(far_votes + 1, votes - far_votes, 1 - ALPHA / 2))
-    least = span * float(special.betaincinv(far_votes, votes - far_votes + 1, ALPHA / 2))
+    # Distances from the bound, in the unit of the estimate.
+    farthest = span * float(special.betaincinv(far_votes + 1, votes - far_votes, 1 - ALPHA / 2))
+    nearest = span * float(special.betaincinv(far_votes, votes - far_votes + 1, ALPHA / 2))
     neutral_share = float(np.clip((high - neutral if is_above else neutral - low) / span, 0, 1))
     if neutral_share > far_share:
         tail = special.betaincc(far_votes + 1, votes - far_votes, neutral_share)
@@ -200,8 +220,8 @@ def _near_bound(
         tail = special.betainc(far_votes, votes - far_votes + 1, neutral_share)
     return replace(
         inference,
-        low=min(inference.low, high - most if is_above else low + least),
-        high=max(inference.high, high - least if is_above else low + most),
+        low=min(inference.low, high - farthest if is_above else low + nearest),
+        high=max(inference.high, high - nearest if is_above else low + farthest),
         p=max(inference.p, min(2 * float(tail), 1.0)),
     )
 
@@ -217,6 +237,7 @@ def _without_spread(
 ) -> Inference:
     """Infer from an estimate that is the same in every resample of the queries."""
     if variance.of_both > noise**2:  # queries agree, documents do not
+        # As in `infer`, the error has no factor G/(G − 1); interval and p have it.
         error = float(np.sqrt(variance.of_both))
         freedom = variance.effective_n - 1
         half = float(np.sqrt(variance.total) * special.stdtrit(freedom, 1 - ALPHA / 2))
@@ -231,14 +252,16 @@ def _without_spread(
     if (is_lowest or is_highest) and np.isfinite(bounds).all() and is_between:
         # All of G votes on one side (Clopper & Pearson 1934): a share below .025^(1/G) would have
         # given this with a probability of less than .025.
-        least = (ALPHA / 2) ** (1 / number)
+        smallest_share = (ALPHA / 2) ** (1 / number)
         span = highest - lowest
         share = (neutral - lowest) / span
         if is_highest:
-            low, high = lowest + span * least, value
+            low, high = lowest + span * smallest_share, value
         else:
-            low, high, share = value, highest - span * least, 1 - share
+            low, high, share = value, highest - span * smallest_share, 1 - share
         p = min(2 * share**number, 1.0)
         return Inference(low=low, high=high, error=0.0, p=p, dropped=dropped)
+    # All of G votes lie on one side of neutral, and nothing varies that could say how far. So p is
+    # that of a sign test: each vote falls on either side with a probability of .5.
     p = 1.0 if abs(value - neutral) <= noise else min(2 * 0.5**number, 1.0)
     return Inference(low=value, high=value, error=0.0, p=p, dropped=dropped)

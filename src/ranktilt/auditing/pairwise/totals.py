@@ -43,11 +43,12 @@ def total_choices(
     by_pair: list[PairTable] = []
     outcomes: list[PairOutcome] = []
     for kind in KINDS:
-        table = count_choices(decisions, collection, kind, options.count_rule)
-        by_query += query_choices(kind, table)
-        if len(table):
-            by_pair.append(pair_table(kind, table))
-            counts, dyads = count_arrays(table)
+        pairs = count_choices(decisions, collection, kind, options.count_rule)
+        by_query += query_choices(kind, pairs)
+        if len(pairs):
+            by_pair.append(pair_table(kind, pairs))
+            # Dyads: query and both documents of each pair, whose choices are not independent.
+            counts, dyads = count_arrays(pairs)
             outcomes.append(
                 outcome(kind, counts, dyads, resamples=options.resamples, seed=options.seed)
             )
@@ -59,7 +60,10 @@ def total_choices(
 
 
 def _corrected(outcomes: Sequence[PairOutcome], correction: str) -> tuple[PairOutcome, ...]:
-    """Correct the p of all kinds of pairs together; NaN where the sample is too small."""
+    """Correct the p of all kinds of pairs together.
+
+    It is NaN where the effective number of queries or documents is below `FEWEST`.
+    """
     ps = correct([pair_outcome.p for pair_outcome in outcomes], correction)
     tests = max(int((~np.isnan(ps)).sum()), 1)
     rows = []

@@ -106,7 +106,7 @@ class JudgeInputs:
         for name, value in unread.items():
             unread_inputs[f"--{name.replace('_', '-')}"] = value
         for name, value in unread_inputs.items():
-            if value:
+            if options.is_typed(value):
                 raise UserError(
                     f"{name} does not go with --scores, which needs no grades and no runs; omit it"
                 )

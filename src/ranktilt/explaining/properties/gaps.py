@@ -73,7 +73,8 @@ def explain_gaps(
     Parameters
     ----------
     collection : Collection
-        Documents with groups and properties; with texts, or labels alone (`labelled`).
+        Documents with groups and properties; with texts, or labels alone, as `ranktilt.labelled`
+        returns it.
     runs : Run or sequence of Run
         Lists as they were ranked. A run cut to the best results answers only for these.
     properties : sequence of str or TextProbe, optional
@@ -104,7 +105,7 @@ def explain_gaps(
     if cutoff < 1:
         raise UserError(f"expected a cutoff of at least 1, got {cutoff}")
     options = GapOptions(cutoff=cutoff, draws=draws, seed=seed, correction=correction)
-    runs = named_apart(require_runs(runs))
+    runs = named_apart(require_runs(runs))  # no two runs share a name, which results go by
     groups, pair_names = grouped_pairs(collection, by, pairs)
     table = measure_properties(collection, groups, properties)
     measured = GroupedProperties(collection=collection, groups=groups, table=table)
@@ -122,14 +123,13 @@ def explain_gaps(
     report("explaining gaps", len(runs), len(runs))
     run_names = [run.name for run in runs]
     twin_counts = [len(twin_rows(collection, groups, pair)) for pair in pair_names]
-    properties_measured = tuple(single.about for single in table.measured)
     return ExplainedGaps(
         spec=_spec(collection, runs, by, options),
         by=by,
         cutoff=cutoff,
-        properties=properties_measured,
+        properties=tuple(measured_property.about for measured_property in table.measured),
         gaps=corrected_gaps(gaps, correction),
-        left_out=_said_once(left_out, run_names),
+        left_out=_merge_runs(left_out, run_names),
         coverage=tuple(coverage),
         has_twins=max(twin_counts) > 0,
         has_texts=table.has_texts,
@@ -137,9 +137,11 @@ def explain_gaps(
 
 
 def are_mostly_twins(collection: Collection, by: str) -> bool:
-    """Return whether texts of two groups are mostly twins, so that these are the comparison.
+    """Return whether the texts of some two groups are mostly twins.
 
-    That is where half of the smaller group's documents, or more, have a twin in another group.
+    Twins are then the better comparison, as they differ in nothing but the group. Mostly means that
+    there are at least half as many pairs of twins as documents in the smaller of both groups. A
+    collection without texts (labels alone) is never compared by twins.
     """
     if not has_texts(collection):
         return False
@@ -159,7 +161,7 @@ def pair_gaps(rows: PairRows, run: str, pair: Pair, options: GapOptions) -> Iter
             "property"
         )
     if not rows.names:
-        reasons = ", ".join(f"{single.name} ({single.reason})" for single in rows.left_out)
+        reasons = ", ".join(f"{missing.name} ({missing.reason})" for missing in rows.left_out)
         raise UserError(f"{run}: no property is left for {pair[0]} and {pair[1]}: {reasons}")
     group_a, group_b = pair
     for outcome in rows.entries.outcomes:
@@ -202,7 +204,10 @@ def _parts(names: Sequence[str], fit: Decomposition, *, is_tested: bool) -> Iter
 
 
 def _part(name: str, share: PropertyShare, *, p: float) -> GapPart:
-    """Return the part of one property, per standard deviation of it."""
+    """Return the part of one property, whose coefficient is per standard deviation of it.
+
+    The coefficient of `share` is per unit of the property, so it is multiplied by the spread.
+    """
     coefficient, low, high = (
         share.spread * number
         for number in (share.coefficient.value, share.coefficient.low, share.coefficient.high)
@@ -222,7 +227,7 @@ def _part(name: str, share: PropertyShare, *, p: float) -> GapPart:
         coefficient_low=low,
         coefficient_high=high,
         spread=share.spread,
-        inflation=share.inflation,
+        inflation=share.inflation,  # the variance inflation factor (VIF), from 1
     )
 
 
@@ -233,13 +238,22 @@ def corrected_gaps(gaps: Sequence[ExplainedGap], correction: str) -> tuple[Expla
         family = [gap for gap in gaps if gap.outcome == outcome]
         gap_ps = correct([gap.p for gap in family], correction)
         parts = chain.from_iterable(gap.parts for gap in family)
-        part_ps = iter(correct([part.p for part in parts], correction).tolist())
+        part_ps = correct([part.p for part in parts], correction).tolist()
         family_size = max(int((~np.isnan(gap_ps)).sum()), 1)
+        start = 0
         for gap, p in zip(family, gap_ps.tolist(), strict=True):
-            gap_parts = tuple(replace(part, p_corrected=next(part_ps)) for part in gap.parts)
+            end = start + len(gap.parts)  # `part_ps` has the parts of one gap after the other
+            gap_parts = tuple(_with_corrected_ps(gap.parts, part_ps[start:end]))
+            start = end
             detectable = detectable_effect(gap.error, family_size, gap.effective_n)
             corrected.append(replace(gap, p_corrected=p, detectable=detectable, parts=gap_parts))
     return tuple(corrected)
+
+
+def _with_corrected_ps(parts: Sequence[GapPart], ps: Sequence[float]) -> Iterator[GapPart]:
+    """Yield the parts of a gap with their corrected p."""
+    for part, p in zip(parts, ps, strict=True):
+        yield replace(part, p_corrected=p)
 
 
 def _coverage(run: Run, entries: RunEntries, groups: Groups) -> ListCoverage:
@@ -252,16 +266,16 @@ def _coverage(run: Run, entries: RunEntries, groups: Groups) -> ListCoverage:
     )
 
 
-def _said_once(
+def _merge_runs(
     left_out: Sequence[LeftOutProperty], runs: Sequence[str]
 ) -> tuple[LeftOutProperty, ...]:
-    """Return the properties that are left out, without the run where it is all of them."""
-    singles = list(dict.fromkeys(left_out))
-    shortened: list[LeftOutProperty] = []
-    for single in singles:
-        in_every_run = all(replace(single, run=run) in singles for run in runs)
-        shortened.append(replace(single, run="") if in_every_run else single)
-    return tuple(dict.fromkeys(shortened))
+    """List each property that is left out once, with no run where all runs leave it out."""
+    by_run = list(dict.fromkeys(left_out))
+    merged: list[LeftOutProperty] = []
+    for missing in by_run:
+        in_every_run = all(replace(missing, run=run) in by_run for run in runs)
+        merged.append(replace(missing, run="") if in_every_run else missing)
+    return tuple(dict.fromkeys(merged))
 
 
 def _spec(

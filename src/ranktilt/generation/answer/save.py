@@ -57,9 +57,9 @@ def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
     UserError
         If the folder has other files, or cannot be written.
     """
-    paths = answered.spec["collection"]
-    target = open_folder(folder, paths.get("path"), KIND)
-    split = str(paths.get("split", "test"))
+    origin = answered.spec["collection"]  # path and split that the queries were read from
+    target = open_folder(folder, origin.get("path"), KIND)
+    split = str(origin.get("split", "test"))
     if Path(split).name != split:  # a split may be the path of a file
         split = "test"
     judged = {split: answered.collection.qrels} if answered.collection.qrels.height else {}
@@ -67,7 +67,7 @@ def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
         target,
         answered,
         judged=judged,
-        card=datacard(answered, judged),
+        card=datacard(answered, splits=judged),
         spec=answered.spec,
         kind=KIND,
     )
@@ -76,14 +76,16 @@ def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
 
 def datacard(answered: AnsweredQueries, splits: Iterable[str]) -> str:
     """Write the data card of documents from queries as Markdown; `splits` names the qrels files."""
-    slots = "`{query}` stands for the query. The model gets nothing else: no document, no judgment."
+    slot_note = (
+        "`{query}` stands for the query. The model gets nothing else: no document, no judgment."
+    )
     parts = [
         "# Documents written from queries",
         _opening(answered),
         "## Model",
         model_section(answered),
         "## Prompt",
-        prompt_section(answered, slots),
+        prompt_section(answered, slot_note),
         "## What became of the queries",
         counts_section(answered, "written"),
         "## Judgments",
@@ -93,11 +95,12 @@ def datacard(answered: AnsweredQueries, splits: Iterable[str]) -> str:
         "## Files",
         files_section(
             splits,
-            "the documents, with `source`, `query_id`, `model`, `temperature`, `prompt`",
-            "each document with its query, grade 1: made, not judged",
-            "a good answer",
+            corpus="the documents, with `source`, `query_id`, `model`, `temperature`, `prompt`",
+            qrels="each document with its query, grade 1: made, not judged",
+            left_out="a good answer",
         ),
     ]
+    # Names of sources and files may hold control characters, which `visible` writes as escapes.
     return visible("\n\n".join(parts)) + "\n"
 
 

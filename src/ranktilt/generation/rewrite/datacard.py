@@ -43,9 +43,10 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
     """Write the data card of rewrites as Markdown, which is the same for the same answers."""
     files = files_section(
         splits,
-        "all documents, with `source`, `origin`, and for rewrites `model`, `temperature`, `prompt`",
-        "judgments, carried over to the rewrites",
-        "a rewrite",
+        corpus="all documents, with `source`, `origin`, and for rewrites `model`, `temperature`, "
+        "`prompt`",
+        qrels="judgments, carried over to the rewrites",
+        left_out="a rewrite",
     )
     parts = [
         "# A collection and its rewrites",
@@ -64,6 +65,7 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         "## Files",
         files,
     ]
+    # Names of sources and files may hold control characters, which `visible` writes as escapes.
     return visible("\n\n".join(parts)) + "\n"
 
 
@@ -77,6 +79,7 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
     judgments = "No judgments."
     if splits:
         judgments = f"Judgments ({', '.join(splits)}) hold for a document and its rewrites alike."
+    # Each note is empty or begins with a blank.
     notes = _source_note(spec) + _earlier_note(rewritten) + trial_note(spec)
     return (
         f"Documents of source `{spec['of']}`{collection} and their rewrites by a language model, "
@@ -86,7 +89,7 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
 
 
 def _source_note(spec: Mapping[str, Any]) -> str:
-    """Say that the user named the source of the documents, if so, after a blank."""
+    """Return a sentence, after a blank, where the user named the source; else nothing."""
     stated = spec["named_source"]
     if not stated:
         return ""
@@ -98,7 +101,7 @@ def _source_note(spec: Mapping[str, Any]) -> str:
 
 
 def _earlier_note(rewritten: Rewritten) -> str:
-    """Say which sources were there already, if any, after a blank."""
+    """Return a sentence, after a blank, on sources that were there already; else nothing."""
     new = {rewritten.spec["of"], *(summary.source for summary in rewritten.summaries)}
     earlier = [f"`{name}`" for name in rewritten.collection.sources if name not in new]
     if not earlier:

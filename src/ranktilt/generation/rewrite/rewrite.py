@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 _REWRITE_COLUMNS = ("model", "temperature", "prompt", "cut_to")
 """Columns that rewrites have besides those of documents."""
 _SETTINGS = ("of", "titles", "truncate")
-"""Settings that the spec holds, besides those of all generated texts."""
+"""Fields of `Rewriting` that the spec holds, besides those of all generated texts.
+
+``of`` is the source whose documents are rewritten.
+"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,7 +59,7 @@ class Rewritten(Generated):
     originals: Collection
     """The collection without the rewrites, with the column ``pool`` if not all was rewritten."""
     added: pl.DataFrame
-    """The new documents, with the ids of the originals without their source."""
+    """The new documents, each with its original's id, less the source that `mix` appends to it."""
 
     def united(self, qrels: pl.DataFrame) -> Collection:
         """Unite the rewrites with the originals under judgments of another split.
@@ -121,6 +124,7 @@ def rewrite(
     )
     originals = _with_pool(inputs)
     united = _united(originals, added, spec)
+    # The originals come first in the union, and the tasks of every source have their rows.
     ids = dict.fromkeys(outcomes, united.ids.head(originals.docs.height).alias("id"))
     return Rewritten(
         collection=united,
@@ -180,34 +184,39 @@ def _add_titles(
 def _documents(
     inputs: RewriteInputs, source: str, outcome: RoundOutcome, *, model: str
 ) -> pl.DataFrame:
-    """Return the new documents, with all further columns of the originals."""
+    """Return the new documents, with all further columns of the originals but raw JSON."""
     rows = sorted(outcome.accepted)
     collection = inputs.collection
     docs = collection.docs.with_columns(id=collection.bare_ids())[rows]
     earlier = [name for name in _REWRITE_COLUMNS if name in docs.columns]
+    # Columns of type Binary hold raw JSON (see `Collection`), which stays with the originals.
     docs = docs.select(pl.exclude(pl.Binary)).drop(earlier)
     texts = [outcome.accepted[row] for row in rows]
-    words = [outcome.words.get(row) for row in rows]
+    words_read = [outcome.words.get(row) for row in rows]  # None for a text that was not cut
     temperature = inputs.sources[source].temperature
     columns: dict[str, pl.Expr | pl.Series] = {
         "text": pl.Series(texts, dtype=pl.String),
         "model": pl.lit(model),
         "temperature": pl.lit(temperature, dtype=pl.Float64),
         "prompt": pl.lit(inputs.template.name),
-        "cut_to": pl.Series(words, dtype=pl.Int64),
+        "cut_to": pl.Series(words_read, dtype=pl.Int64),
         "source": pl.lit(source),
     }
     if inputs.settings.titles == "drop":
         columns["title"] = pl.lit("")
     elif inputs.settings.titles == "rewrite":
         columns["title"] = pl.Series([outcome.titles.get(row, "") for row in rows], dtype=pl.String)
-    if inputs.only:
+    if inputs.only:  # not all documents of the source: those that were chosen are the pool
         columns[POOL] = pl.lit(True)
     return docs.with_columns(**columns)
 
 
 def _with_pool(inputs: RewriteInputs) -> Collection:
-    """Return the collection with the column ``pool``, if only some documents are rewritten."""
+    """Return the collection with the column ``pool``, if only some documents are rewritten.
+
+    The pool of earlier rewrites is kept. Otherwise it is the documents that were to be rewritten,
+    whether the model answered or not, with all documents of the same origins.
+    """
     collection = inputs.collection
     if not inputs.only or earlier_pool(collection, inputs.settings.of) is not None:
         return collection

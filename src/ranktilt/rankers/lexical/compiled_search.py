@@ -25,9 +25,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _SPARSE = 4
 """A query with fewer postings than a fourth of the documents is read by its postings alone."""
 _ROOM = 4
-"""Times the depth: candidates that are taken before all but the best are dropped."""
-_STRIDE, _MARGIN = 64, 16
-"""A sample has one document of so many, and its score at a rank is taken so many places deeper."""
+"""Multiple of the depth: with so many candidates, all but the best are dropped."""
+_STRIDE = 64
+"""A sample of the documents has every 64th of them."""
+_SAMPLE_DEPTH = 2
+"""Multiple of the depth that a sample is read down to, so that its score is seldom too high."""
+_MARGIN = 16
+"""Ranks that a sample is read deeper still: a few documents say little about a short list."""
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 """Smallest score of a document that is retrieved for its weight."""
 
@@ -51,18 +55,21 @@ class WeighedPostings(NamedTuple):
     rows: Ints
     """Documents."""
     weights: Scores
-    """What each posting adds to its document's score, at least 0."""
-    ends: Ints
-    """Where each term starts in `rows`, and where the last one ends."""
+    """What each posting adds to its document's score, at least 0.
+
+    The weights of a term are all 0 (its inverse document frequency is) or all above 0.
+    """
+    starts: Ints
+    """Where each term's postings start in `rows`, and where the last ones end."""
 
 
 class QueryTerms(NamedTuple):
     """Terms of some queries, query after query."""
 
     starts: Ints
-    """Where each query starts, and where the last one ends."""
+    """Where each query's terms start in `positions`, and where the last ones end."""
     positions: Ints
-    """Terms, as positions in `WeighedPostings.ends`."""
+    """Terms, as positions in `WeighedPostings.starts`."""
     counts: Scores
     """How often the query holds each of them."""
 
@@ -71,12 +78,13 @@ class _Workspace(NamedTuple):
     """Arrays that all queries use, one after the other."""
 
     keys: Keys
-    """Tie key of each document of the collection."""
+    """Tie key of each document of the collection: of two equal scores the smaller key is first."""
     scores: Scores
     """Score of each document of the collection; 0 between two queries."""
     candidates: Documents
     """Documents that may be among the best."""
     candidate_scores: Scores
+    """Score of each candidate."""
     order: Documents
     """Positions of candidates."""
     spare: Documents
@@ -88,8 +96,9 @@ def search_lists(postings: WeighedPostings, queries: QueryTerms, keys: Keys, dep
     """Return the best documents of each query, best first; ties fall by key.
 
     Documents that share score and key with the last one are returned too, so a list may be longer
-    than `depth`. Where few documents have a positive score, those that hold a term without weight
-    follow, with a score of 0.
+    than `depth`. Where fewer than `depth` documents have a positive score, those that hold a term
+    without weight follow, with a score of 0. A term has none where its inverse document frequency
+    is 0, as that of a word in every document can be.
 
     Parameters
     ----------
@@ -147,10 +156,10 @@ def _add_weights(postings: WeighedPostings, terms: Ints, counts: Scores, scores:
     rows, weights = postings.rows, postings.weights
     posting_count = 0
     for index in range(len(terms)):
-        low, high = postings.ends[terms[index]], postings.ends[terms[index] + 1]
+        low, high = postings.starts[terms[index]], postings.starts[terms[index] + 1]
         posting_count += high - low
         count = counts[index]
-        if count == 1.0:
+        if count == 1.0:  # the usual case, without a multiplication; the result is the same
             for posting in range(low, high):
                 scores[rows[posting]] += weights[posting]
         else:
@@ -165,19 +174,21 @@ def _take_from_postings(
 ) -> int:
     """Take documents of the query's postings that may be among the best; set scores back to 0."""
     scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
-    count, limit, worst = 0, _ROOM * depth, _SMALLEST
+    count, limit, least = 0, _ROOM * depth, _SMALLEST
     for term in terms:
-        for posting in range(postings.ends[term], postings.ends[term + 1]):
+        for posting in range(postings.starts[term], postings.starts[term + 1]):
             row = postings.rows[posting]
             score = scores[row]
             scores[row] = 0.0  # a document that a later term holds too is not taken again
-            if score >= worst:
+            if score >= least:
                 candidates[count] = row
                 candidate_scores[count] = score
                 count += 1
                 if count == limit:
                     count = _keep_best(work, count, depth)
-                    worst = candidate_scores[:count].min()
+                    least = candidate_scores[:count].min()
+                    # Equal scores and keys can leave almost as many as there were. With room for as
+                    # many again, the work stays proportional to the number of postings.
                     limit = max(_ROOM * depth, 2 * count)
     return count
 
@@ -195,14 +206,17 @@ def _take_from_documents(work: _Workspace, depth: int) -> int:
 
 @_compiled
 def _likely_score(work: _Workspace, depth: int) -> float:
-    """Return a score that more documents than the depth are likely to have: from a sample."""
+    """Return a score that more documents than the depth are likely to reach, from a sample.
+
+    It is too high now and then; `_take_from_documents` then starts again from the smallest score.
+    """
     count = 0
     for row in range(0, len(work.scores), _STRIDE):
         if work.scores[row] > 0.0:
             work.candidates[count] = row
             work.candidate_scores[count] = work.scores[row]
             count += 1
-    rank = 2 * depth // _STRIDE + _MARGIN
+    rank = _SAMPLE_DEPTH * depth // _STRIDE + _MARGIN
     if rank >= count:
         return _SMALLEST
     return float(work.candidate_scores[_select(work, count, rank)])
@@ -222,7 +236,7 @@ def _take_from(work: _Workspace, depth: int, least: float) -> int:
             if count == limit:
                 count = _keep_best(work, count, depth)
                 least = candidate_scores[:count].min()
-                limit = max(_ROOM * depth, 2 * count)
+                limit = max(_ROOM * depth, 2 * count)  # as in `_take_from_postings`
     return count
 
 
@@ -230,10 +244,11 @@ def _take_from(work: _Workspace, depth: int, least: float) -> int:
 def _take_weightless(postings: WeighedPostings, terms: Ints, work: _Workspace, count: int) -> int:
     """Take all documents that hold a term without weight, for a list with room for them."""
     for term in terms:
-        if postings.weights[postings.ends[term]] == 0.0:
+        # The first weight speaks for the term: all of its weights are 0, or none is.
+        if postings.weights[postings.starts[term]] == 0.0:
             for position in range(count):
                 work.scores[work.candidates[position]] = 1.0  # marks what is taken
-            for posting in range(postings.ends[term], postings.ends[term + 1]):
+            for posting in range(postings.starts[term], postings.starts[term + 1]):
                 row = postings.rows[posting]
                 if work.scores[row] == 0.0:
                     work.scores[row] = 1.0
@@ -281,7 +296,11 @@ def _select(work: _Workspace, count: int, rank: int) -> int:
 
 @_compiled
 def _partition(work: _Workspace, low: int, high: int) -> tuple[int, int]:
-    """Put candidates before a pivot first; return where the others begin, and where those end."""
+    """Put candidates before a pivot first; return where both parts meet.
+
+    That is ``(left, right)`` with right < left: the order up to `right` has no candidate after the
+    pivot, from `left` on none before it. A position between them holds the pivot itself.
+    """
     order = work.order
     pivot = order[(low + high) // 2]
     left, right = low, high

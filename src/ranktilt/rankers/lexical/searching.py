@@ -107,7 +107,7 @@ class CompiledSearch:
         weighed = WeighedPostings(
             rows=postings.rows,
             weights=weigh(postings),
-            ends=np.concatenate([[0], np.cumsum(postings.sizes)]).astype(np.int64),
+            starts=np.concatenate([[0], np.cumsum(postings.sizes)]).astype(np.int64),
         )
         positions = np.searchsorted(needed, terms).astype(np.int64)
         counts = self.queries.data.astype(np.float64)
