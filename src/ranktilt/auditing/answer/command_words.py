@@ -108,9 +108,6 @@ def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
     words = ["ranktilt", "mitigate", *inputs, *sides, *_question(audit)]
     words += [*_option_words("-m", _typed_measures(audit)), *_tie_words(audit)]
     words += _statistics_words(audit, "correction", "test", "resamples", "seed")
-    if repr(audit.primary) == "HeadToHead" and "--primary" not in words:
-        # The usual question of an audit of twins without judgments, and not of mitigate.
-        words += ["--primary", "HeadToHead"]
     return words
 
 
