@@ -9,11 +9,11 @@ by origin (Cameron, Gelbach & Miller, Journal of Business & Economic Statistics 
 
 An estimate is a ratio, ``Σ total / Σ weight``. The *residual* of a query or document is
 ``total − ratio · weight``: how far it pulls the estimate away from its value. V_q is the sum of
-squared residuals by query, V_o by origin, and V_qo by cell, one origin under one query. Where labels
-mean nothing, V_q + V_o − V_qo was smaller than V_q or V_o in up to 74 % of simulated draws, because
-V_qo is itself an estimate. Therefore V is at least V_q and at least V_o. G is the effective number
-of queries or of origins, (Σ w)² / Σ w² (Kish, Survey Sampling, 1965), whichever is smaller; w is the
-part of the weight that each of them has.
+squared residuals by query, V_o by origin, and V_qo by cell, which is one origin under one query. In
+simulations where labels mean nothing, V_q + V_o − V_qo was smaller than V_q or V_o in up to 74 % of
+the draws. Therefore V is at least V_q and at least V_o. G is the effective number of queries or of
+origins, (Σ w)² / Σ w² (Kish, Survey Sampling, 1965), whichever is smaller; w is the weight that
+each of them has.
 
 `Influence` has the residuals of an estimate whose documents have one origin each. `Dyads` are
 comparisons of two documents that are no twins, so each belongs to two origins. The page
