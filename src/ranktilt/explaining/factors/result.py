@@ -102,11 +102,15 @@ class FactorEffect:
     estimand: str
     """Name of the estimand, of `UNITS`."""
     effect: str
-    """Name of the factor, or the names of two factors with ``×`` between them."""
+    """Name of the factor, or the names of two factors with ``×`` between them.
+
+    Pairs of factors that the design cannot separate are joined by ``=``.
+    """
     value: float
     """Mean at the high level minus mean at the low level; above 0, the high level ranks higher.
 
-    It is twice the regression's coefficient, because the levels are coded −1 and 1.
+    It is twice the regression's coefficient, because the levels are coded −1 and 1. For two
+    factors, it is half the difference between the effects of one at both levels of the other.
     """
     low: float
     """Lower end of the 95 % interval."""
@@ -115,7 +119,10 @@ class FactorEffect:
     error: float
     """Standard error, clustered by query and document."""
     p: float
-    """P value of a t test of the effect against 0, with the clustered standard error."""
+    """P value of a t test of the effect against 0, with the clustered standard error.
+
+    NaN with fewer than 10 queries or documents.
+    """
     p_corrected: float
     """The p value, corrected over all rankers and effects of the estimand."""
     detectable: float
