@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ranktilt.statistics.confidence_sequence import ConfidenceSequence, NewDocuments
+from ranktilt.statistics.confidence_sequence import ConfidenceSequence, NewDocumentSequence
 from tests.refusals import refused
 
 Ends = list[tuple[float, float]]
@@ -94,7 +94,7 @@ def interval(total: float, variance: float, first: float, weight: float) -> tupl
 
 
 def test_documents_are_compared_with_as_many_below_and_count_once() -> None:
-    new = NewDocuments(np.array([1, 1, -1, 1, 1, -1], np.int8), np.arange(6), 2, twins=False)
+    new = NewDocumentSequence(np.array([1, 1, -1, 1, 1, -1], np.int8), np.arange(6), 2, twins=False)
     assert (new.count, new.interval()) == (0, (-1.0, 1.0))
     new.add(np.arange(6), np.array([1.0, 1, 0, 0, 0, 0]))
     # Share@2 is (1/2 − 1/6)/2 = 1/6 for a label on top, and 4/6 below it, half of them drawn, takes
@@ -112,13 +112,15 @@ def test_documents_are_compared_with_as_many_below_and_count_once() -> None:
 
 
 def test_origin_is_one_witness_and_lone_one_is_kept() -> None:
-    new = NewDocuments(np.array([1, 1, -1, -1], np.int8), np.array([0, 0, 1, 2]), 2, twins=False)
+    new = NewDocumentSequence(
+        np.array([1, 1, -1, -1], np.int8), np.array([0, 0, 1, 2]), 2, twins=False
+    )
     new.add(
         np.arange(4), np.array([1.0, 1, 0, 0])
     )  # two eighths of u are added before they are squared
     assert new.count == 3
     assert new.interval() == pytest.approx(interval(4 / 8, 4 / 64 + 2 / 64, 6 / 64, 1))
-    new = NewDocuments(np.array([1, 1, -1, 1, -1], np.int8), np.arange(5), 1, twins=False)
+    new = NewDocumentSequence(np.array([1, 1, -1, 1, -1], np.int8), np.arange(5), 1, twins=False)
     for rows, within, count in (
         ([0, 1], [1, 0], 2),
         ([2, 1], [1, 0], 2),
@@ -134,7 +136,7 @@ def test_origin_is_one_witness_and_lone_one_is_kept() -> None:
 
 def test_twins_count_once_and_not_with_both_on_top() -> None:
     signs, origins = np.array([1, -1, 1, -1], np.int8), np.array([0, 0, 1, 1])
-    new, within = NewDocuments(signs, origins, 3, twins=True), np.array([1.0, 1, 1, 0])
+    new, within = NewDocumentSequence(signs, origins, 3, twins=True), np.array([1.0, 1, 1, 0])
     new.add(np.array([0, 2, 3, 1]), within)  # both of v are on top: u alone adds, 1/6
     assert new.count == 1
     assert new.interval() == pytest.approx(interval(1 / 6, 1 / 36, 1 / 36, 1))

@@ -14,7 +14,7 @@ OBJECT_WAYS_ON = (
     'score_order="ascending" (smaller is better, as with distances) or "rank" (the order of the '
     'results counts) says what they are: rt.ranker(…, score_order="ascending")'
 )
-"""Ways to connect an object that cannot be asked as it is."""
+"""How to state the order of an object's scores, for the end of error messages."""
 
 
 class ObjectRanker(Ranker):

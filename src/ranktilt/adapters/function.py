@@ -1,4 +1,4 @@
-"""A function of the user, which answers all queries in one call, as a ranker."""
+"""A ranker that calls a function of the user once, with all queries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ranktilt.rankers.engines.calls import EngineReply, Hits
 from ranktilt.spec import Stage
 
 _FORM = "(document id, score) pairs, ids in their order, or a dictionary of scores by id"
-"""Answers that a function may give."""
+"""Forms of an answer to one query, for error messages."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,15 @@ class FunctionRanker(ObjectRanker, LiveEngine):
 
     name: ClassVar[str] = "function"
     ways_on: ClassVar[str] = OBJECT_WAYS_ON
-    """What to do where a function cannot be asked as it is."""
+    """How to state the order of scores, for the end of error messages."""
     fixed: ClassVar[tuple[str, ...]] = ("function", "concurrency", "timeout", "max_failures")
-    """Fields that are no options: there is a single call, which nobody interrupts."""
+    """Fields that a user cannot set as options.
+
+    The last three of an engine make no sense for a single call, which is not interrupted.
+    """
 
     function: Callable[..., Any]
-    """The function."""
+    """The user's function, called as ``function(queries, k)``."""
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
@@ -71,14 +74,17 @@ class FunctionRanker(ObjectRanker, LiveEngine):
     def name_documents(
         self, replies: Sequence[EngineReply], collection: Collection
     ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
-        """Let the order count where no answer has scores."""
+        """Return replies with a score for each hit; answers name documents by their ids already.
+
+        If no answer has scores, the order of the ids gives them.
+        """
         hits = chain.from_iterable(reply.hits for reply in replies)
         if all(math.isnan(score) for _document, score in hits):
             return scores_from_ranks(replies), {"score_order": "rank"}
         return replies, {}
 
     def _answers(self, returned: Any, query_count: int) -> Sequence[Any]:
-        """Return an answer for each query; refuse anything but a list of so many answers."""
+        """Return an answer for each query; refuse anything but a list with one for each query."""
         expected = f"{self!r}: expected a list with an answer for each of {query_count:,} queries"
         if isinstance(returned, np.ndarray):
             returned = returned.tolist()
@@ -91,32 +97,36 @@ class FunctionRanker(ObjectRanker, LiveEngine):
         return returned
 
     def read_answer(self, answer: Any, query: str) -> Hits:
-        """Return documents and scores of a list of pairs, or of ids, which have none (NaN)."""
+        """Return the hits of a list of (id, score) pairs, or of ids, whose scores are NaN."""
         if isinstance(answer, np.ndarray):
             answer = answer.tolist()
         if not isinstance(answer, list | tuple):
             raise self._wrong_shape(query, answer)
         if not any(_is_pair(element) for element in answer):
-            return [(document, math.nan) for document in self._ids(list(answer), query)]
+            return [(document, math.nan) for document in self._checked_ids(list(answer), query)]
         for element in answer:
             if not _is_pair(element) or not _is_score(element[1]):
                 raise self._wrong_shape(query, element)
-        ids = self._ids([document for document, _ in answer], query)
+        ids = self._checked_ids([document for document, _ in answer], query)
         return [(document, float(pair[1])) for document, pair in zip(ids, answer, strict=True)]
 
     def _scores_by_id(self, answer: Mapping[Any, Any], query: str, collection: Collection) -> Hits:
-        """Return documents and scores, the highest first; a hash orders ties, as at any cut."""
+        """Return the hits of a dictionary of scores by id, the highest score first.
+
+        Documents with equal scores are in the order of `Collection.tie_keys`, as everywhere where a
+        list is cut: the order of a dictionary could favour a source.
+        """
         for document, score in answer.items():
             if not _is_score(score) or not math.isfinite(score):
                 raise self._wrong_shape(query, {document: score})
-        ids = self._ids(list(answer), query)
+        ids = self._checked_ids(list(answer), query)
         scores = [float(score) for score in answer.values()]
         keys = dict(zip(collection.ids, collection.tie_keys().tolist(), strict=True))
         hits = list(zip(ids, scores, strict=True))
         return sorted(hits, key=lambda hit: (-hit[1], keys.get(hit[0], 0)))
 
-    def _ids(self, ids: list[Any], query: str) -> list[str]:
-        """Read an answer that holds ids alone."""
+    def _checked_ids(self, ids: list[Any], query: str) -> list[str]:
+        """Return the ids of an answer as strings; refuse what cannot be an id."""
         try:
             return ids_of(ids, "ids").to_list()
         except UserError as error:
@@ -125,11 +135,14 @@ class FunctionRanker(ObjectRanker, LiveEngine):
             ) from error
 
     def _wrong_shape(self, query: str, value: Any) -> UserError:
-        """Return the error for an answer of another form."""
+        """Return the error for an answer, or a part of it, that has none of the forms."""
         return UserError(f"{self!r}: query {query!r}: expected {_FORM}, got {shorten(value)}")
 
     def stage(self) -> Stage:
-        """Return the printed form, which nobody can type: the name of the function."""
+        """Return how this ranker is printed: ``function:NAME``, and k if it is not the default.
+
+        It only names the function. A ranker cannot be made from it.
+        """
         depth = None if self.k == DEPTH else self.k
         return Stage(name=self.name, argument=_function_name(self.function), k=depth)
 
@@ -140,27 +153,31 @@ def _is_pair(element: Any) -> bool:
 
 
 def _is_score(value: Any) -> bool:
-    """Tell whether a value is a number of Python, numpy or torch."""
-    is_text = isinstance(value, str | bytes | bool | np.bool_)
-    return hasattr(value, "__float__") and not is_text and getattr(value, "ndim", 0) == 0
+    """Tell whether a value is a single number of Python, numpy or torch."""
+    # Truth values and numpy's strings have `__float__` too, and are no scores.
+    is_excluded = isinstance(value, str | bytes | bool | np.bool_)
+    # Arrays have `__float__` as well, so they must be without an axis.
+    is_single = getattr(value, "ndim", 0) == 0
+    return hasattr(value, "__float__") and not is_excluded and is_single
 
 
 def _function_name(function: Any) -> str:
-    """Return the name of a function, or of the one that a partial one calls."""
+    """Return the name of a function; for a `functools.partial`, of the function that it calls."""
     while isinstance(function, partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _function_spec(function: Any) -> dict[str, Any]:
-    """Return the function's name, and its file and that file's hash where it has one."""
+    """Return the function's full name, and the name and hash of its source file if there is one."""
     while isinstance(function, partial):
         function = function.func
+    # An object with `__call__` has no name of its own, but its class has.
     code = function if hasattr(function, "__qualname__") else type(function)
     spec: dict[str, Any] = {"name": f"{code.__module__}.{code.__qualname__}"}
     try:
         path = Path(inspect.getsourcefile(code) or "")
-    except TypeError:  # built in, or made in C
+    except TypeError:  # it is built in, or written in C, and has no source file
         return spec
     if path.is_file():
         spec |= {"file": path.name, "sha256": sha256(path)}

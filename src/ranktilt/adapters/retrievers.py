@@ -54,7 +54,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
     """Number of calls at a time."""
 
     ways_on: ClassVar[str] = OBJECT_WAYS_ON
-    """What to do where an object cannot be asked as it is."""
+    """How to state the order of scores, for the end of error messages."""
     fixed: ClassVar[tuple[str, ...]] = ("retriever",)
     """Options that the object decides."""
     method: ClassVar[str]

@@ -28,7 +28,11 @@ from ranktilt.measures.ranking import Ranking, first_ranks
 from ranktilt.measures.share import ShareOfFirstRanks
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence, NewDocuments
+from ranktilt.statistics.confidence_sequence import (
+    CONFIDENCE,
+    ConfidenceSequence,
+    NewDocumentSequence,
+)
 from ranktilt.statistics.variation import Variation
 
 Ints = npt.NDArray[np.int64]
@@ -170,7 +174,7 @@ def sequential_audit(
         raise UserError("no query to ask: name a file of queries, or a collection that has some")
     order = np.random.default_rng(seed).permutation(len(names))[:max_queries]
     signs, twins = signs_of(groups, pairs[0]), twin_rows(collection, groups, pairs[0])
-    new = NewDocuments(
+    new = NewDocumentSequence(
         signs, collection.origin_codes(), of.cutoff or 1, twins=all_paired(signs, twins)
     )
     sequence, looks = ConfidenceSequence(*of.bounds), list[Look]()
@@ -241,7 +245,7 @@ def _take(
     signs: Signs,
     of: ShareOfFirstRanks,
     *,
-    sequences: tuple[ConfidenceSequence, NewDocuments],
+    sequences: tuple[ConfidenceSequence, NewDocumentSequence],
 ) -> Variation:
     """Add a batch of lists to both sequences; return how many of them could have varied."""
     means, new = sequences

@@ -22,8 +22,9 @@ from ranktilt.data.formats.score_order import (
 from ranktilt.errors import DataError, UserError, shorten, unknown
 
 Int64 = npt.NDArray[np.int64]
-"""Whole numbers of 64 bits."""
+"""Array of whole numbers."""
 Float = npt.NDArray[np.float64]
+"""Array of floating-point numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +32,17 @@ class EntryOrigin:
     """The place where entries come from, for error messages."""
 
     name: Any = "run"
-    """Name of the run, if it comes from an object."""
+    """Name of the run, if it comes from an object.
+
+    It is of any type, because it is read from a spec that callers may have written.
+    """
     path: Path | None = None
     """File that entries come from; None for an object."""
     line_of: Callable[[int], int] | None = None
-    """Function from the number of an entry to its line in the file."""
+    """Function from the row of an entry, from 0, to its line in the file."""
 
     def fault(self, message: str, row: int | None = None) -> UserError:
-        """Return the error for all entries, or for the one in a row."""
+        """Return the error for the entry in a row, or for all entries if `row` is None."""
         if self.path is None:
             return UserError(f"run {self.name!r}: {message}")
         line = None if row is None or self.line_of is None else self.line_of(row)
@@ -64,18 +68,23 @@ def entry_columns(frame: pl.DataFrame, *, is_scored: bool) -> pl.DataFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class EntryScores:
-    """Scores of entries, larger is better."""
+    """Scores of entries, where larger is better."""
 
     values: Float
     """Score of each entry."""
     order: str | None
-    """Value of ``score_order`` in the run's spec; None if the scores are as the file has them."""
+    """Value of ``score_order`` in the run's spec; None if the scores are those of the file."""
 
 
 def entry_scores(
     frame: pl.DataFrame, query: Int64, score_order: str | None, origin: EntryOrigin
 ) -> EntryScores:
-    """Read the scores of entries; refuse those that are not finite, or are in another order."""
+    """Read the scores of entries; refuse scores that contradict `score_order`, or are not finite.
+
+    `query` has the number of each entry's query. The worst score may be infinite, because some
+    rankers write it for documents that they filtered out. It says that these come last, but not by
+    how much; so such a run keeps only the order of its scores.
+    """
     column = frame["rank"].to_numpy() if "rank" in frame.columns else None
     ranks = given_ranks(query, column)
     if score_order == "rank":
@@ -84,7 +93,7 @@ def entry_scores(
     order = "ascending" if score_order == "ascending" else None
     direction = -1 if score_order == "ascending" else 1
     if (direction * scores == -np.inf).any() and not np.isnan(scores).any():
-        scores = direction * _order_of_scores(query, direction * scores)
+        scores = direction * _scores_from_order(query, direction * scores)
         order = "rank"
     is_finite = np.isfinite(scores)
     if not is_finite.all():
@@ -96,16 +105,20 @@ def entry_scores(
         )
         raise origin.fault(f"{message}; {IN_GIVEN_ORDER}", row)
     if score_order in (None, "ascending"):
-        message = order_fault(directions(query, ranks, scores), score_order)
+        # A distance that is read as a similarity would turn every finding around. So the scores
+        # must not rise along the ranks in most lists, nor fall if they are said to ascend.
+        list_directions = directions(query, ranks, scores)
+        message = order_fault(list_directions, score_order)
         if message:
             raise origin.fault(message)
     return EntryScores(values=direction * scores, order=order)
 
 
-def _order_of_scores(query: Int64, scores: Float) -> Float:
-    """Replace scores, of which some are minus infinity, by −1, −2, … in the same order.
+def _scores_from_order(query: Int64, scores: Float) -> Float:
+    """Replace scores, of which some are minus infinity, by −1, −2, … in the order of each list.
 
-    Equal scores stay equal. Scores with infinity come back as they are, and are refused later.
+    Equal scores stay equal. If some are plus infinity, all come back unchanged, and the caller
+    refuses them: a best score without limit is a fault of the engine.
     """
     if (scores == np.inf).any():
         return scores

@@ -1,4 +1,4 @@
-"""What a check of a collection holds: contents, faults, and how alike its sides are."""
+"""Result of a check of a collection: its contents, its faults, and how similar its sides are."""
 
 from __future__ import annotations
 
@@ -31,25 +31,28 @@ class CheckResult(
     reference : str
         The source that all others are compared with; empty where nothing is compared.
     sources : tuple of str
-        All sources but the reference; the only one where there is one; empty where no document
-        names a source.
+        All sources except the reference. With a single source there is no reference, and this is
+        that source; empty if no document states a source.
     contents : Contents
         Documents, words, queries and judgments of every source.
     faults : tuple of FaultRow
-        By source, and those on the whole collection last.
+        Counts of each kind of fault, source by source; those of the whole collection come last.
     limits : CheckLimits
-        From where on a fault voids the comparison.
+        Limits beyond which a fault voids the comparison.
     features : tuple of EffectSize
-        How the texts of each source differ from their twins, a property each.
+        Differences between the texts of each source and their twins, one for each source and
+        property.
     terms : tuple of Overlap
-        What twins share in words, a source each that has twins.
+        Words that twins share, one for each source with twins.
     similarity : tuple of Similarity
-        How near twins lie in an encoder's space, a source each; empty without an encoder or twins.
+        Similarity of twins in an encoder's vector space, one for each source with twins; empty
+        without an encoder.
     effectiveness : tuple of Equivalence
-        Each ranker on each side alone: by source, ranker and measure; empty without rankers, twins
-        or judgments.
+        Effectiveness of each ranker on each side by itself, by source, ranker and measure; empty
+        without rankers, twins or judgments.
     instrument : tuple of InstrumentRow
-        Audits with sources by a coin, ranker by ranker, where they were asked for.
+        Test of the audit itself, one for each ranker: how often it names a side if a coin decides
+        the sources. Empty if the check was made without it.
     notes : tuple of Note
         What was left out, and why.
     """
@@ -65,21 +68,25 @@ class CheckResult(
     similarity: tuple[Similarity, ...] = ()
     effectiveness: tuple[Equivalence, ...] = ()
     instrument: tuple[InstrumentRow, ...] = ()
+    # `Coded`: a file has the kind of each note beside its fields, see `data/notes/`.
     notes: tuple[Coded[Note], ...] = ()
 
     @property
     def is_compared(self) -> bool:
-        """Whether there are two sides at all."""
+        """Whether the collection has two sides to compare: a reference and another source."""
         return bool(self.reference)
 
     @property
     def is_void(self) -> bool:
-        """Whether a fault voids the comparison, or audits name a side more often than chance."""
+        """Whether a fault voids the comparison, or an audit of coin tosses is not calibrated.
+
+        An audit is calibrated if it names a side no more often than its level allows.
+        """
         return bool(self.of("void")) or not all(row.is_calibrated for row in self.instrument)
 
     @property
     def fair(self) -> bool:
-        """Whether sides are compared, and nothing voids it."""
+        """Whether two sides are compared, and nothing voids the comparison."""
         return self.is_compared and not self.is_void
 
     def of(self, verdict: Verdict) -> tuple[FaultRow, ...]:

@@ -37,7 +37,7 @@ class ComparedSources:
     """The reference of a collection, and the sources that are compared with it."""
 
     collection: Collection
-    """The documents that state a source."""
+    """The collection, with those documents only that state a source."""
     reference: str
     """The source that all others are compared with; empty where nothing is compared."""
     sources: tuple[str, ...]
@@ -61,20 +61,21 @@ class ComparedSources:
         )
 
     def feature_effects(self) -> Iterator[EffectSize]:
-        """Compare each feature of each source's texts with their twins, by source."""
+        """Yield how far each feature of each source's texts differs from that of their twins."""
         if not self.twinned:
             return
-        values = {
+        # Measured once for all documents, and then compared source by source.
+        values_by_unit = {
             feature.unit: feature.measure(self.collection, self.reference, None)
             for feature in TEXT_FEATURES
         }
         for source in self.twinned:
             reference_rows, source_rows = twin_rows(self.collection, self.reference, source)
-            for name, value in values.items():
-                yield effect_size(source, name, value[reference_rows], value[source_rows])
+            for unit, values in values_by_unit.items():
+                yield effect_size(source, unit, values[reference_rows], values[source_rows])
 
     def shared_terms(self) -> tuple[Overlap, ...]:
-        """Measure how many words twins share."""
+        """Measure how many words twins share, for each source with twins."""
         if not self.twinned:
             return ()
         return OverlapProbe().measure(self.collection, self.reference, None)
@@ -82,7 +83,11 @@ class ComparedSources:
     def similarities(
         self, encoder: Ranker | None, *, map_pairs: int, seed: int
     ) -> tuple[Similarity, ...]:
-        """Measure how near twins lie in an encoder's space; nothing without an encoder."""
+        """Measure how similar an encoder finds twins; empty without an encoder or twins.
+
+        The map of their vectors has at most `map_pairs` pairs, none for 0. `seed` draws the pairs
+        of unrelated texts that twins are compared with.
+        """
         if encoder is None or not self.twinned:
             return ()
         probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)

@@ -21,23 +21,28 @@ from ranktilt.training.options import Negatives, RetrieverTraining, Trained
 from ranktilt.training.retriever import train_retriever
 
 PAPER = "paper"
-"""Word that stands for the strengths of the paper."""
+"""Word for `PAPER_ALPHAS` on a command line."""
 PAPER_ALPHAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
-"""Strengths of Dai et al., for scores of the size of `PAPER_SCORE`."""
-PAPER_SCORE = 700.0
-"""Score that ANCE gives a relevant document.
+"""Strengths of the debiased constraint in Dai et al., KDD 2024, Fig. 10 and 11.
 
-Its last layer norm gives vectors of a squared length near 700.
+They fit scores of the size of `PAPER_SCORE`.
+"""
+PAPER_SCORE = 700.0
+"""Score that the paper's retriever, ANCE, gives a relevant document.
+
+A score is the product of two vectors, and ANCE's last layer norm makes their squared length about
+700.
 """
 _DEPTH = 100
-"""Ranks of the runs of a sweep."""
+"""Number of documents in each list of a sweep's runs."""
 
 
 def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
     """Return the strengths of a sweep in rising order.
 
-    Texts are numbers, and ``paper`` for the paper's strengths on the model's scale. The paper's are
-    1e-4 to 1e-2 on ANCE's scale; `scale` is the mean absolute score of relevant documents.
+    Each of `texts` is a number, or ``paper`` for `PAPER_ALPHAS` converted to the model's scale:
+    `scale` is the mean absolute score that the model gives relevant documents. A model with smaller
+    scores needs a larger strength. Without a scale, the paper's strengths are used unchanged.
     """
     alphas = list[float]()
     factor = PAPER_SCORE / (scale or PAPER_SCORE)
@@ -52,7 +57,8 @@ def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
                 f"--debias: expected a number of at least 0, or paper, got {text!r}"
             ) from None
     for alpha in alphas:
-        replace(RetrieverTraining(), alpha=alpha)  # refuses a number that is no weight
+        # Called for its check alone: an α below 0 or that is not finite raises a `UserError`.
+        RetrieverTraining(alpha=alpha)
     return sorted(set(alphas))
 
 
@@ -69,9 +75,9 @@ class SweepOptions:
     measures: Sequence[str | Estimand] = DEFAULT_MEASURES
     """Measures of the bench."""
     margin: float = DEFAULT_MARGIN
-    """Largest tilt that is level, in points."""
+    """Largest tilt that counts as level, in points."""
     budget: float = BUDGET
-    """Largest loss of effectiveness, in points."""
+    """Largest acceptable loss of effectiveness, in points."""
     resamples: int = RESAMPLES
     """Resamples of the bench's intervals."""
 
@@ -87,9 +93,10 @@ def retriever_sweep(
 ) -> tuple[Bench, list[Trained]]:
     """Train one retriever for each α, and for each other kind of negatives, and compare them.
 
-    The baseline is α = 0 with the first kind. All α share rows and mined negatives. Every source of
-    `test` that is not the reference is compared with it, also one that was not trained on. A folder
-    for each model goes into `folder`; those that are there already are not trained again.
+    The baseline has α = 0 and the negatives of ``options.training``. All α share training rows and
+    mined negatives. Every source of `test` that is not the reference is compared with it, even if
+    no retriever was trained on it. Each model is saved in a folder of its own inside `folder`; a
+    model that is there already is not trained again.
     """
     trainings = _trainings(options, Path(folder))
     if len(trainings) < 2:
@@ -101,19 +108,22 @@ def retriever_sweep(
             "a sweep compares sources, and no document of the training collection has one"
         )
     reference = sources[0]
-    alone = reference_alone(test, reference)
+    reference_texts = reference_alone(test, reference)
     if len(test.sources) < 2:
         raise UserError(
             f"a sweep compares sources, and the test collection has {reference!r} alone; mix it "
             "first"
         )
-    trained, runs, reference_runs = list[Trained](), dict[Candidate, Run](), dict[Candidate, Run]()
+    trained = list[Trained]()
+    runs, reference_runs = dict[Candidate, Run](), dict[Candidate, Run]()
     for planned, training in trainings.items():
-        trained.append(train_retriever(train, model, planned.ranker, options=training, dev=dev))
-        ranker = Dense(planned.ranker, k=_DEPTH, device=training.device, text=training.text)
+        model_folder = planned.ranker
+        trained.append(train_retriever(train, model, model_folder, options=training, dev=dev))
+        ranker = Dense(model_folder, k=_DEPTH, device=training.device, text=training.text)
+        # The folder exists now, so the candidate can name the ranker that reads it.
         candidate = replace(planned, ranker=repr(ranker))
         runs[candidate] = ranker.rank(test)
-        reference_runs[candidate] = ranker.rank(alone)
+        reference_runs[candidate] = ranker.rank(reference_texts)
     compared = bench(
         test,
         runs,
@@ -128,23 +138,28 @@ def retriever_sweep(
 
 
 def _trainings(options: SweepOptions, folder: Path) -> dict[Candidate, RetrieverTraining]:
-    """Return the training of each candidate, whose ranker is the folder of its model."""
+    """Return the training of each planned candidate.
+
+    The `ranker` of a planned candidate is the folder of its model, until that is trained.
+    """
     baseline = options.training
     strengths = sorted({0.0, *map(float, options.alphas)})
+    # Without an α above 0, only negatives differ: then they name the baseline too.
+    has_constraint = len(strengths) > 1
     trainings = dict[Candidate, RetrieverTraining]()
     for alpha in strengths:
-        is_alone = len(strengths) == 1
         candidate = Candidate(
-            name=f"{baseline.negatives} negatives" if is_alone else f"α = {alpha:g}",
+            name=f"α = {alpha:g}" if has_constraint else f"{baseline.negatives} negatives",
             method="debias" if alpha else "",
             strength=alpha,
             ranker=str(folder / f"alpha-{alpha:g}"),
-            dial="α",
+            dial="α",  # the symbol that tables print for the strength
         )
         trainings[candidate] = replace(baseline, alpha=alpha)
     for kind in dict.fromkeys(options.negatives):
         if kind != baseline.negatives:
             name = f"{kind} negatives"
+            # A kind of negatives has no strengths: 1 is a placeholder for a method in full.
             candidate = Candidate(
                 name=name, method=name, strength=1.0, ranker=str(folder / f"negatives-{kind}")
             )

@@ -53,24 +53,33 @@ def krippendorff_alpha(coincidences: Floats) -> Floats:
     """
     sizes = coincidences.sum(-1)
     total = sizes.sum(-1)
+    # Mean rank of the values with a grade, where all values are sorted by grade.
     ranks = np.cumsum(sizes, axis=-1) - sizes / 2
     cost = (ranks[..., :, None] - ranks[..., None, :]) ** 2
     observed = (coincidences * cost).sum((-2, -1))
-    expected = ((sizes[..., None, :] @ cost)[..., 0, :] * sizes).sum(-1)
+    # Σ_g Σ_h size_g · cost_gh · size_h of each table; a product of matrices needs sizes as rows.
+    size_rows = sizes[..., None, :]
+    mean_costs = (size_rows @ cost)[..., 0, :]
+    expected = (mean_costs * sizes).sum(-1)
+    # By chance, a value meets one of the total − 1 others: two grades coincide
+    # size_g · size_h / (total − 1) times. Hence the factor.
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(expected > 0, 1 - (total - 1) * observed / expected, np.nan)
 
 
 def coincidences_of(grades: Floats, top: int) -> Floats:
-    """Count how often two judges gave two grades to the same unit.
+    """Count how often two judges gave each pair of grades to the same unit.
 
     `grades` has the shape (units, judges): whole numbers from 0 to `top`, NaN where a judge gave
-    none. The table has the shape (top + 1, top + 1). A unit with n grades adds n to the table, so
-    that each grade counts as much; units with fewer than two grades are left out.
+    none. The table has the shape (top + 1, top + 1). A unit with n grades has n · (n − 1) ordered
+    pairs of grades, and each pair counts 1 / (n − 1). So the unit adds n to the table, and every
+    grade counts once, however many judges graded its unit. Units with fewer than two grades have no
+    pair.
     """
     by_grade = [(grades == grade).sum(1) for grade in range(top + 1)]
     counts = np.stack(by_grade, axis=1).astype(np.float64)
     counts = counts[counts.sum(1) > 1]
-    share = counts / (counts.sum(1, keepdims=True) - 1)
-    table: Floats = share.T @ counts - np.diag(share.sum(0))
-    return table
+    weighted = counts / (counts.sum(1, keepdims=True) - 1)
+    with_themselves: Floats = weighted.T @ counts
+    # No grade is paired with itself: of `count` equal grades, each meets only the others.
+    return with_themselves - np.diag(weighted.sum(0))

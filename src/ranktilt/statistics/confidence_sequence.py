@@ -1,4 +1,9 @@
-"""Confidence sequences: intervals that you may look at after every value, and act on."""
+"""Confidence sequences: intervals that you may look at after every value, and act on.
+
+`ConfidenceSequence` bounds the mean over queries; `NewDocumentSequence` bounds the tilt as far as
+the labels of new documents show it. A sequential audit decides where both agree
+(``docs/measures/statistics.md``, "Query after query").
+"""
 
 from __future__ import annotations
 
@@ -16,24 +21,32 @@ CONFIDENCE = 0.95
 _GRID = 2001
 """Number of candidate means between the bounds."""
 _CAP = 0.75
-"""Largest stake, as a share of the stake that could lose everything."""
-_ROUNDING = 1e-12
-"""Size below which a part of the sum is rounding."""
+"""Largest stake, as a share of the stake that could lose everything: c of the paper.
+
+Waudby-Smith and Ramdas suggest 1/2 or 3/4.
+"""
+_PRIOR_MEAN = 0.5
+"""Mean that the stakes assume before the first value, between the bounds 0 and 1."""
+_PRIOR_VARIANCE = 0.25
+"""Variance that the stakes assume before the first value: the largest between 0 and 1."""
+_ROUNDING_ERROR = 1e-12
+"""Size below which a document's part of a sum is an exact 0 plus rounding errors."""
 
 
 class ConfidenceSequence:
     """Interval for the mean of bounded values that contains it at all times, with 95 % probability.
 
-    Against every candidate mean a gambler stakes on higher values and another one on lower values,
-    both knowing only the values before. A mean is excluded for good once one of the two has
-    multiplied its half of the capital to 20 times all of it. Ville's inequality bounds the
-    probability that this ever happens to the true mean, so you may stop whenever you like, for
-    whatever reason. Nothing is assumed about the distribution but its bounds.
+    Two gamblers bet against every candidate mean, each with half a unit of money: one that the next
+    value is higher, the other that it is lower. They know only the values before. A candidate is
+    excluded for good once one of the two gamblers has 20 units. Against the true mean, nobody wins
+    on average, and by Ville's inequality the probability that either ever has 20 units is at most
+    5 %. So you may stop whenever you like, for whatever reason. Nothing is assumed about the
+    distribution but its bounds.
 
     Source: the hedged capital process with predictable plug-in bets of Waudby-Smith and Ramdas,
     Estimating means of bounded random variables by betting, JRSS B 86 (2024), section 4.4.
-    Candidates lie on a grid of 2,001 means, and the ends are one step further out. Without values,
-    `low` and `high` are the bounds and `mean` is NaN.
+    Values are scaled to 0 to 1. Candidates lie on a grid of 2,001 means, and the ends are one step
+    further out. Without values, `low` and `high` are the bounds and `mean` is NaN.
     """
 
     def __init__(self, lowest: float, highest: float) -> None:
@@ -41,13 +54,21 @@ class ConfidenceSequence:
             raise UserError(
                 f"a confidence sequence needs values with bounds, got {lowest} to {highest}"
             )
-        self.lowest, self.span, self.risk = lowest, highest - lowest, 1 - CONFIDENCE
-        self.low, self.high, self.count = lowest, highest, 0
+        self.lowest = lowest
+        self.span = highest - lowest
+        self.risk = 1 - CONFIDENCE
+        self.low = lowest
+        self.high = highest
+        self.count = 0
         self._means = np.linspace(0.0, 1.0, _GRID)
         with np.errstate(divide="ignore"):
-            self._most_up, self._most_down = _CAP / self._means, _CAP / (1 - self._means)
-        self._up, self._down = np.zeros(_GRID), np.zeros(_GRID)
-        self._total = self._spread = 0.0
+            self._largest_up_stakes = _CAP / self._means
+            self._largest_down_stakes = _CAP / (1 - self._means)
+        # Logarithms of each gambler's money, as a multiple of what it began with.
+        self._log_growth_up = np.zeros(_GRID)
+        self._log_growth_down = np.zeros(_GRID)
+        self._total = 0.0
+        self._squared_deviations = 0.0
 
     @property
     def mean(self) -> float:
@@ -63,18 +84,26 @@ class ConfidenceSequence:
             )
         scaled = min(max(scaled, 0.0), 1.0)
         number = self.count + 1
-        variance = (0.25 + self._spread) / number
+        # The plug-in of the paper: mean and variance are those of the values before, and of one
+        # more value that stands for what is assumed before the first.
+        variance = (_PRIOR_VARIANCE + self._squared_deviations) / number
         stake = math.sqrt(2 * math.log(2 / self.risk) / (variance * number * math.log1p(number)))
-        self._up += np.log1p(np.minimum(stake, self._most_up) * (scaled - self._means))
-        self._down += np.log1p(-np.minimum(stake, self._most_down) * (scaled - self._means))
-        self.count, self._total = number, self._total + scaled
-        self._spread += (scaled - (0.5 + self._total) / (number + 1)) ** 2
+        up_stakes = np.minimum(stake, self._largest_up_stakes)
+        down_stakes = np.minimum(stake, self._largest_down_stakes)
+        self._log_growth_up += np.log1p(up_stakes * (scaled - self._means))
+        self._log_growth_down += np.log1p(-down_stakes * (scaled - self._means))
+        self.count = number
+        self._total += scaled
+        mean = (_PRIOR_MEAN + self._total) / (number + 1)
+        self._squared_deviations += (scaled - mean) ** 2
         self._narrow()
 
     def _narrow(self) -> None:
-        """Exclude the means whose gamblers have won enough."""
-        is_possible = np.maximum(self._up, self._down) < math.log(2 / self.risk)
-        possible = self._means[is_possible]
+        """Exclude the means against which one of the two gamblers has won enough."""
+        largest_growth = np.maximum(self._log_growth_up, self._log_growth_down)
+        # A gambler begins with 1/2, so 1 / risk is a growth of 2 / risk.
+        possible = self._means[largest_growth < math.log(2 / self.risk)]
+        # If even the last candidate is excluded, the ends stay where they were before.
         if len(possible):
             step = 1 / (_GRID - 1)
             low, high = possible[0] - step, possible[-1] + step
@@ -82,93 +111,122 @@ class ConfidenceSequence:
             self.high = min(self.high, self.lowest + self.span * min(high, 1.0))
 
 
-class NewDocuments:
-    """Interval for Share@k that uses each label once, however many queries bring a document back.
+class NewDocumentSequence:
+    """Confidence sequence for Share@k that uses each label once.
 
-    In each list it compares the documents on the first k ranks with k documents below them, evenly
-    spread; with twins it reads only the first ranks, since half of them is level. An origin counts
-    in the list that uses its label first, and never again.
+    Many queries may bring back the same document. Its label counts in the first list that uses it,
+    and never again; so does the label of an origin, which is a document with all its rewrites. In
+    each list, the documents on the first k ranks are compared with k documents from the ranks
+    below, at even distances. If all documents are twins, only the first ranks are read: of twins,
+    one is in each group, so the groups are equal in the collection.
 
-    If labels mean nothing (drawn for each document, or exchanged within each origin by a coin),
-    the labels of new documents are independent of the past. Their factors depend on lists alone and
-    add up to 0; with twins the labels' mean is 0. So, given the past, each part of `_sum` has mean
-    0, and by Hoeffding's lemma exp(λ part − λ² variance/2) has a mean of at most 1, for each λ.
-    Mixed over λ normal with variance 1/c, such a product ever reaches 1/.05 with a probability of
-    5 % at most (Robbins, Ann. Math. Stat. 41, 1970); c is the variance at the first look.
+    The interval is centred on a sum with one part for each new document: its label, 1 or −1, times
+    its weight in Share@k. If labels mean nothing (drawn for each document, or exchanged within each
+    origin by a coin), the labels of new documents are independent of the past. The weights depend
+    on the lists alone. Those of a list add up to 0; with twins, the mean label is 0. So, given the
+    past, each part has mean 0, and by Hoeffding's lemma exp(λ part − λ² weight²/2) has a mean of at
+    most 1 for each λ. Take the product of these over all parts, and its mean over λ, normal with
+    variance 1/c, where c is the sum of squares at the first look. With a probability of at least
+    95 %, it never reaches 1/.05 (Robbins, Ann. Math. Stat. 41, 1970).
+
+    Parameters
+    ----------
+    signs : ndarray of int8, shape (n_documents,)
+        Label of each document of the collection: 1 in the first group, −1 in the second, else 0.
+    origins : ndarray of int64, shape (n_documents,)
+        Number of each document's origin, from 0.
+    cutoff : int
+        k, the number of first ranks.
+    twins : bool
+        Whether every document with a label has a twin in the other group.
     """
 
     def __init__(
         self, signs: npt.NDArray[np.int8], origins: Ints, cutoff: int, *, twins: bool
     ) -> None:
-        self._signs, self._origin, self._cutoff, self.twins = signs, origins, cutoff, twins
-        self._used = np.zeros(int(self._origin.max(initial=-1)) + 1, dtype=bool)
-        self._sum = self._variance = self._weight = self._first_variance = 0.0
+        self.twins = twins
+        self._signs = signs
+        self._origins = origins
+        self._cutoff = cutoff
+        self._is_used = np.zeros(int(origins.max(initial=-1)) + 1, dtype=bool)
+        self._sum = 0.0
+        self._sum_of_squares = 0.0
+        self._first_sum_of_squares = 0.0
+        # Number of lists; one of whose documents few were new counts as a fraction.
+        self._list_count = 0.0
 
     @property
     def count(self) -> int:
-        """Origins whose labels were used; documents, where none are twins."""
-        return int(self._used.sum())
+        """Number of origins whose labels were used; of documents, where none are twins."""
+        return int(self._is_used.sum())
 
     def add(self, rows: Ints, within: Floats) -> None:
-        """Add a list: its documents of either group, best first.
+        """Add a list: the rows of its documents of either group, best first.
 
-        `within` is how much of each document is on the first ranks, 0 to 1.
+        `within` is the probability that each document is on the first ranks: 1 or 0, or a number
+        between them where documents are tied at the cutoff.
         """
         if not within.any():
             return
         find_parts = self._twin_parts if self.twins else self._document_parts
-        origin, parts, full_variance = find_parts(rows, within)
-        variance = float((parts**2).sum())
-        if variance <= _ROUNDING:
+        origin, parts, full_squares = find_parts(rows, within)
+        squares = float((parts**2).sum())
+        if squares <= _ROUNDING_ERROR:
             return
-        self._used[origin[np.abs(parts) > _ROUNDING]] = True
+        self._is_used[origin[np.abs(parts) > _ROUNDING_ERROR]] = True
         self._sum += float(parts.sum())
-        self._weight += variance / full_variance
-        # Documents of an origin may share their label, and then add up before they are squared.
+        self._list_count += squares / full_squares
+        # Documents of one origin may have one label. Then only their sum has a bound of its own.
         number = np.unique(origin, return_inverse=True)[1]
-        self._variance += float((np.bincount(number, np.abs(parts)) ** 2).sum())
+        self._sum_of_squares += float((np.bincount(number, np.abs(parts)) ** 2).sum())
 
     def interval(self) -> tuple[float, float]:
-        """Return the ends for the value of lists with all their documents.
+        """Return the ends of the interval for the mean Share@k, −1 and 1 without a new document.
 
-        −1 and 1 before the first new document.
+        The first call sets c, so call it at every look.
         """
-        if not self._variance:
+        if not self._sum_of_squares:
             return -1.0, 1.0
-        self._first_variance = first = self._first_variance or self._variance
-        grown = self._variance + first
+        if not self._first_sum_of_squares:
+            self._first_sum_of_squares = self._sum_of_squares
+        first = self._first_sum_of_squares
+        grown = self._sum_of_squares + first
         reach = math.sqrt(grown * (math.log(grown / first) - 2 * math.log(1 - CONFIDENCE)))
-        low = (self._sum - reach) / self._weight
-        high = (self._sum + reach) / self._weight
+        low = (self._sum - reach) / self._list_count
+        high = (self._sum + reach) / self._list_count
         return max(low, -1.0), min(high, 1.0)
 
     def _twin_parts(self, rows: Ints, within: Floats) -> tuple[Ints, Floats, float]:
-        """Return new origins, and what each adds to half the lead on the first ranks.
+        """Return the new origins, and what each adds to Share@k.
 
-        The third value is the variance if all origins were new.
+        The third value is the sum of squares if all origins were new.
         """
-        origin, number = np.unique(self._origin[rows], return_inverse=True)
-        lead = np.bincount(number, weights=within * self._signs[rows]) / (2 * within.sum())
-        is_new = ~self._used[origin]
-        return origin[is_new], lead[is_new], float((lead**2).sum())
+        origin, number = np.unique(self._origins[rows], return_inverse=True)
+        # Half, because Share@k is (share of the first group − share of the second) / 2.
+        parts = np.bincount(number, weights=within * self._signs[rows]) / (2 * within.sum())
+        is_new = ~self._is_used[origin]
+        return origin[is_new], parts[is_new], float((parts**2).sum())
 
     def _document_parts(self, rows: Ints, within: Floats) -> tuple[Ints, Floats, float]:
         """Return the origins of new documents, and what each document adds to Share@k.
 
-        The third value is the variance if all documents were new.
+        The third value is the sum of squares if all documents were new.
         """
         first, below = np.flatnonzero(within > 0), np.flatnonzero(within == 0)
-        number = min(self._cutoff, len(below))
+        below_count = min(self._cutoff, len(below))
+        # Share@k is (mean label of the first ranks − mean label of the list) / 2. A document on
+        # the first ranks is in both means, one below in the second alone; the chosen ones below
+        # stand for all others there.
         top_weights = (within[first] / within.sum() - 1 / len(rows)) / 2
-        low_weight = len(below) / len(rows) / max(number, 1) / 2
-        full_variance = float((top_weights**2).sum()) + number * low_weight**2
-        below = below[~self._used[self._origin[rows[below]]]]
-        if len(below) > number:
-            below = below[np.arange(number) * len(below) // number]
+        low_weight = len(below) / len(rows) / max(below_count, 1) / 2
+        full_squares = float((top_weights**2).sum()) + below_count * low_weight**2
+        below = below[~self._is_used[self._origins[rows[below]]]]
+        if len(below) > below_count:
+            below = below[np.arange(below_count) * len(below) // below_count]
         rows = rows[np.concatenate([first, below])]
-        is_new = ~self._used[self._origin[rows]]
+        is_new = ~self._is_used[self._origins[rows]]
         weights = np.concatenate([top_weights, np.full(len(below), -low_weight)])[is_new]
-        # Less their mean: where few are new, they need not add up to 0, and unequal groups would
-        # tilt the sum.
+        # If some documents are not new, the weights of the others need not add up to 0. Then a
+        # larger group would get a tilt from its size alone; so their mean is subtracted.
         weights -= weights.mean() if len(weights) else 0.0
-        return self._origin[rows[is_new]], weights * self._signs[rows[is_new]], full_variance
+        return self._origins[rows[is_new]], weights * self._signs[rows[is_new]], full_squares

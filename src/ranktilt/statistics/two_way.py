@@ -1,19 +1,23 @@
-"""Two sources of chance: queries, and the documents that many of them meet.
+"""Two sources of chance: queries, and the documents that many of them retrieve.
 
-Many queries that meet the same documents are no fresh evidence about the documents. So the error of
-every estimate is clustered two ways, by query and by origin (a document without a twin is an origin
-of its own; Cameron, Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011):
+An *origin* is a document together with all its rewrites: twins have one origin, and a document that
+nobody rewrote is an origin of its own. Many queries that retrieve the same documents are no fresh
+evidence about these documents. So the error of every estimate is clustered two ways, by query and
+by origin (Cameron, Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011):
 
     V = max(V_q + V_o − V_qo, V_q, V_o) · G / (G − 1)
 
-V_q, V_o and V_qo are the sums of squares of an estimate's influence, summed by query, by origin,
-and by cell of both. The two-way sum falls below a one-way one in up to three quarters of the draws
-where labels mean nothing, so both floors are needed. G is the smaller effective number of queries
-and of origins, (Σ w)² / Σ w² (Kish 1965), where w is what each carries in the estimate's
-denominator.
+An estimate is a ratio, ``Σ total / Σ weight``. The *residual* of a query or document is
+``total − ratio · weight``: how far it pulls the estimate away from its value. V_q is the sum of
+squared residuals by query, V_o by origin, and V_qo by cell, which is one origin under one query. In
+simulations where labels mean nothing, V_q + V_o − V_qo was smaller than V_q or V_o in up to 74 % of
+the draws. Therefore V is at least V_q and at least V_o. G is the effective number of queries or of
+origins, (Σ w)² / Σ w² (Kish, Survey Sampling, 1965), whichever is smaller; w is the weight that
+each of them has.
 
-`Influence` is what a ratio's queries and documents add; `Dyads` are comparisons of two documents
-that are no twins, which belong to two origins each.
+`Influence` has the residuals of an estimate whose documents have one origin each. `Dyads` are
+comparisons of two documents that are no twins, so each belongs to two origins. The page
+``docs/measures/statistics.md`` has the same formula for users.
 """
 
 from __future__ import annotations
@@ -38,21 +42,23 @@ class TwoWayVariance:
     of_both: float
     """The largest of V_q + V_o − V_qo, V_q and V_o."""
     effective_n: float
-    """G: the smaller effective number of queries and of origins; NaN where nothing carries
-    weight."""
+    """G, the effective number of queries or of origins, whichever is smaller; NaN if all weights
+    are 0."""
 
     @property
     def total(self) -> float:
         """V, in the squared unit of the estimate.
 
-        NaN where a single query or document carries all weight.
+        NaN if a single query or origin has all the weight.
         """
-        freedom = self.effective_n - 1
-        return self.of_both * self.effective_n / freedom if freedom > 0 else np.nan
+        degrees_of_freedom = self.effective_n - 1
+        if degrees_of_freedom > 0:
+            return self.of_both * self.effective_n / degrees_of_freedom
+        return np.nan
 
     @property
     def stretch(self) -> float:
-        """√(V / V_q): how much more an estimate varies than over queries alone."""
+        """√(V / V_q): the factor by which an interval over queries alone is too narrow."""
         return float(np.sqrt(self.total / self.of_queries)) if self.of_queries > 0 else np.nan
 
 
@@ -63,54 +69,68 @@ def two_way(*, queries: float, origins: float, cells: float, effective_n: float)
 
 
 def effective_number(weights: Floats) -> float:
-    """Return (Σ w)² / Σ w²: as many equal weights would carry as much. NaN if all are 0."""
+    """Return (Σ w)² / Σ w², which is n for n equal weights and less for unequal ones.
+
+    NaN if all are 0.
+    """
     squares = float((weights * weights).sum())
     if squares == 0:
         return np.nan
-    # Ten equal weights are ten, and not a rounding error less.
+    # Rounded, because ten equal weights must give 10: verdicts compare G with whole numbers.
     return round(float(weights.sum()) ** 2 / squares, 9)
 
 
 class Clusters(NamedTuple):
     """What each document adds to the sums behind an estimate, ``Σ total / Σ weight``.
 
-    Arrays with a row for each document that a query meets.
+    All arrays have one row for each query and each document (or pair of twins) that it retrieved or
+    judged. To exchange labels is to swap the groups of an origin's two texts; that turns the sign
+    of its totals.
     """
 
     query: Ints
-    """Number of the query; −1 for none."""
+    """Number of the query; −1 in a row that belongs to no query."""
     origin: Ints
-    """Number of the origin, from 0; before `with_origins`, the row of a document."""
+    """Number of the origin, from 0.
+
+    Measures fill it with the row of the document in its collection; `with_origins` replaces that.
+    """
     total: Floats
-    """Part of the total, whose sign changes when the origin's labels are exchanged."""
+    """Part of the total; exchanged labels turn its sign."""
     weight: Floats
-    """Part of the weight, which such an exchange does not change."""
+    """Part of the weight; exchanged labels leave it as it is."""
 
     def with_origins(self, origins: Ints) -> Clusters:
-        """Replace rows of documents by `origins`, one number a row; negative ones are left out."""
+        """Replace the rows of documents in `origin` by the numbers of their origins.
+
+        `origins` has the number of each document's origin; documents with a negative one are left
+        out.
+        """
         origin = origins[self.origin]
         return self._replace(origin=origin)._rows(origin >= 0)
 
     def merge_repeats(self, distinct: Ints | None) -> Clusters:
         """Give queries that repeat each other one number.
 
-        If `distinct` is None, they keep their own.
+        `distinct` has the new number of each query. If it is None, no query is a repeat.
         """
         if distinct is None:
             return self
         return self._replace(query=np.where(self.query < 0, -1, distinct[self.query]))
 
     def in_rows(self, numbers: Ints) -> Clusters:
-        """Renumber queries by their index in `numbers`, which rise; other queries are left out.
+        """Renumber queries by their index in `numbers`, and leave out all other queries.
 
-        A query of −1, which is none, stays.
+        `numbers` is in rising order. Rows that belong to no query (−1) stay.
         """
-        row = np.searchsorted(numbers, self.query)
-        is_known = np.zeros(len(row), dtype=bool)
+        index = np.searchsorted(numbers, self.query)
+        is_listed = np.zeros(len(index), dtype=bool)
         if len(numbers):
-            is_known = numbers[np.minimum(row, len(numbers) - 1)] == self.query
-        is_none = self.query < 0
-        return self._replace(query=np.where(is_none, -1, row))._rows(is_known | is_none)
+            # Beyond the last number, `searchsorted` returns an index that does not exist.
+            is_listed = numbers[np.minimum(index, len(numbers) - 1)] == self.query
+        has_no_query = self.query < 0
+        renumbered = self._replace(query=np.where(has_no_query, -1, index))
+        return renumbered._rows(is_listed | has_no_query)
 
     def _rows(self, mask: npt.NDArray[np.bool_]) -> Clusters:
         """Keep the rows of a mask."""
@@ -125,7 +145,8 @@ class Clusters(NamedTuple):
     def origin_totals(self) -> Floats:
         """Sum of the totals of each origin, shape (n_origins,).
 
-        Neither the order of the entries nor a turned sign changes a bit.
+        The order of the rows does not change the sums, and negated totals give exactly the negated
+        sums: floating-point addition alone would round differently. See `_signed_sums`.
         """
         order = np.argsort(np.abs(self.total), kind="stable")
         return _signed_sums(self.origin[order], self.total[order])
@@ -133,12 +154,13 @@ class Clusters(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Influence:
-    """What queries and documents add to the error of an estimate, in its unit.
+    """The residuals and weights of an estimate, by query and by cell, in the estimate's unit.
 
     `query_residual` and `query_weight` have the shape (n_queries,). `query`, `origin`, `residual`
-    and `weight` are the cells, one for each document (origin) that a query meets, in rising order
-    of both; the residuals of a query's cells add up to the residual of the query. A cell of query
-    −1 belongs to no query: it has what a document adds by not being met.
+    and `weight` describe the cells, one for each origin that a query retrieved or judged, in rising
+    order of query, then of origin. The residuals of a query's cells add up to the query's residual.
+    Cells of query −1 belong to no query: where an estimate compares the first ranks with the mean
+    of all documents, they hold what each document adds to that mean.
     """
 
     query_residual: Floats
@@ -156,13 +178,13 @@ class Influence:
 
     @classmethod
     def from_queries(cls, residual: Floats, weight: Floats) -> Influence:
-        """Return the influence of an estimate that queries alone make uncertain."""
-        none = np.empty(0, dtype=np.int64)
+        """Return the influence of an estimate that varies over queries only: it has no cells."""
+        no_cells = np.empty(0, dtype=np.int64)
         return cls(
             query_residual=residual,
             query_weight=weight,
-            query=none,
-            origin=none,
+            query=no_cells,
+            origin=no_cells,
             residual=np.empty(0),
             weight=np.empty(0),
         )
@@ -178,21 +200,25 @@ class Influence:
         residual, weight : ndarray of float64, shape (n_queries,)
             ``total − ratio · weight`` and the weight of each query that counts.
         clusters : Clusters
-            What documents add, with queries numbered as the rows of `residual`; −1 for none.
+            What documents add. Queries are numbered as the rows of `residual`; −1 for no query.
         ratio : float
-            Amount taken off a document's total for each unit of its weight; 0 where totals are
-            centred already, as those of labels are.
+            Amount taken off a document's total for each unit of its weight. It is 0 for totals that
+            were centred before: those of labels minus their mean label.
 
-        The part of a query's residual that no document explains is spread evenly over its
-        documents.
+        The residuals of a query's documents need not add up to its own residual. The rest is spread
+        evenly over its documents.
         """
-        entries = clusters.total - ratio * clusters.weight
-        query, origin, (residuals, weights) = _cells(clusters, (entries, clusters.weight))
-        is_met = query >= 0
-        rows = query[is_met]
+        document_residuals = clusters.total - ratio * clusters.weight
+        query, origin, (residuals, weights) = _cells(
+            clusters, (document_residuals, clusters.weight)
+        )
+        has_query = query >= 0
+        rows = query[has_query]
         counts = np.bincount(rows, minlength=len(residual))
-        remainder = residual - _signed_sums(rows, residuals[is_met], len(residual))
-        residuals[is_met] += (remainder / np.maximum(counts, 1))[rows]
+        remainder = residual - _signed_sums(rows, residuals[has_query], len(residual))
+        # A query without documents has nothing to spread over; `variance` counts it by itself.
+        shares = remainder / np.maximum(counts, 1)
+        residuals[has_query] += shares[rows]
         return cls(
             query_residual=residual,
             query_weight=weight,
@@ -203,9 +229,9 @@ class Influence:
         )
 
     def scaled(self, factor: float) -> Influence:
-        """Return the influence in another unit, such as percent for shares.
+        """Return the influence on ``factor · Σ total / Σ weight``: 100 gives percent.
 
-        Its weights add up to 1.
+        Residuals and weights are divided by Σ weight, so weights add up to 1.
         """
         total = float(self.query_weight.sum())
         has_weight = total > 0
@@ -221,26 +247,32 @@ class Influence:
     def variance(self) -> TwoWayVariance:
         """Return the variance of the estimate."""
         count = len(self.query_residual)
-        lone = np.setdiff1d(np.arange(count), self.query)
-        # A query that meets no document is a document of its own: no other query shares it.
-        alone = float((self.query_residual[lone] ** 2).sum())
-        cells = float((self.residual * self.residual).sum()) + alone
+        without_cells = np.setdiff1d(np.arange(count), self.query)
+        # A query without cells shares no document with another query. So it counts as one more
+        # origin and one more cell.
+        their_squares = float((self.query_residual[without_cells] ** 2).sum())
+        cells = float((self.residual * self.residual).sum()) + their_squares
         by_origin = _signed_sums(self.origin, self.residual)
-        origins = float((by_origin * by_origin).sum()) + alone
-        origin_weight = np.concatenate([sums(self.origin, self.weight), self.query_weight[lone]])
-        numbers = effective_number(self.query_weight), effective_number(origin_weight)
+        origins = float((by_origin * by_origin).sum()) + their_squares
+        origin_weight = np.concatenate(
+            [sums(self.origin, self.weight), self.query_weight[without_cells]]
+        )
+        effective_queries = effective_number(self.query_weight)
+        effective_origins = effective_number(origin_weight)
         return two_way(
             queries=float((self.query_residual * self.query_residual).sum()),
             origins=origins,
             cells=cells,
-            effective_n=float(np.fmin(*numbers)),
+            # The smaller one; `fmin` skips one that is NaN.
+            effective_n=float(np.fmin(effective_queries, effective_origins)),
         )
 
 
 def combine_influences(influences: Sequence[Influence], factors: Sequence[float]) -> Influence:
     """Return the influence of a sum of estimates over the same queries, each times a factor.
 
-    Documents have one numbering in all of them. The weights are those of all estimates together.
+    All of them must number origins alike. The weight of a query or cell is its sum over all
+    estimates.
     """
     query_residuals, residuals = [], []
     for factor, influence in zip(factors, influences, strict=True):
@@ -264,49 +296,56 @@ def combine_influences(influences: Sequence[Influence], factors: Sequence[float]
 
 
 def _cells(clusters: Clusters, columns: tuple[Floats, ...]) -> tuple[Ints, Ints, list[Floats]]:
-    """Sum columns over each query and origin; return their numbers, rising, and the sums.
+    """Sum columns over each cell; return the query and origin of the cells, and the sums.
 
-    No sum depends on the order of the entries, and negating a column negates its sums, to the last
-    bit: the labels of an audit can be swapped.
+    Cells are in rising order of query, then of origin. No sum depends on the order of the rows, and
+    a negated column has exactly the negated sums, so that an audit with swapped groups gives the
+    same figures with the other sign.
     """
     query, origin = clusters.query, clusters.origin
     if not len(query):
         return query, origin, [np.empty(0) for _ in columns]
+    # One number for each cell; query + 1, because −1 stands for no query.
     key = (query + 1) * (int(origin.max()) + 1) + origin
     is_sorted = bool((key[1:] >= key[:-1]).all())
-    order = np.arange(len(key)) if is_sorted else np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-    longest = int(np.diff(starts, append=len(order)).max())
-    totals = []
+    by_cell = np.arange(len(key)) if is_sorted else np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[by_cell], prepend=-1))
+    largest_cell = int(np.diff(starts, append=len(key)).max())
+    column_sums = []
     for column in columns:
-        if longest > 2:  # the sum of two is the same in either order
-            order = np.lexsort((np.abs(column), key))
-        in_order = column[order]
-        if longest == 1:
-            totals.append(in_order.copy())
+        # The rounding of three numbers or more depends on their order. Sorted by size within their
+        # cell, they always have the same one.
+        by_size = np.lexsort((np.abs(column), key)) if largest_cell > 2 else by_cell
+        values = column[by_size]
+        if largest_cell == 1:
+            column_sums.append(values)
         else:
-            totals.append(
-                np.add.reduceat(np.maximum(in_order, 0.0), starts)
-                - np.add.reduceat(np.maximum(-in_order, 0.0), starts)
+            column_sums.append(
+                np.add.reduceat(np.maximum(values, 0.0), starts)
+                - np.add.reduceat(np.maximum(-values, 0.0), starts)
             )
-    return query[order][starts], origin[order][starts], totals
+    return query[by_cell][starts], origin[by_cell][starts], column_sums
 
 
 def _signed_sums(index: Ints, values: Floats, n: int = 0) -> Floats:
-    """Sum values by their index so that negating them negates the sums to the last bit."""
+    """Sum values by their index so that negated values have exactly the negated sums.
+
+    Positive and negative values are summed apart, and negation only swaps the two sums.
+    """
     return sums(index, np.maximum(values, 0.0), n) - sums(index, np.maximum(-values, 0.0), n)
 
 
 def sums(index: Ints, values: Floats, n: int = 0) -> Floats:
-    """Sum values by their index, from 0 to the largest there is, or to n − 1."""
+    """Sum values by their index: one sum for each index up to the largest, and up to n − 1."""
     return np.bincount(index, weights=values, minlength=n).astype(np.float64)
 
 
 class Dyads(NamedTuple):
-    """Comparisons of two documents, such as choices; their influence is given to `variance`.
+    """Comparisons of two documents, such as a judge's choices between them.
 
-    A document that is often chosen is often chosen in all its comparisons, so those that share an
-    origin go together (Fafchamps & Gubert, Journal of Development Economics 83(2), 2007).
+    A document that is often chosen is often chosen in all its comparisons. So the errors of
+    comparisons that share an origin are correlated (Fafchamps & Gubert, Journal of Development
+    Economics 83(2), 2007).
     """
 
     query: Ints
@@ -319,14 +358,18 @@ class Dyads(NamedTuple):
     def variance(self, residual: Floats, weight: Floats) -> TwoWayVariance:
         """Return the variance of an estimate from the residual and weight of each comparison."""
         by_query = sums(self.query, residual)
-        n = int(max(self.first.max(), self.second.max())) + 1
-        # Numbered by query and origin, comparisons share a document only within their query.
-        numbers = np.stack([self.query * n + self.first, self.query * n + self.second])
-        first, second = np.unique(numbers, return_inverse=True)[1].reshape(2, -1)
+        origin_count = int(max(self.first.max(), self.second.max())) + 1
+        # For V_qo, an origin gets another number under each query. Then only comparisons under one
+        # query share an origin.
+        numbers = np.concatenate(
+            [self.query * origin_count + self.first, self.query * origin_count + self.second]
+        )
+        cell_numbers = np.unique(numbers, return_inverse=True)[1]  # without gaps, from 0
+        first, second = np.split(cell_numbers, 2)
+        within_queries = Dyads(query=self.query, first=first, second=second)
         effective_numbers = [
             effective_number(sums(index, weight)) for index in (self.query, self.first, self.second)
         ]
-        within_queries = Dyads(query=self.query, first=first, second=second)
         return two_way(
             queries=float((by_query * by_query).sum()),
             origins=self._shared_products(residual),
@@ -335,16 +378,18 @@ class Dyads(NamedTuple):
         )
 
     def _shared_products(self, residual: Floats) -> float:
-        """Return the sum of the products of comparisons that share an origin.
+        """Return the sum of r_i · r_j over comparisons i and j that share an origin, with i = j.
 
-        Each product of two comparisons is counted once.
+        Two comparisons that share both origins count once.
         """
-        is_apart = self.first != self.second
-        as_first = sums(self.first, residual, int(self.second.max()) + 1)
-        as_second = sums(self.second[is_apart], residual[is_apart], len(as_first))
-        by_origin = as_first + as_second[: len(as_first)]
-        low = np.minimum(self.first, self.second)[is_apart]
-        high = np.maximum(self.first, self.second)[is_apart]
-        pair = np.unique(low * len(by_origin) + high, return_inverse=True)[1]
-        by_pair = sums(pair, residual[is_apart])  # counted with both its origins, so taken off once
+        has_two_origins = self.first != self.second
+        origin_count = int(max(self.first.max(), self.second.max())) + 1
+        as_first = sums(self.first, residual, origin_count)
+        as_second = sums(self.second[has_two_origins], residual[has_two_origins], origin_count)
+        by_origin = as_first + as_second
+        # Comparisons of the same two origins are in the squares of both; one is taken off again.
+        low = np.minimum(self.first, self.second)[has_two_origins]
+        high = np.maximum(self.first, self.second)[has_two_origins]
+        pair = np.unique(low * origin_count + high, return_inverse=True)[1]
+        by_pair = sums(pair, residual[has_two_origins])
         return float((by_origin * by_origin).sum() - (by_pair * by_pair).sum())

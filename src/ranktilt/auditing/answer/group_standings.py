@@ -28,25 +28,26 @@ class GroupStanding:
     group: str
     """Name of the group."""
     lead: float
-    """Mean of its answers to the primary question against each other group, minus the neutral
-    value.
+    """Mean of the answers to the primary question against each other group, minus neutral.
 
     Above 0, the group is favoured. NaN if no answer is defined.
     """
     low: float
-    """Mean of the lower ends of these answers' intervals.
+    """Lower end of the lead's interval: the mean of the lower ends of the answers' intervals.
 
-    The interval between both means holds the lead at least as often as each interval holds its
-    answer.
+    The standard error of a mean is at most the mean of the standard errors. So the interval of the
+    lead is rather too wide than too narrow.
     """
     high: float
-    """Mean of the upper ends."""
+    """Upper end of the lead's interval: the mean of the upper ends."""
     over: int
     """Number of groups that it is favoured over, after correction."""
     under: int
     """Number of groups that are favoured over it."""
     letters: str
-    """Letters; two groups that share a letter cannot be distinguished: no verdict favours either.
+    """Letters such as ``ab``.
+
+    Two groups that share a letter cannot be distinguished: no verdict favours either.
     """
 
 
@@ -59,9 +60,9 @@ class GroupDisplay:
     standings: tuple[GroupStanding, ...]
     """Standing of each group."""
     sets: tuple[tuple[str, ...], ...]
-    """Groups of each letter: none of them is favoured over another."""
+    """Groups that have each letter: none of them is favoured over another."""
     level: int
-    """Number of pairs of groups whose verdict is level."""
+    """Number of pairs of groups whose verdict is "level"."""
 
     @property
     def pairs(self) -> int:
@@ -91,20 +92,23 @@ def group_displays(audit: Audit) -> tuple[GroupDisplay, ...]:
     """
     pairs = audit.judged_pairs
     groups = list(dict.fromkeys(chain.from_iterable(pairs)))
-    is_sided = audit.primary is not None and audit.primary.sided
+    compares_two = audit.primary is not None and audit.primary.sided
     is_complete = len(pairs) == len(groups) * (len(groups) - 1) // 2
-    if len(groups) < FEWEST_GROUPS or not is_sided or not is_complete:
+    if len(groups) < FEWEST_GROUPS or not compares_two or not is_complete:
         return ()
     return tuple(_display(audit, run, groups) for run in audit.runs)
 
 
 def _answers(audit: Audit, run: str) -> Iterator[Effect]:
     """Yield the answer of a run to the primary question for each pair of groups."""
-    seen = set[frozenset[str]]()
+    # An answer can be among the tilts and on the card, there perhaps with the groups the other way
+    # round. It counts once.
+    answered = set[frozenset[str]]()
     for effect in (*audit.tilts, *audit.card):
         pair = frozenset((effect.a, effect.b))
-        if effect.run == run and effect.measure == repr(audit.primary) and pair not in seen:
-            seen.add(pair)
+        is_answer = effect.run == run and effect.measure == repr(audit.primary)
+        if is_answer and pair not in answered:
+            answered.add(pair)
             yield effect
 
 
@@ -116,6 +120,7 @@ def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
     is_over = np.zeros((count, count), dtype=bool)
     for effect in answers:
         a, b = index_of[effect.a], index_of[effect.b]
+        # Row a has the leads of group a over each other group.
         leads[a, b] = effect.value - effect.neutral
         leads[b, a] = -leads[a, b]
         lows[a, b], highs[a, b] = effect.low - effect.neutral, effect.high - effect.neutral

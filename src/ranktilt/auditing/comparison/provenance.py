@@ -25,13 +25,17 @@ def comparison_spec(
         "resamples": options.resamples,
         "seed": options.seed,
         "family_size": sum(not np.isnan(row.p) for row in rows),
-        "new": _origin(new),
-        "old": _origin(old),
+        "new": _audit_spec(new),
+        "old": _audit_spec(old),
     }
 
 
-def _origin(audit: Audit | PairwiseAudit) -> dict[str, Any]:
-    """Return the file of an audit, the command behind it, its version and its collection."""
+def _audit_spec(audit: Audit | PairwiseAudit) -> dict[str, Any]:
+    """Return what the comparison records of an audit.
+
+    These are its command, the version of RankTilt (key ``ranktilt``) and its collection; first of
+    all its file, if it was loaded from one.
+    """
     names = ("command", "ranktilt", "collection")
-    origin = {name: audit.spec[name] for name in names if name in audit.spec}
-    return {"file": audit.loaded_from, **origin} if audit.loaded_from else origin
+    spec = {name: audit.spec[name] for name in names if name in audit.spec}
+    return {"file": audit.loaded_from, **spec} if audit.loaded_from else spec

@@ -238,7 +238,8 @@ def _unjudged_labels(
 ) -> Clusters:
     """List what labels of all other documents add, by row.
 
-    Documents that are on no page come last, with −1 for their query.
+    The first rows are documents on the first ranks of a query. The last rows have −1 for their
+    query: they are what each document adds to the mean label that these are compared with.
     """
     is_unjudged = (page.judgment < 0) & page.is_counted
     is_unjudged[is_unjudged] = groups.code[page.row[is_unjudged]] >= 0

@@ -42,12 +42,12 @@ from ranktilt.explaining.factors.outcomes import (
     version_table,
 )
 from ranktilt.explaining.factors.result import (
-    ALONE,
-    AS_IS,
-    HELD,
     MODEL_TEXT,
+    OTHERS_AS_IS,
+    OTHERS_HELD,
     PRIMARY,
     SOURCE,
+    SOURCE_ALONE,
     TOGETHER,
     AdoptionEffect,
     DesignedFactor,
@@ -445,12 +445,12 @@ def _sources(
     alone = _fit(fit.outcome, design, design.terms[source : source + 1])
     contrasts: list[tuple[Question, WithinFit, Floats]] = [
         (TOGETHER, fit.regression, _weights(design, model_text)),
-        (ALONE, alone, np.array([2.0])),
-        (HELD, fit.regression, _weights(design, [source])),
+        (SOURCE_ALONE, alone, np.array([2.0])),
+        (OTHERS_HELD, fit.regression, _weights(design, [source])),
     ]
     as_is = _source_where_others_are_as_is(design, source)
     if as_is is not None:
-        contrasts.append((AS_IS, fit.regression, as_is))
+        contrasts.append((OTHERS_AS_IS, fit.regression, as_is))
     for question, regression, weights in contrasts:
         estimate = _estimate(regression, weights)
         numbers = model_text if question == TOGETHER else [source]

@@ -11,18 +11,20 @@ from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.statistics.variation import Variation
 
-SOURCE, MODEL_TEXT = "source", ("source", "length", "words", "fluency", "style")
-"""The factor of who wrote a text, and all in which a model's text may differ by itself."""
+SOURCE = "source"
+"""Name of the factor that says who wrote a text: a person or a model."""
+MODEL_TEXT = ("source", "length", "words", "fluency", "style")
+"""Names of the factors in which a text differs when a model writes it freely."""
 TOGETHER: Final = "together"
-"""All factors in which a model's text may differ, high at once."""
-ALONE: Final = "alone"
-"""The source by itself, in the regression."""
-HELD: Final = "others held"
-"""The source, with the others held fixed at both levels."""
-AS_IS: Final = "others as is"
-"""The source, where all others are low."""
+"""The effect of all factors in `MODEL_TEXT`, set high together."""
+SOURCE_ALONE: Final = "alone"
+"""The effect of the source in a regression that has no other factor."""
+OTHERS_HELD: Final = "others held"
+"""The effect of the source in the regression of all factors, as a mean over the others' levels."""
+OTHERS_AS_IS: Final = "others as is"
+"""The effect of the source in the same regression, where all other factors are low."""
 Question = Literal["together", "alone", "others held", "others as is"]
-"""What an effect of the source leaves fixed."""
+"""How an effect of the source treats the other factors: one of the four constants above."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,41 +37,43 @@ class EstimandUnit:
     """Unit of its effects."""
     digits: int
     """Decimals that are printed."""
-    about: str
-    """What a value of a version is."""
+    meaning: str
+    """What the value of one version is, as the tables print it."""
 
 
-PRIMARY, HEAD_TO_HEAD = "rank gap", "head-to-head"
-"""The estimand that comes first, and that of wins against other versions."""
+PRIMARY = "rank gap"
+"""Name of the estimand that comes first in tables and sentences."""
+HEAD_TO_HEAD = "head-to-head"
+"""Name of the estimand that counts wins of a version against others of the same document."""
 UNITS = {
     unit.name: unit
     for unit in (
         EstimandUnit(
-            name=PRIMARY, unit="ranks", digits=1, about="by how many ranks a version moves up"
+            name=PRIMARY, unit="ranks", digits=1, meaning="by how many ranks a version moves up"
         ),
         EstimandUnit(
             name="score gap",
             unit="sd",
             digits=3,
-            about="its score, in standard deviations of the query's scores",
+            meaning="its score, in standard deviations of the query's scores",
         ),
         EstimandUnit(
             name=HEAD_TO_HEAD,
             unit="%",
             digits=1,
-            about="pairs of versions of one document that it wins minus those it loses",
+            meaning="pairs of versions of one document that it wins minus those it loses",
         ),
         EstimandUnit(
             name="nDCG",
             unit="points",
             digits=2,
-            about="what the version adds to its query's nDCG, out of 100",
+            meaning="what the version adds to its query's nDCG, out of 100",
         ),
     )
 }
 """Estimands by name, in the order of the tables."""
-_NOTHING = 1e-9
-"""What rounding leaves of an effect of nothing, in ranks."""
+_ROUNDING_ERROR = 1e-9
+"""Size, in the unit of the estimand, below which an effect is an exact 0 plus rounding errors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +83,14 @@ class DesignedFactor:
     name: str
     """Name of the factor."""
     low: str
-    """What its low level is."""
+    """Description of its low level."""
     high: str
-    """What its high level is."""
+    """Description of its high level."""
     analysed: bool = True
-    """False where its check failed: it stays in the regression, and its effect is not reported."""
+    """Whether its effect is reported.
+
+    False if the check of the texts failed; the factor is then in the regression all the same.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +102,15 @@ class FactorEffect:
     estimand: str
     """Name of the estimand, of `UNITS`."""
     effect: str
-    """Name of the factor, or of both."""
+    """Name of the factor, or the names of two factors with ``×`` between them.
+
+    Pairs of factors that the design cannot separate are joined by ``=``.
+    """
     value: float
-    """High less low: twice the coefficient of levels coded −1 and 1. Above 0 a version stands
-    higher.
+    """Mean at the high level minus mean at the low level; above 0, the high level ranks higher.
+
+    It is twice the regression's coefficient, because the levels are coded −1 and 1. For two
+    factors, it is half the difference between the effects of one at both levels of the other.
     """
     low: float
     """Lower end of the 95 % interval."""
@@ -107,9 +119,12 @@ class FactorEffect:
     error: float
     """Standard error, clustered by query and document."""
     p: float
-    """Level at which the interval first excludes 0, by a t-test with these errors."""
+    """P value of a t test of the effect against 0, with the clustered standard error.
+
+    NaN with fewer than 10 queries or documents.
+    """
     p_corrected: float
-    """The same, corrected over all rankers and effects of the estimand."""
+    """The p value, corrected over all rankers and effects of the estimand."""
     detectable: float
     """Smallest effect that the table would show with 80 % power."""
     queries: int
@@ -117,7 +132,7 @@ class FactorEffect:
     origins: int
     """Number of different documents."""
     versions: int
-    """Number of versions that were compared, query by query."""
+    """Number of versions that were compared, each counted once for every query."""
 
     @property
     def is_shown(self) -> bool:
@@ -126,8 +141,8 @@ class FactorEffect:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the factor moves nothing, whatever the query."""
-        return abs(self.value) + self.error < _NOTHING
+        """Whether the factor has no effect under any query: value and error are both 0."""
+        return abs(self.value) + self.error < _ROUNDING_ERROR
 
     @property
     def interaction(self) -> bool:
@@ -148,13 +163,16 @@ class SourceEffect:
     estimand: str
     """Name of the estimand, of `UNITS`."""
     question: Question
-    """``together``: all factors in which a model's text may differ, high at once. Of the source by
-    itself: ``alone`` in the regression, with ``others held``, and where all ``others as is``.
+    """How the other factors are treated.
+
+    ``together``: all factors in which a model's text may differ are high. The other three are
+    effects of the source: ``alone`` in a regression without other factors, ``others held`` in the
+    regression of all factors, and ``others as is`` in that regression where all others are low.
     """
     factors: tuple[str, ...]
-    """Factors that are high, against low."""
+    """Names of the factors whose high level is compared with their low level."""
     value: float
-    """The effect; above 0 the model's text stands higher."""
+    """The effect; above 0, the model's text ranks higher."""
     low: float
     """Lower end of the 95 % interval."""
     high: float
@@ -163,7 +181,10 @@ class SourceEffect:
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptionEffect:
-    """Effect of an edit on exposure where a share of all others has it, against no edit at all."""
+    """The exposure that a document gains or loses once some of the documents have an edit.
+
+    It is compared with a collection in which no document has the edit.
+    """
 
     ranker: str
     """Name of the ranker."""
@@ -174,8 +195,9 @@ class AdoptionEffect:
     edited: bool
     """Whether the document itself has the edit."""
     value: float
-    """Points of exposure, ``100 / log2(1 + rank)``: 100 in the first place, 0 where it is not
-    retrieved.
+    """Change of the document's exposure, in points.
+
+    Exposure is ``100 / log2(1 + rank)``: 100 at the first rank, 0 if the document is not retrieved.
     """
     low: float
     """Lower end of the 95 % interval."""
@@ -209,7 +231,7 @@ class FactorEffects(
     notes : tuple of Note
         What a reader should know.
     variations : mapping of str to Variation
-        In how many lists of each ranker a factor could have moved a document.
+        For each ranker by name, the number of lists in which a factor could have moved a document.
     """
 
     spec: Mapping[str, Any]
@@ -217,6 +239,7 @@ class FactorEffects(
     rows: tuple[FactorEffect, ...]
     sources: tuple[SourceEffect, ...] = ()
     adoptions: tuple[AdoptionEffect, ...] = ()
+    # `Coded`: a file has the kind of each note beside its fields, see `data/notes/`.
     notes: tuple[Coded[Note], ...] = ()
     variations: Mapping[str, Variation] = field(default_factory=dict)
 

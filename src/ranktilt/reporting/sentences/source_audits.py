@@ -1,4 +1,4 @@
-"""Audits of several sources in words: what temperature does to the tilt."""
+"""Audits of several sources in words: their verdicts together, and the trend with temperature."""
 
 from __future__ import annotations
 
@@ -17,22 +17,31 @@ from ranktilt.reporting.sentences.verdicts import agreement, verdict_row
 
 
 def trend_sentences(audits: SourceAudits) -> tuple[str, ...]:
-    """Say what temperature does to the tilt on the primary measure, for each run and series."""
+    """Say what temperature does to the tilt on the primary measure, for each run and series.
+
+    A series is the sources of one model (and prompt) that differ in temperature.
+    """
     sentences = []
     for trend in audits.trends:
-        if trend.measure == audits.primary:
-            kinds = [
-                related.kind
-                for related in audits.trends
-                if (related.run, related.series) == (trend.run, trend.series)
-            ]
-            agree = kinds.count(trend.kind)
-            sentences.append(trend_sentence(trend, agree=agree, measures=len(kinds)))
+        if trend.measure != audits.primary:
+            continue
+        # "rises", "falls" or "inconclusive" on each measure, the primary one included.
+        directions = [
+            related.kind
+            for related in audits.trends
+            if (related.run, related.series) == (trend.run, trend.series)
+        ]
+        agree = directions.count(trend.kind)
+        sentences.append(trend_sentence(trend, agree=agree, measures=len(directions)))
     return tuple(sentences)
 
 
 def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
-    """Say whether a tilt moves with temperature, and on how many of the measures that is so."""
+    """Say whether the tilt of one run changes with the temperature of a series of sources.
+
+    `measures` is the number of measures with a trend of this run and series; `agree` of them
+    have the same direction as this trend, itself included.
+    """
     front = f"{trend.run}, {trend.series}"
     if trend.queries == 0:
         return (
@@ -40,6 +49,7 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
             "at every temperature"
         )
     if math.isnan(trend.correlation):
+        # Equal values have no rank correlation; "or none" is for values that are undefined.
         return (
             f"{front}: no trend to test, because {trend.measure} has the same Relative Δ at every "
             "temperature, or none"
@@ -68,16 +78,19 @@ def source_audits_meaning(audits: SourceAudits) -> str:
     favoured = [verdict for verdict in verdicts if verdict.side is not None]
     if not favoured:
         return unfavoured_meaning(verdicts)
-    reference = sum(verdict.side == audits.reference for verdict in favoured)
-    rewrites = len(favoured) - reference
-    parts = []
-    if reference:
-        parts.append(f"{audits.reference} text ranks ahead in {reference}")
-    if rewrites:
-        parts.append(f"rewrites {'' if parts else 'rank ahead '}in {rewrites}")
+    reference_count = sum(verdict.side == audits.reference for verdict in favoured)
+    rewrite_count = len(favoured) - reference_count
+    reference_part = f"{audits.reference} text ranks ahead in {reference_count}"
+    if reference_count and rewrite_count:
+        # "human text ranks ahead in 2 and rewrites in 3 of 8 comparisons"
+        finding = join_words([reference_part, f"rewrites in {rewrite_count}"])
+    elif reference_count:
+        finding = reference_part
+    else:
+        finding = f"rewrites rank ahead in {rewrite_count}"
     total = counted(len(verdicts), "comparison", "comparisons")
     return (
-        f"{join_words(parts)} of {total}, by more than chance explains. {NOT_RELEVANCE}, and do "
+        f"{finding} of {total}, by more than chance explains. {NOT_RELEVANCE}, and do "
         "not carry a finding from one source to another."
     )
 

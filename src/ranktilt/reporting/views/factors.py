@@ -109,7 +109,7 @@ def _effects(effects: FactorEffects) -> Table:
     for number_of_estimand, estimand in enumerate(effects.estimands):
         unit = UNITS[estimand]
         spare = max(4 - number_of_estimand, 0) if number_of_estimand else 0
-        head = Column(f"{unit.name}, {unit.unit}", hint=unit.about, spare=spare)
+        head = Column(f"{unit.name}, {unit.unit}", hint=unit.meaning, spare=spare)
         columns.append((head, partial(_cell, rows, estimand)))
         if estimand == PRIMARY:
             columns.append((Column("corrected p", spare=6), number_of("p_corrected", p_value)))
