@@ -123,6 +123,20 @@ def test_an_audit_is_described(cli: Cli, tmp_path: Path) -> None:
     assert f"ranktilt gate {path} --max-tilt 5" in report["commands"]
 
 
+def test_answers_with_citations_are_described(cli: Cli, tmp_path: Path) -> None:
+    lines = [
+        '{"query": "q1", "cited": ["a.com/1", "b.com/2"]}',
+        '{"query": "q2", "cited": ["a.com/1"], "not_cited": ["c.com/3"]}',
+    ]
+    path = write(tmp_path / "answers.jsonl", "\n".join(lines) + "\n")
+    code, out, _ = cli("check", path)
+    assert code == 0
+    assert f"{path}: answers with citations" in out
+    assert " answers     2" in out
+    assert " citations   3" in out
+    assert f"Type: ranktilt cite {path} --groups PAGES.csv:id=url,source=COLUMN" in out
+
+
 def test_what_is_nothing_that_is_read_is_one_line(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "table.xlsx"
     with zipfile.ZipFile(path, "w") as archive:

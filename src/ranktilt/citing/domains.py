@@ -14,6 +14,8 @@ from ranktilt.data.answers import Answers
 from ranktilt.measures.citations.concentration import concentration
 from ranktilt.measures.citations.stability import citation_overlap, jaccard
 
+SEVERAL_GROUPS = "several"
+"""In place of the group of a domain whose pages are of more than one."""
 _MOST_DOMAINS = 200
 """Domains that a result lists."""
 
@@ -22,7 +24,11 @@ def domain_citations(inputs: CitationInputs) -> list[DomainCitations]:
     """Count what answers cite of each domain, the most cited first."""
     rows = inputs.rows
     domains = rows.group_by("domain").agg(
-        pl.col("label").mode().sort().first(),
+        # Of a domain with pages of both groups no label is the domain's.
+        pl.when(pl.col("label").drop_nulls().n_unique() > 1)
+        .then(pl.lit(SEVERAL_GROUPS))
+        .otherwise(pl.col("label").drop_nulls().first())
+        .alias("label"),
         pl.col("is_cited").sum().alias("citations"),
         pl.col("is_consulted").sum().alias("consulted"),
         (pl.col("retrieval_rank") > 0).sum().alias("retrieved"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -23,6 +24,7 @@ from ranktilt.data.artifact import fields_for_file
 from ranktilt.data.assemble import read_rows
 from ranktilt.data.files import rereadable
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
+from ranktilt.data.formats.citations.answer_file import read_answers
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.json_values import read_document
 from ranktilt.data.formats.notation import pairs_of, split_notation
@@ -44,7 +46,7 @@ from ranktilt.data.queries import read_queries
 from ranktilt.data.run import Run
 from ranktilt.data.stated_sources import MOST_VALUES, columns_of_few_values
 from ranktilt.data.tied_lists import tied_list_notes
-from ranktilt.errors import DataError, UserError, counted
+from ranktilt.errors import DataError, DataWarning, UserError, counted
 
 Use = Literal[
     "whose documents are on top",
@@ -58,6 +60,7 @@ Use = Literal[
     "query an engine",
     "decide by an audit",
     "report a result",
+    "whom answers cite",
 ]
 """A question that a file helps to answer, or another use of it."""
 Need = Literal[
@@ -138,6 +141,11 @@ def describe_file(text: str | Path) -> FileReport:
         recognition = recognise(data_file)
         if columns:
             recognition = replace(recognition, kinds=(_named_kind(columns),))
+        # Answers may look like queries, whose texts their records hold.
+        if data_file.has_json and not columns and set(recognition.kinds) <= {QUERIES}:
+            answers = _answer_report(str(text), file)
+            if answers is not None:
+                return answers
         if not recognition.kinds:
             raise refusal(data_file, ANYTHING)
         pairs = pairs_of(text)
@@ -407,6 +415,30 @@ def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
     )
 
 
+def _answer_report(text: str, file: Path) -> FileReport | None:
+    """Describe answers with citations; None where a file holds none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            answers = read_answers(file)
+        except UserError:
+            return None
+    citations = int(answers.pages["citation_rank"].is_not_null().sum())
+    if not citations:
+        return None
+    return FileReport(
+        path=text,
+        kind="answers with citations",
+        format=str(answers.spec.get("read_as", "")),
+        contents={
+            "answers": f"{answers.answers.height:,}",
+            "citations": f"{citations:,}",
+        },
+        uses=("whom answers cite",),
+        commands=(_command(["cite", text, "--groups", "PAGES.csv:id=url,source=COLUMN"]),),
+    )
+
+
 def _result_report(text: str, recognition: Recognition) -> FileReport:
     """Describe a result that RankTilt saved."""
     content = read_document(Path(text))
@@ -416,12 +448,12 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
             kind=RESULT,
             format=str(content.get("format")),
             uses=("report a result",),
-            commands=(_command(["report", text]),),
+            commands=(_command(["report", text, "-o", "page.html"]),),
         )
     audit = Audit.load(text)
     contents = {
         "rankers": ", ".join(audit.runs[:_MOST_LISTED]),
-        "measures": ", ".join(map(repr, audit.measures[:_MOST_LISTED])),
+        "measures": ", ".join(map(repr, (audit.measures or (audit.primary,))[:_MOST_LISTED])),
         "groups": ", ".join(audit.groups[1:]),  # the first is "all"
         "queries": f"{len(audit.queries):,}",
     }

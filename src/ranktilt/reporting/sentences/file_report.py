@@ -34,6 +34,7 @@ _USES: dict[Use, str] = {
         "compare it with another audit."
     ),
     "report a result": "It is a result already.",
+    "whom answers cite": "With labels for the pages, you can ask whom the answers cite.",
 }
 """Sentence for a use of a file."""
 _RANKED_BY_JUDGMENTS = "With runs and labels, you can ask whose relevant documents rank higher."
