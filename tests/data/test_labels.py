@@ -144,6 +144,12 @@ def test_what_is_written_is_read_back(
             "doc_id\tsuorce\tx\na\th\ten\n",
             ": unknown column 'source'; did you mean 'suorce'? (valid: suorce,",
         ),
+        (
+            "l.csv",
+            "url;kind;size\na;h;5\n",
+            ":1: expected a column doc_id, got 'url, kind, size'; a label file begins with column "
+            "names; name its columns: FILE:id=COLUMN,source=COLUMN",
+        ),
         ("l.tsv", "doc_id\tsource\n\na\th\n \th\n\th\n", ":4: doc_id is empty in 2 rows of 3"),
         ("l.tsv", "doc_id\tsource\n \th\na\th\n \th\n", ":2: doc_id is empty in 2 rows of 3"),
         ("l.tsv", "doc_id\tsource\na\t\nb\t \n", ": column 'source' is blank or nan in every row"),

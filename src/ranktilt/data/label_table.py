@@ -32,6 +32,8 @@ _BEGINS = "a label file begins with column names"
 """Beginning of errors about the first line."""
 _COLUMN_HINT = "; name the column of ids: FILE:id=COLUMN"
 """End of errors about a missing column of ids."""
+_COLUMNS_HINT = "; name its columns: FILE:id=COLUMN,source=COLUMN"
+"""End of errors about a header none of whose columns has a usual name."""
 _LIST_HINT = "; for a bare list of ids, label all others with --rest LABEL"
 """End of errors about a list of ids."""
 _ID_HEADERS = (*DOCUMENT_IDS, "id", "_id")
@@ -220,6 +222,9 @@ def _require_names(
     hint = ""
     if has_choices:
         hint = _LIST_HINT if len(names) == 1 else _COLUMN_HINT
+    if has_choices and len(names) == 1 and ";" in names[0]:
+        # With two usual names among them, the semicolon would have been found.
+        names, hint = names[0].split(";"), _COLUMNS_HINT
     came = shorten(", ".join(filter(None, names)))
     raise DataError(path, f"expected a column doc_id, got {came}; {_BEGINS}{hint}", line=line)
 
