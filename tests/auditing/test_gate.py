@@ -498,7 +498,7 @@ class TestShownTiltAcrossTheLimit:
         )
         gated = gate_of(row)
         assert gate_headline(gated) == (
-            "inconclusive: a tilt toward human is shown; whether it is larger than the limit is "
+            "bm25 is inconclusive: a tilt toward human is shown; whether it is larger than the limit is "
             "not (allowed: tilt within ±5 points of neutral)"
         )
         assert gate_meaning(gated).startswith("bm25 tilts, but these queries are too few to tell")

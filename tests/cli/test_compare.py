@@ -82,23 +82,33 @@ def saved(tmp_path: Path) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("name", "more", "code", "last"),
     [
-        ("level", [], 0, "✓ level (allowed: tilt within ±5 points of neutral)"),
-        ("human", [], 1, "✗ tilted (allowed: tilt within ±5 points of neutral)"),
+        ("level", [], 0, "✓ run is level (allowed: tilt within ±5 points of neutral)"),
+        ("human", [], 1, "✗ run is tilted (allowed: tilt within ±5 points of neutral)"),
         (
             "human",
             ["--max-tilt", "60"],
             0,
-            "✓ within the limit (allowed: tilt within ±60 points of neutral)",
+            "✓ run is within the limit (allowed: tilt within ±60 points of neutral)",
         ),
-        ("unsure", [], 3, "? inconclusive (allowed: tilt within ±5 points of neutral)"),
+        ("unsure", [], 3, "? run is inconclusive (allowed: tilt within ±5 points of neutral)"),
         (
             "unsure",
             ["--inconclusive", "pass"],
             0,
             "5 points of neutral; passes because of --inconclusive pass)",
         ),
-        ("human", ["--baseline", "human"], 0, "✓ level (allowed: no growth since the baseline)"),
-        ("human", ["--baseline", "level"], 1, "✗ tilted (allowed: no growth since the baseline)"),
+        (
+            "human",
+            ["--baseline", "human"],
+            0,
+            "✓ run is level (allowed: no growth since the baseline)",
+        ),
+        (
+            "human",
+            ["--baseline", "level"],
+            1,
+            "✗ run is tilted (allowed: no growth since the baseline)",
+        ),
         (
             "human",
             ["--baseline", "level", "--min-effect", "60"],
@@ -121,7 +131,8 @@ def test_verdicts_and_codes(
     assert (content["exit_code"], content["rows"][0]["outcome"]) == (code, content["outcome"])
     assert [root.get("failures"), root.get("errors")] == [str(int(code == 1)), str(int(code == 3))]
     assert (
-        f"RankTilt: {content['outcome']}" in paths["--markdown"].read_text("utf-8").splitlines()[0]
+        f"RankTilt: run is {content['outcome']}"
+        in paths["--markdown"].read_text("utf-8").splitlines()[0]
     )
     assert {p.get("name"): p.get("value") for p in root.iter("property")}["command"] == content[
         "spec"
@@ -155,5 +166,5 @@ def test_rows_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
 def test_markdown_to_stdout_in_place_of_the_table(cli: Cli, saved: dict[str, Path]) -> None:
     result = cli("gate", saved["human"], "--markdown", "-")
     assert (result.code, result.err) == (1, "")
-    assert result.out.startswith("## ❌ RankTilt: tilted")
+    assert result.out.startswith("## ❌ RankTilt: run is tilted")
     assert "✗ tilted (asked" not in result.out

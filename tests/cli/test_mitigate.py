@@ -170,7 +170,7 @@ def test_run_and_labels_suffice_and_audit_gate_level_agree(cli: Cli, bundled: Pa
     (verdict,) = json.loads(Path("audit.json").read_text("utf-8"))["verdicts"]
     assert (verdict["kind"], verdict["side"], verdict["slight"]) == ("favours", "human", True)
     out = cli("gate", "audit.json", "--max-tilt", "6").out
-    assert "✓ within the limit (allowed: tilt within ±6 points of neutral)" in out
+    assert "✓ bm25 is within the limit (allowed: tilt within ±6 points of neutral)" in out
     options = (
         "--method",
         "fair-rerank(target=0)",

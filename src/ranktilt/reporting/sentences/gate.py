@@ -48,7 +48,9 @@ def leading(gate: Gate) -> Finding:
 
 
 def gate_headline(gate: Gate) -> str:
-    """Say the outcome in one line: its word, how many rows it concerns, and what was asked."""
+    """Say the outcome in one line: of what, how many rows it concerns, and what was asked."""
+    names = {row.run for row in gate.rows}
+    subject = f"{names.pop()} is " if len(names) == 1 else ""
     share = ""
     if len(gate.rows) > 1:
         count = sum(row.outcome == gate.outcome for row in gate.rows)
@@ -57,7 +59,7 @@ def gate_headline(gate: Gate) -> str:
     passed = "; passes because of --inconclusive pass" if is_passed else ""
     outcome = _WORDS.get(gate.outcome, gate.outcome)
     open_tilts = _shown_tilts(gate)
-    return f"{outcome}{share}{open_tilts} (allowed: {' and '.join(gate_questions(gate))}{passed})"
+    return f"{subject}{outcome}{share}{open_tilts} (allowed: {' and '.join(gate_questions(gate))}{passed})"
 
 
 def _shown_tilts(gate: Gate) -> str:
