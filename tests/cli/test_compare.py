@@ -167,4 +167,4 @@ def test_markdown_to_stdout_in_place_of_the_table(cli: Cli, saved: dict[str, Pat
     result = cli("gate", saved["human"], "--markdown", "-")
     assert (result.code, result.err) == (1, "")
     assert result.out.startswith("## ❌ RankTilt: run is tilted")
-    assert "✗ tilted (asked" not in result.out
+    assert "✗ run is tilted" not in result.out
