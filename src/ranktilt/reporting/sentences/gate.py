@@ -59,7 +59,8 @@ def gate_headline(gate: Gate) -> str:
     passed = "; passes because of --inconclusive pass" if is_passed else ""
     outcome = _WORDS.get(gate.outcome, gate.outcome)
     open_tilts = _shown_tilts(gate)
-    return f"{subject}{outcome}{share}{open_tilts} (allowed: {' and '.join(gate_questions(gate))}{passed})"
+    questions = " and ".join(gate_questions(gate))
+    return f"{subject}{outcome}{share}{open_tilts} (allowed: {questions}{passed})"
 
 
 def _shown_tilts(gate: Gate) -> str:
