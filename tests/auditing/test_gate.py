@@ -498,8 +498,8 @@ class TestShownTiltAcrossTheLimit:
         )
         gated = gate_of(row)
         assert gate_headline(gated) == (
-            "bm25 is inconclusive: a tilt toward human is shown; whether it is larger than the limit "
-            "is not (allowed: tilt within ±5 points of neutral)"
+            "bm25 is inconclusive: a tilt toward human is shown; whether it is larger than the "
+            "limit is not (allowed: tilt within ±5 points of neutral)"
         )
         assert gate_meaning(gated).startswith("bm25 tilts, but these queries are too few to tell")
         (verdict,) = derived(gated)["verdicts"]
