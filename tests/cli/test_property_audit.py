@@ -20,7 +20,7 @@ def test_column_of_numbers_is_audited(cli: Cli, tmp_path: Path) -> None:
     code, out, err = cli("audit", *words, "--json", tmp_path / "audit.json")
     assert code == 0, err
     assert "favours high-popularity documents" in out
-    assert "gate audit.json --max-tilt '0.2 sd'" in out
+    assert f"gate {tmp_path / 'audit.json'} --max-tilt '0.2 sd'" in out
     assert "--by popularity:2 makes two bins" in out + err
     assert cli("gate", tmp_path / "audit.json", "--max-tilt", "0.2 sd").code == 1
 
