@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ranktilt.measures.base import estimand
 from ranktilt.reporting.document import (
     Cell,
     Column,
@@ -33,6 +34,7 @@ from ranktilt.reporting.output import table
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.render.html import page_date
 from ranktilt.reporting.render.html import render as html_document
+from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.meaning import audit_meaning, verdicts_meaning
 from ranktilt.reporting.sentences.mitigate import bench_meaning
 from ranktilt.reporting.shown_names import direction_parts, isolated, short_names
@@ -258,11 +260,23 @@ def test_meaning_of_verdicts() -> None:
     assert "by no more than ±5 points, which you count as level" in verdicts_meaning([slight])
     level = replace(nobody, kind="level")
     assert verdicts_meaning([level]) == (
-        "Neither side gains more than ±5 points, so there is nothing to correct."
+        "Neither side gains more than ±5 points, so by this question there is nothing to correct."
     )
     assert "These queries cannot tell about the rest" in verdicts_meaning([level, nobody])
     assert verdicts_meaning([machines, people]).startswith("Which ranker you choose decides")
     assert audit_meaning(replace(audit, tilts=()), ()).startswith("No groups were compared")
+
+
+def test_meaning_of_level_names_a_question_that_is_tilted() -> None:
+    audit = result("audit, clear")
+    (level,) = [verdict for verdict in audit.verdicts() if verdict.run == "nobody"]
+    tilted = replace(audit.tilts[0], run="nobody", estimand=estimand("NDSR@20"), a="human", b="llm")
+    tilted = replace(tilted, value=0.4, low=0.3, high=0.5, p_corrected=0.001)
+    several = replace(audit, card=(tilted,))
+    finding = Finding(kind="level", sentence="", verdict=replace(level, kind="level"))
+    meaning = audit_meaning(several, [finding])
+    assert "But nobody favours human by ΔNDSR@20. Decide which question matters" in meaning
+    assert "But" not in audit_meaning(replace(audit, card=()), [finding])
 
 
 def test_meaning_of_a_bench_without_a_tilt() -> None:

@@ -42,7 +42,23 @@ def audit_meaning(audit: Audit, findings: Sequence[Finding]) -> str:
     meaning = verdicts_meaning(verdicts, several_pairs=len(audit.judged_pairs) > 1)
     if any(finding.kind == "conflict" for finding in findings):
         meaning += " Other questions point the other way. Decide which question matters to you."
+    elif verdicts and all(verdict.kind == "level" for verdict in verdicts):
+        meaning += _tilted_elsewhere(audit, verdicts)
     return meaning + _few_queries(verdicts)
+
+
+def _tilted_elsewhere(audit: Audit, verdicts: Sequence[Verdict]) -> str:
+    """Name a question that is tilted beyond the margin where the primary one is level."""
+    runs = {verdict.run for verdict in verdicts}
+    for effect in (*audit.tilts, *audit.card):
+        is_other = effect.measure != repr(audit.primary) and effect.run in runs
+        if is_other and effect.favours and effect.extent(audit.margin) == "beyond":
+            side = effect.a if effect.favours == "a" else effect.b
+            return (
+                f" But {effect.run} favours {side} by {effect.name}. Decide which question matters "
+                "to you."
+            )
+    return ""
 
 
 def _few_queries(verdicts: Sequence[Verdict]) -> str:
@@ -87,8 +103,8 @@ def unfavoured_meaning(verdicts: Sequence[Verdict]) -> str:
     levels = [verdict for verdict in verdicts if verdict.kind == "level"]
     if verdicts and len(levels) == len(verdicts):
         return (
-            f"Neither side gains more than {margin_words(levels[0].margin)}, so there is nothing "
-            "to correct."
+            f"Neither side gains more than {margin_words(levels[0].margin)}, so by this question "
+            "there is nothing to correct."
         )
     if levels:
         names = join_words(list(dict.fromkeys(verdict.run for verdict in levels))[:_MOST_NAMED])
