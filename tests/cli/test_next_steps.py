@@ -207,7 +207,7 @@ CHAINS = [
         ],
         "--max-left-out 60",
     ),
-    ([f"audit --run lex=run.trec {CODED}"], "mitigate --run run.trec"),
+    ([f"audit --run lex=run.trec {CODED}"], "mitigate --run lex=run.trec"),
     ([f"audit --run run.trec {CODED}"], "--save-run mitigated.trec"),
     (["audit twins -r bm25 -m nDCG@10"], "--save-ranker mitigated"),
     (
