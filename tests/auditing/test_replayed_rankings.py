@@ -148,6 +148,14 @@ def test_unrelated_calls_are_counted_and_doubtful_ones_left_out() -> None:
     assert lost.unmatched == [UnmatchedCall(call=2, mismatch=mismatch)]
 
 
+def test_call_that_shows_one_document_twice_is_left_out() -> None:
+    texts, _ = calls(lambda query, passages: "[4] > [3] > [2] > [1]")
+    # The first call shows d, e, f and g, whose text is that of c too.
+    doubled = texts[0]._replace(prompt=texts[0].prompt.replace(TEXTS["g"], TEXTS["d"]))
+    (unmatched,) = replay_calls([doubled], CANDIDATES).unmatched
+    assert unmatched.mismatch.kind == "repeated document"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "count", "prose", "echo"),
