@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from ranktilt.auditing.answer.command_words import explain_labels_words
+from ranktilt.auditing.answer.command_words import explain_labels_words, json_file
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, verdict_for
 from ranktilt.auditing.confounds import Confound
@@ -577,6 +577,20 @@ def test_steps_name_all_that_was_read_and_how() -> None:
         },
     )
     assert f" -r bm25 --pair llm,rest {ASKED} --json " in commands(paired)[-1]
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("ranktilt audit DIR --json new.json -o page.html", "new.json"),
+        ("ranktilt audit DIR --json='my audit.json'", "my audit.json"),
+        ("ranktilt audit DIR --json -", "audit.json"),
+        ("ranktilt audit DIR", "audit.json"),
+        ("ranktilt audit it's", "audit.json"),
+    ],
+)
+def test_json_file_of_a_command(command: str, file: str) -> None:
+    assert json_file(command, "audit.json") == file
 
 
 def test_command_that_explains_labels_names_their_column() -> None:

@@ -34,8 +34,8 @@ def cite(
         Path,
         Parameter(
             name="ANSWERS",
-            help="Answers with citations: JSON lines, or a file or folder of responses (SerpAPI, "
-            "OpenAI, Perplexity, Gemini, Anthropic, TREC RAG, texts with [1] and sources). With "
+            help="Answers with citations: JSON lines with the fields query and cited (consulted or "
+            "not_cited too, if known), or a file or folder of responses (SerpAPI, OpenAI, Perplexity, Gemini, Anthropic, TREC RAG, texts with [1] and sources). With "
             "--llm: a collection, whose documents a model answers from.",
         ),
     ],

@@ -283,7 +283,16 @@ class FirstStage(Ranker):
     def lists(self, collection: Collection, excluded: Mapping[int, Rows]) -> CutLists:
         """Return each judged query's list, cut at the depth, without its own documents."""
         slack = max(map(len, excluded.values()), default=0)
-        scored_rows = exclude(self.candidates(collection, slack), excluded)
+        return self.cut_lists(self.candidates(collection, slack), collection, excluded)
+
+    def cut_lists(
+        self,
+        scored_rows: Iterable[ScoredRows],
+        collection: Collection,
+        excluded: Mapping[int, Rows],
+    ) -> CutLists:
+        """Leave each query's own documents out of its list, and cut it; report the progress."""
+        scored_rows = exclude(scored_rows, excluded)
         query_count = collection.queries_with_judgments.height
         scored_rows = _reported(scored_rows, f"{self!r}: ranking", query_count)
         return cut(scored_rows, collection.tie_keys(), self.depth)

@@ -365,8 +365,10 @@ def _label_words(audit: Audit) -> list[str]:
 
 def json_file(command: str, default: str) -> str:
     """Return the file that ``--json`` named in a command; a default where it named none."""
-    words = shlex.split(command)
-    for option, file in pairwise(words):
-        if option == "--json" and file != "-":
-            return file
-    return default
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a file that somebody edited, with a quote that does not end
+        return default
+    files = [word.removeprefix("--json=") for word in words if word.startswith("--json=")]
+    files += [file for option, file in pairwise(words) if option == "--json"]
+    return next((file for file in files if file != "-"), default)

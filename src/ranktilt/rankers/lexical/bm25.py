@@ -86,11 +86,12 @@ class Lexical(TemplatedQueries, FirstStage):
 
     def lists(self, collection: Collection, excluded: Mapping[int, Rows]) -> CutLists:
         table, queries = self.read(collection, collection.queries_with_judgments["text"])
+        slack = max(map(len, excluded.values()), default=0)
         search = compiled_search(table, queries)
         if search is None:
-            return super().lists(collection, excluded)
+            scored_rows = self._searched(table, queries, self.depth + slack)
+            return self.cut_lists(scored_rows, collection, excluded)
         keys = collection.tie_keys()
-        slack = max(map(len, excluded.values()), default=0)
         lengths = table.lengths.astype(np.float64)
         lists = search.lists(
             weigh=lambda postings: self.weights(postings, lengths),
@@ -104,9 +105,15 @@ class Lexical(TemplatedQueries, FirstStage):
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
         table, queries = self.read(collection, collection.queries_with_judgments["text"])
+        return self._searched(table, queries, self.depth + slack)
+
+    def _searched(
+        self, table: PostingTable, queries: sp.csr_array, most: int
+    ) -> Iterator[ScoredRows]:
+        """Yield the best documents of each query, in parts where several workers share them."""
         step = max(queries.shape[0] if executor().workers == 1 else _QUERIES_A_PART, 1)
         parts = (queries[start : start + step] for start in range(0, queries.shape[0], step))
-        return executor().map(partial(self.best, table, self.depth + slack), parts)
+        return executor().map(partial(self.best, table, most), parts)
 
     def best(
         self, table: PostingTable, most: int, parts: Iterator[sp.csr_array]
