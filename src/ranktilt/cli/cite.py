@@ -35,7 +35,8 @@ def cite(
         Parameter(
             name="ANSWERS",
             help="Answers with citations: JSON lines with the fields query and cited (consulted or "
-            "not_cited too, if known), or a file or folder of responses (SerpAPI, OpenAI, Perplexity, Gemini, Anthropic, TREC RAG, texts with [1] and sources). With "
+            "not_cited too, if known), or a file or folder of responses (SerpAPI, OpenAI, "
+            "Perplexity, Gemini, Anthropic, TREC RAG, texts with [1] and sources). With "
             "--llm: a collection, whose documents a model answers from.",
         ),
     ],
