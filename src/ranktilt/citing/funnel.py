@@ -21,9 +21,10 @@ def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
     for a, b in pairs:
         rows = inputs.pair_rows(a, b)
         for stage, mask in _stages(rows).items():
-            value, influence = weighted_share(rows, rows.weight * mask)
+            share = weighted_share(rows, rows.weight * mask)
+            value = share.value
             around = plain_spread(
-                rows, 100 * value, 100 * influence, support=mask, bounds=(0.0, 100.0)
+                rows, 100 * value, 100 * share.influence, support=mask, bounds=(0.0, 100.0)
             )
             pages = int(np.sum(mask & rows.is_a))
             shares.append(
