@@ -16,9 +16,10 @@ from scipy import special
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
+from ranktilt.citing.effect import CitationEffect, ObservedCitations
 from ranktilt.citing.infer import Spread, two_way_variance
 from ranktilt.citing.questions import QuestionKey
-from ranktilt.citing.result import CitationEffect, FunnelPart, ObservedCitations, StageShare
+from ranktilt.citing.stages import FunnelPart, StageShare
 from ranktilt.data.label_errors import LabelErrors
 from ranktilt.errors import UserError
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows, Floats

@@ -54,18 +54,22 @@ def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
     counted = rows.is_cited & has_pool
     # Summed over group a, this is its share of the amount less its share of the pool.
     exchange = Exchange(amount=_parts(amount) - _parts(in_pool))
+    percent, distance = 100 * share.value, 100 * (share.value - pool_share.value)
+    influence = 100 * (share.influence - pool_share.influence)
+    citations_a = float(np.sum(counted & rows.is_a))
+    citations_b = float(np.sum(counted & ~rows.is_a))
     return CitationEstimate(
-        value=100 * share.value,
-        value_a=100 * share.value,
+        value=percent,
+        value_a=percent,
         value_b=100 * (1 - share.value),
         scale="share",
         neutral=100 * pool_share.value,
-        distance=100 * (share.value - pool_share.value),
-        influence=100 * (share.influence - pool_share.influence),
+        distance=distance,
+        influence=influence,
         support_a=support * rows.is_a,
         support_b=support * ~rows.is_a,
-        citations_a=float(np.sum(counted & rows.is_a)),
-        citations_b=float(np.sum(counted & ~rows.is_a)),
+        citations_a=citations_a,
+        citations_b=citations_b,
         exchange=exchange,
     )
 
