@@ -74,10 +74,10 @@ def citation_effects(
     primary_key = effects[0].question
     primary = [effect for effect in effects if effect.question == primary_key]
     others = [effect for effect in effects if effect.question != primary_key]
-    primary_effects = _corrected_for_tests(primary, exchanges.correction)
+    primary_effects = corrected_effects(primary, exchanges.correction)
     return [
         *(_with_these_units(effect, inputs, exchanges, model) for effect in primary_effects),
-        *_corrected_for_tests(others, exchanges.correction),
+        *corrected_effects(others, exchanges.correction),
     ]
 
 
@@ -132,7 +132,7 @@ def _corrected_for_labels(
     return replace(corrected, observed=observed_citations(effect))
 
 
-def _corrected_for_tests(family: Sequence[CitationEffect], correction: str) -> list[CitationEffect]:
+def corrected_effects(family: Sequence[CitationEffect], correction: str) -> list[CitationEffect]:
     """Correct the p-values of effects that are tested together."""
     ps = correct([effect.p for effect in family], correction).tolist()
     return [
