@@ -44,7 +44,7 @@ def compare_engines(
     require_same_labels(new_pages, old_pages)
     changes = citation_changes(new_pages, old_pages, common_pairs(new, old), options)
     new_name, old_name = new.name, old.name
-    # Two files of answers with one name, such as those of two months, are told apart by their order.
+    # Two engines of one name, such as one engine in two months, are told apart by their order.
     if new_name == old_name or not (new_name and old_name):
         new_name, old_name = "new", "old"
     notes = (*warnings_of_both(new.notes, old.notes), *_notes(common, len(queries)))

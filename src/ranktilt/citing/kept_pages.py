@@ -30,7 +30,7 @@ _NUMBERS = {
     "retrieval_rank": "<i4",
     "cited_words": "<f8",
 }
-"""Columns of numbers, with numpy's name for their type in a file: little-endian where it matters."""
+"""Columns of numbers, with numpy's name for the type of each in a file."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -76,7 +76,7 @@ class PairCorrection:
 
     @property
     def counts(self) -> Floats:
-        """What a page counts for a group, shape (2, 2): a row for each group, a column for each label."""
+        """What a page counts for a group, by its label: shape (2 groups, 2 labels)."""
         order = [self._first, 1 - self._first]
         return np.asarray(self.model.confusions[0].inverse[np.ix_(order, order)], dtype=np.float64)
 

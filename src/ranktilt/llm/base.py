@@ -29,6 +29,7 @@ from ranktilt.llm.untrusted import (
 from ranktilt.parallel.executor import executor
 
 Vectors = npt.NDArray[np.float32]
+"""Vectors of texts, shape (n, dimension)."""
 _PROMPTS_PER_CALL = 4
 """Prompts that travel to a worker together, for each call that it has under way."""
 LARGEST_SEED = LARGEST_COUNT
@@ -38,16 +39,18 @@ _MESSAGE_WIDTH = 1_000
 FailureKind = Literal["too long", "refused", "unavailable"]
 """Kinds of failures.
 
-The prompt does not fit the context; the server refuses it (by its rules, or as a bad request); or
-every attempt failed (errors of the server or the line, or no answer in time).
+- too long: the prompt does not fit the model's context
+- refused: the server refuses it, by its rules or as a bad request
+- unavailable: every attempt failed, by errors of the server or the line, or without an answer in
+  time
 """
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt: the user's message, and the system message before it (None sends none).
+    """A prompt: the user's message, and a system message before it.
 
-    A `seed` replaces that of the `Sampling` for this prompt; it is not part of the digest.
+    The digest, by which a prompt is recognised, is of the messages alone; the seed is not in it.
     """
 
     text: str
@@ -73,13 +76,7 @@ class Prompt:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Options for sampling answers; the defaults follow Dai et al. (KDD 2024).
-
-    With a `temperature` of 0 the model takes the likeliest token each time. Tokens are drawn from
-    the likeliest ones that have the share `top_p` of the probability. `max_tokens` limits an
-    answer; with None the server decides. A `seed` is for servers that can repeat themselves.
-    `logprobs` asks for the log-probability of each token.
-    """
+    """How answers are drawn from a model's distribution; defaults follow Dai et al. (KDD 2024)."""
 
     temperature: float = 0.2
     """Spread of the draws; 0 takes the likeliest token each time."""
@@ -154,6 +151,7 @@ class Failure:
     """
 
     kind: FailureKind
+    """What went wrong; `FailureKind` explains each."""
     message: str
     """The server's words, in one line."""
 
@@ -169,7 +167,9 @@ class Reply:
     number: int
     """Position of the prompt, from 0."""
     answer: Answer | None = None
+    """What the model wrote; None where it failed."""
     failure: Failure | None = None
+    """Why there is no answer; None where there is one."""
     fresh: bool = True
     """False where the answer was in the journal, or was asked for an equal request."""
     time: str | None = None
@@ -227,27 +227,35 @@ class LLM(ABC):
                 yield from replies
 
     def one_of(self, workers: int) -> LLM:
-        """Return the model for one of so many workers, with its part of the requests per minute."""
+        """Return the model as one of so many workers asks it.
+
+        Together the workers must keep to the limit of requests per minute, so each has its part.
+        """
         return self
 
     @abstractmethod
     def arrivals(
         self, prompts: Iterable[Prompt], sampling: Sampling
     ) -> Generator[list[Reply], None, None]:
-        """Yield exactly one reply for each prompt, in any order.
+        """Ask the model: yield exactly one reply for each prompt, in any order.
 
-        Replies that arrive together are yielded as a list. Prompts are pulled when they are needed,
-        in the caller's thread. Closing the iterator gives up what is under way and asks nothing
-        more. `UserError` if no prompt can be answered.
+        Replies that arrive together are yielded as a list. Prompts are pulled from the iterable
+        when they are needed, in the caller's thread. Closing the generator gives up what is under
+        way and asks nothing more.
+
+        Raises
+        ------
+        UserError
+            If no prompt can be answered.
         """
 
     def journal_arrivals(
         self, requests: Iterable[tuple[str, Prompt]], sampling: Sampling, journal: Any
     ) -> Generator[list[Reply], None, None]:
-        """Answer prompts for a journal, where each request has a key; see `arrivals`.
+        """Ask the model for answers that go into a journal; otherwise as `arrivals`.
 
-        All machines of a cluster take part. A model that is asked in batches notes in the journal
-        which of them are under way.
+        Each request is a key and a prompt. All machines of a cluster take part. A model that is
+        asked in batches writes into the journal which of them are under way.
         """
         return spread(self, (prompt for _, prompt in requests), sampling)
 

@@ -174,7 +174,10 @@ def _is_answer(row: dict[str, Any]) -> bool:
 
 
 def _failed(row: dict[str, Any], server: Server) -> Answer | Failure | UserError | None:
-    """Return the outcome of a request without an answer; None where the line has none."""
+    """Return the outcome of a request that has no answer; None where the line says nothing of it.
+
+    A `UserError` is one that all other requests would meet as well.
+    """
     response = fields_of(row.get("response"))
     status, body = whole_number(response.get("status_code")), response.get("body")
     error: FailedRequest | UserError

@@ -34,11 +34,14 @@ from ranktilt.llm.server import Server
 from ranktilt.progress import report
 
 Result = TypeVar("Result")
+"""What is read from a response."""
 
 INTERVAL = 30.0
 """Seconds between two looks at a batch."""
-MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
-"""Most requests and bytes of a file, at OpenAI."""
+MOST_REQUESTS = 50_000
+"""Most requests of a file, at OpenAI."""
+MOST_BYTES = 200_000_000
+"""Most bytes of a file, at OpenAI."""
 _ENDPOINT = "/v1/chat/completions"
 """Address that each request of a batch is meant for."""
 _STORE = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?)"
@@ -110,9 +113,8 @@ class BatchClient(ServerClient):
     path = "/batches"
 
     async def serve(self, number: int, work: Callable[[Any], Awaitable[Any]]) -> bytes:
+        """Return the content of the response to a piece of work."""
         return bytes((await self.response(work(self))).content)
-
-    """Return the content of the response to a piece of work."""
 
     def status_error(self, status: int, body: object, wait: float | None) -> Exception:
         """Return the exception for an error; a missing address is no missing model here."""
@@ -187,19 +189,31 @@ class _Submitted:
 
 
 class _Submission:
-    """The batches of one call: new ones, and those of earlier calls with requests of this call."""
+    """The batches of one call: new ones, and those of earlier calls with requests of this call.
+
+    A request waits, is submitted in a batch, and has a reply once its batch has ended. A batch is
+    *silent* if looking it up says nothing about some of its requests, or fails. Such requests may
+    be paid for, so they are not submitted again.
+    """
 
     def __init__(
         self, model: BatchOpenAI, server: Server, sampling: Sampling, journal: Journal
     ) -> None:
         self._model, self._server, self._sampling, self._journal = model, server, sampling, journal
-        self._lines = dict[str, _BatchLine]()  # of requests without a reply, by key
-        self._waiting = list[str]()  # keys of requests that will be submitted
-        self._open: dict[str, _Submitted] = {}  # by file
-        self._tries = Counter[str]()  # by key
-        self._silent = Counter[str]()  # look-ups in a row that said nothing, by file
-        self._lost = list[str]()  # messages about batches that are given up
-        self._refused = 0  # batches refused in a row
+        # Requests without a reply, by key.
+        self._lines = dict[str, _BatchLine]()
+        # Keys of requests that will be submitted.
+        self._waiting = list[str]()
+        # Batches that have not ended, by the id of their file.
+        self._open: dict[str, _Submitted] = {}
+        # How often each request was submitted in vain, by key.
+        self._tries = Counter[str]()
+        # Look-ups in a row that said nothing, by the id of the file.
+        self._silent = Counter[str]()
+        # Messages about silent batches, which are left to the user.
+        self._lost = list[str]()
+        # Batches that the server refused in a row.
+        self._refused = 0
 
     def replies(self, requests: Iterable[tuple[str, Prompt]]) -> Iterator[list[Reply]]:
         """Submit requests that no batch holds yet, and yield replies as batches end."""
@@ -365,9 +379,10 @@ class _Submission:
         )
 
     def _settled(self, submitted: _Submitted, lines: BatchLines, *, tried: bool) -> list[Reply]:
-        """Return the replies to this call's requests.
+        """Return the replies to this call's requests, and put those that failed back to wait.
 
-        Answers to requests of an earlier call alone go into the journal.
+        Answers to requests of an earlier call go into the journal and are no replies. `tried` says
+        whether the server took the batch, so that its requests count as tried.
         """
         replies, earlier_answers = list[Reply](), list[JournalRecord]()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -104,9 +104,10 @@ class CleanAnswer:
 def answer_span(text: str, source: str | None = None) -> AnswerSpan:
     """Find the answer in a model's text: after its reasoning, and up to the end of its turn.
 
-    `source` is the text that the answer rewrites or replies to; an answer with a source may be a
-    document of any kind. Marks that the source has as well are then left alone, and an end of turn
-    counts only if nothing but marks follows it.
+    `source` is the text that the answer rewrites or replies to; None for a short answer. An answer
+    with a source may be a document of any kind, also one about chat templates. Marks that the
+    source has as well are then left alone, and an end of turn counts only if nothing but marks
+    follows it.
     """
     is_document = source is not None
     start, is_cut_off = _channel_start(text)
@@ -143,11 +144,17 @@ def _channel_start(text: str) -> tuple[int, bool]:
 
 
 def _reasoning_end(text: str, start: int, *, source: str) -> tuple[int, bool]:
-    """Return where the reasoning before an answer ends, and whether it never does."""
+    """Return where the reasoning before an answer ends, and whether it never does.
+
+    Reasoning may be several blocks, from a start mark to its end mark. An end without a start
+    belongs to a block that began in the prompt.
+    """
     if _MARK.match(source.strip()):
         return start, False
-    if _MARK.search(source):  # the document speaks of reasoning, as its source does
+    if _MARK.search(source):
+        # The document speaks of reasoning, as its source does, so only blocks before it count.
         return _leading_blocks_end(text, start)
+    # The name of the block that is open, and whether nothing visible came before it.
     opened, is_leading = "", False
     for mark in _MARK.finditer(text, start):
         name, is_end = _meaning(mark)

@@ -24,9 +24,9 @@ TEMPLATE_TOKENS = 12
 _LOGPROB = -0.5
 """Log-probability of each pretended answer."""
 _PRICE_HINT = "give one with --price IN,OUT per million tokens"
-"""What stands in place of an unknown price."""
+"""Shown in place of an unknown price."""
 _UNKNOWN_TIME = "unknown for a model on this machine"
-"""What stands in place of an unknown time."""
+"""Shown in place of an unknown time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,10 @@ def price_of(tokens_in: int, tokens_out: int, price: tuple[float, float] | None)
 
 
 def time_of(llm: LLM, workload: Workload, requests_per_minute: float | None = None) -> Pace:
-    """Return how long requests take by the narrower limit, the model's speed or the rate."""
+    """Return how long requests take, by the model's speed or by the rate, whichever is slower.
+
+    `requests_per_minute` is the rate that the user sets; None for no limit.
+    """
     if llm.batched:
         return Pace(seconds=None, basis="within 24 hours, as a batch")
     if hasattr(llm, "count_tokens"):  # a model on this machine
@@ -124,19 +127,33 @@ def duration(seconds: float | None) -> str:
 class Rehearsal:
     """Answers in place of a model and counts the requests and tokens that asking it would take.
 
-    It is called as `journalled` is. Answers come from the journal, or from `answers`, which whoever
-    asks sets before each call. Nothing is asked and nothing written. `prompts` counts all prompts,
-    `requests` equal ones once, and `journalled` those that the journal has an answer to; tokens are
-    those of the others. `most` is the largest number of prompts that any answers can lead to.
-    `certain` says whether all answers so far are the model's, so that its next prompts are certain.
+    It is called as `journalled` is. Nothing is asked and nothing written. An answer comes from the
+    journal, or is pretended: `answers` has them, which the caller sets before each call.
+
+    The next prompts of a sort depend on its answers. As long as all answers are the model's own,
+    the prompts are `certain`. After a pretended one only an upper limit of their number is known.
     """
 
     def __init__(self, llm: LLM, *, certain: bool = True) -> None:
         self.llm, self._counting = llm, counting(llm)
         self.answers: Sequence[str] = ()
-        self.prompts = self.requests = self.journalled = self.tokens_in = self.tokens_out = 0
-        self.certain, self.most = certain, 0
-        self._free_prompts = 0  # prompts that are certain to be needed and cost nothing
+        """The pretended answer to each prompt of the next call."""
+        self.prompts = 0
+        """All prompts so far."""
+        self.requests = 0
+        """All prompts so far, equal ones once."""
+        self.journalled = 0
+        """Requests that the journal has an answer to."""
+        self.tokens_in = 0
+        """Tokens of the prompts that would be asked."""
+        self.tokens_out = 0
+        """Tokens of the pretended answers."""
+        self.certain = certain
+        """Whether all answers so far are the model's, so that its next prompts are certain."""
+        self.most = 0
+        """Largest number of prompts that any answers can lead to, set by the caller."""
+        # Prompts that are certain to be needed and cost nothing.
+        self._free_prompts = 0
         self._seen_keys = set[str]()
 
     def __call__(

@@ -22,9 +22,18 @@ def flow(
 ) -> Generator[list[Any], None, None]:
     """Do pieces of work in an event loop, which has a thread, and yield results as they arrive.
 
-    Work is pulled in the caller's thread, at most `concurrency` and a quarter beyond the results
-    that were taken. An error of a piece of work ends everything. Closing the iterator cancels what
-    is under way.
+    Work is pulled in the caller's thread, and a quarter more than `concurrency` at most, so that a
+    piece is ready whenever one ends. An error of a piece of work ends everything. Closing the
+    generator cancels what is under way.
+
+    Parameters
+    ----------
+    open_client : callable
+        Gives the context in which a client is open; its ``serve(number, piece)`` does a piece.
+    work : iterable
+        Pieces of work.
+    concurrency : int
+        Number of pieces that are under way together.
     """
     source, most = enumerate(work), concurrency + max(concurrency // 4, 1)
     next_work = list(islice(source, most))

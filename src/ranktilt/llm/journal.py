@@ -1,6 +1,7 @@
-"""The journal keeps every answer, so that nothing is asked twice.
+"""The journal keeps every answer, so that nothing is asked, and paid for, twice.
 
-No answer counts before it is written.
+An answer is given to whoever asked only after it is written. So a process that is killed loses only
+what was under way.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class JournalRecord:
     prompt: str
     """Digest of the prompt."""
     answer: Answer
+    """What the model wrote."""
 
 
 class Journal:
@@ -174,8 +176,8 @@ class Journal:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        # A full disk, a folder without the right to write, a damaged file.
         """Turn errors of the disk or of SQLite into a `UserError`."""
+        # A full disk, a folder without the right to write, a damaged file.
         try:
             yield
         except (OSError, sqlite3.Error) as error:
@@ -270,8 +272,22 @@ def journalled(
 
     Yields a reply for each request, in any order. Equal requests are asked once. Nothing is asked
     before the journal can be written, and answers are in the journal before they are yielded.
-    `label` names the progress, of which `total` is the number of all requests and `before` the
-    number of those that came before these.
+
+    Parameters
+    ----------
+    llm : LLM
+        The model.
+    requests : iterable of Request
+        What to ask; pulled when it is needed.
+    journal : Journal
+        The journal of the model.
+    sampling : Sampling
+        How answers are drawn.
+    label : str, optional
+        Name of the work in progress bars.
+    total, before : int, optional
+        Number of all requests of the work, and of those that earlier calls answered, for progress
+        bars; by default those of this call.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
     replies = _OpenRequests(llm, requests, journal, sampling).replies()
@@ -289,10 +305,15 @@ class _OpenRequests:
     ) -> None:
         self._llm, self._journal, self._sampling = llm, journal, sampling
         self._source = enumerate(requests)
-        self._numbers: dict[str, list[int]] = {}  # of every request that has no answer yet
+        # By key, the numbers of all equal requests that have no reply yet.
+        self._numbers: dict[str, list[int]] = {}
+        # By key, why a request has no answer; equal requests that come later fail alike.
         self._failed: dict[str, Failure] = {}
+        # Requests that the journal has no answer to, and that were not sent yet.
         self._waiting: deque[KeyedRequest] = deque()
+        # Requests under way, by the number that the model gives their replies.
         self._sent: dict[int, KeyedRequest] = {}
+        # Replies that need no model.
         self._ready: deque[Reply] = deque()
 
     def replies(self) -> Iterator[Reply]:

@@ -62,7 +62,7 @@ class ServerClient(ABC):
     """Sends requests of one kind through the openai client, which is open within ``async with``."""
 
     path: ClassVar[str]
-    """Address of the requests, below the base URL."""
+    """Address of the requests, below the base URL: ``/chat/completions``."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -72,7 +72,9 @@ class ServerClient(ABC):
         self._http = sys.modules[http_client.__module__.partition(".")[0]]
 
     async def __aenter__(self) -> Self:
-        server, limiter = self.server, None
+        server = self.server
+        # Lets a request go when its turn has come; None without a rate limit.
+        limiter = None
         if server.requests_per_minute is not None:
             limiters = need("aiolimiter", extra="llm", for_="requests_per_minute")
             limiter = limiters.AsyncLimiter(1, MINUTE / server.requests_per_minute)
@@ -195,6 +197,7 @@ class ChatClient(ServerClient):
         self._sampling = sampling
 
     async def serve(self, number: int, work: Prompt) -> Reply:
+        """Return the reply to a prompt."""
         body = chat_body(self.server, self._sampling, work)
         model = self.server.model
         try:
@@ -205,8 +208,6 @@ class ChatClient(ServerClient):
             return Reply(number=number, failure=Failure(kind=error.kind, message=error.message))
         self.server.has_answered = True
         return Reply(number=number, answer=answer)
-
-    """Return the reply to a prompt."""
 
 
 def chat_body(server: Server, sampling: Sampling, prompt: Prompt) -> dict[str, Any]:
@@ -408,10 +409,16 @@ class ServerMonitor:
     """Watches replies: ends everything if a server answers nobody, and warns of another model."""
 
     def __init__(self, requested: str, where: str, concurrency: int) -> None:
-        self.requested, self.where = requested, where
+        self.requested = requested
+        """Name of the model that is asked for."""
+        self.where = where
+        """The server's name in messages."""
+        # Failures in a row that end everything: as many requests as are under way may fail at once.
         self._most = max(FEWEST, concurrency)
+        # Names of models that nobody is warned of any more.
         self._known = {requested}
         self._failed_in_a_row = 0
+        # Whether any prompt has had an answer.
         self._answered = False
 
     def look(self, replies: Iterable[Reply], *, reached: bool, has_answered: bool = False) -> None:

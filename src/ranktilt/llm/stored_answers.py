@@ -86,8 +86,8 @@ def _text_of(value: Any) -> str | None:
 
 
 def _is_one_of(value: Any, names: frozenset[str]) -> bool:
-    # Any JSON value may stand here, and a list cannot be looked up in a set.
     """Tell whether a value is one of some names."""
+    # Any JSON value may be here, and a list cannot be looked up in a set.
     return isinstance(value, str) and value in names
 
 

@@ -20,10 +20,14 @@ from ranktilt.models.device import PRECISIONS, set_threads, torch_device
 from ranktilt.optional import need
 from ranktilt.parallel.executor import Portable
 
-BATCH, WINDOW = 8, 4
-"""Prompts of a batch, and batches whose prompts are sorted by length together."""
-HELD_OUT, TRAINING_QUERIES = "held-out.txt", "training-queries.txt"
-"""Files of an adapter's folder with ids of queries, one a line: held out, and trained on."""
+BATCH = 8
+"""Prompts that the model reads together."""
+WINDOW = 4
+"""Batches whose prompts are sorted by length together, so that little padding is needed."""
+HELD_OUT = "held-out.txt"
+"""File of an adapter's folder with the ids of queries that were held out, one on each line."""
+TRAINING_QUERIES = "training-queries.txt"
+"""File of an adapter's folder with the ids of queries that it was trained on."""
 MOST = 2_048
 """Most tokens of an answer, where the sampling sets no limit."""
 
@@ -63,6 +67,7 @@ class Transformers(Portable, LLM):
     """
 
     neural = True
+    """It computes on this machine, and should have a GPU."""
 
     folder: Path
     """Folder of the model."""
@@ -193,8 +198,8 @@ class Transformers(Portable, LLM):
         return None if token is None else int(token)
 
     def _job(self, number: int, prompt: Prompt, sampling: Sampling) -> _Job | Failure:
-        # A chat template is a program of the model's author, and raises errors of any kind.
         """Turn a prompt into tokens; a failure if they leave no room, or there is no way to."""
+        # A chat template is a program of the model's author, and raises errors of any kind.
         try:
             tokens = self.tokens_of(prompt)
         except Exception as error:
@@ -213,7 +218,10 @@ class Transformers(Portable, LLM):
         return _Job(number=number, prompt=prompt, tokens=tokens, limit=limit)
 
     def _as_text(self, content: str) -> str:
-        """Break control tokens in a message, such as the end of a turn, by a blank."""
+        """Break control tokens in a message, such as the end of a turn, by a blank.
+
+        A text could otherwise end its message, and go on in the name of another speaker.
+        """
         return self._control_tokens.sub(lambda token: f"{token[0][:1]} {token[0][1:]}", content)
 
     @cached_property

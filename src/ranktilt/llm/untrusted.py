@@ -13,11 +13,14 @@ LARGEST_COUNT = 2**53
 """Largest number that is the same in every server's JSON, and fits into a column of a table."""
 _NAME_WIDTH = 200
 """Most characters of a name."""
-# Controls, marks of the direction of writing, and halves of characters. They become a sign instead
-# of nothing: what stands on both sides of one could together be a key that was not recognised.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+"""Controls, marks of the direction of writing, and halves of characters.
+
+They become a sign instead of nothing: the parts on both sides could together be a key that was not
+recognised.
+"""
 
 
 def whole_number(value: object) -> int | None:

@@ -76,8 +76,8 @@ def _with_weights(folder: Path | None) -> Path | None:
 
 
 def _cached(name: str) -> Path | None:
-    # Importing the hub's library takes a quarter of a small audit, so look for the folder first.
     """Return the folder of a model in the hub's cache; None where it is not there."""
+    # Importing the hub's library takes a quarter of a small audit, so look for the folder first.
     if find_spec("huggingface_hub") is None:
         return None
     cache = Path(need("huggingface_hub.constants", extra="neural", for_=name).HF_HUB_CACHE)
@@ -338,8 +338,8 @@ def require_weights(
 
 
 def _mismatched_weights(info: Mapping[str, Any]) -> list[str]:
-    # Some versions of transformers give a name, others a name and both shapes.
     """Return the names of weights whose shape is not the model's."""
+    # Some versions of transformers give a name, others a name and both shapes.
     keys = info.get("mismatched_keys", ())
     return sorted(key if isinstance(key, str) else str(key[0]) for key in keys)
 

@@ -371,8 +371,8 @@ class Likelihood(Portable):
 
     @cached_property
     def _vocabulary_size(self) -> int:
-        # Either may be larger: models pad their vocabulary, tokenizers have added tokens.
         """Number of logits of a position, at most."""
+        # Either may be larger: models pad their vocabulary, tokenizers have added tokens.
         return max(
             int(getattr(self._model.config.get_text_config(), "vocab_size", 0)),
             len(self._tokenizer),

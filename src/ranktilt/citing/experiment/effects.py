@@ -42,7 +42,7 @@ class Estimator:
         labels: LabelsOfAnswers,
         is_primary: bool = False,
     ) -> ContextEffect:
-        """Return the effect of a question on the comparisons of a table; its p is not corrected yet.
+        """Return the effect of a question on the comparisons of a table, with p uncorrected.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class Estimator:
 def version_effects(
     session: AnswerSession, pair: Pair, estimator: Estimator
 ) -> Iterator[ContextEffect]:
-    """Yield which of two versions is cited, for each label that is shown, and the effect of position.
+    """Yield which of two versions is cited, by the label shown, and the effect of position.
 
     The effect of the labels that say most about the texts comes first; it is the primary one.
     """

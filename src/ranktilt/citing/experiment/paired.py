@@ -91,8 +91,8 @@ def paired_share(citations: PairedCitations, *, resamples: int, seed: int) -> Pa
     only_a = citations.is_cited_a & ~citations.is_cited_b
     only_b = citations.is_cited_b & ~citations.is_cited_a
     decided = weight * (only_a | only_b)
-    # Computed is half the lead, ± ½ of each decided comparison: where a and b are exchanged it turns
-    # its sign to the last bit, which a share does not. The share is 50 % + 100 · half the lead.
+    # Computed is half the lead, ± ½ of each decided comparison: where a and b are exchanged it
+    # turns its sign to the last bit, which a share does not. The share is 50 % + 100 · half lead.
     lead = weight * (only_a.astype(np.float64) - only_b) * _HALF
     value = low = high = error = p = np.nan
     effective_n = 0.0

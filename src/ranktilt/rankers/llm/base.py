@@ -538,7 +538,7 @@ class _Rounds(Generic[Result]):
         return questions
 
     def answer(self, questions: Sequence[_RankingQuestion], readings: Sequence[Reading]) -> None:
-        """Keep the readings of a round for the sortings that asked, in the order of the questions."""
+        """Keep the readings of a round, in the order of the questions, for those that asked."""
         by_task = dict[int, list[Reading]]()
         for question, reading in zip(questions, readings, strict=True):
             by_task.setdefault(question.task, []).append(reading)

@@ -199,7 +199,7 @@ def heapsort(
 def _sift(
     heap: list[int], node: int, children: int, best: Callable[[Listing], Comparison]
 ) -> Generator[list[Listing], list[Reading], None]:
-    """Let the passage at a node sink: it changes places with its best child while that is better."""
+    """Let the passage at a node sink: it and its best child change places while that is better."""
     while (first_child := children * node + 1) < len(heap):
         family = (node, *range(first_child, min(first_child + children, len(heap))))
         best_passage = yield from best(tuple(heap[member] for member in family))
