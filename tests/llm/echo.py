@@ -96,7 +96,7 @@ def contents(folder: Path) -> list[dict[str, Any]]:
 
 
 def requests(*texts: str, attempt: int = 1) -> list[Request]:
-    return [Request(Prompt(text=text), attempt) for text in texts]
+    return [Request(prompt=Prompt(text=text), attempt=attempt) for text in texts]
 
 
 def main() -> None:

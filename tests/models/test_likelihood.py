@@ -164,7 +164,7 @@ def test_prefix_fills_rest_of_window(
     assert (len(prefix_ids) <= room, len(prefix_ids) > 15) == (fits, True)
     model = exact(folder)
     assert model.reads_whole(prefix, text) is fits
-    (row,) = model._rows([PrefixedText(text, prefix)])[0]
+    (row,) = model._rows([PrefixedText(text=text, prefix=prefix)])[0]
     assert row.ids.tolist() == [tokenizer.bos_token_id, *prefix_ids[:room], *text_ids]
 
 

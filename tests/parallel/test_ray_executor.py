@@ -185,7 +185,7 @@ def test_perplexities_equal_those_of_one_machine(
 def test_each_prompt_is_answered_once_and_written_by_this_process_alone(
     cluster: str, tmp_path: Path
 ) -> None:
-    prompts = [Request(Prompt(text=f"{WORDS[n % 10]} {n}")) for n in range(100)]
+    prompts = [Request(prompt=Prompt(text=f"{WORDS[n % 10]} {n}")) for n in range(100)]
     with Server(delay=0.03, faults=Faults(seed=3, share=0.2, kinds=["500", "drop"])) as server:
         model = OpenAI("tiny", base_url=server.url, concurrency=3, retries=30)
         journal = Journal(tmp_path / "journal", about=model.spec)

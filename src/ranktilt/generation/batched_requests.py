@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -21,9 +21,9 @@ from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Journal, Request, journalled
 
 TOO_LONG, REFUSED, UNANSWERED = "too long", "refused", "unanswered"
-"""Reasons why a text has no answer."""
+"""Reasons why a text has no answer: it does not fit, the server refuses it, or does not answer."""
 FLAGGED, EMPTY = "flagged", "empty"
-"""Reasons why a text has no good answer."""
+"""Reasons why a text has no good answer: all had a fault, or the text has no words."""
 
 FEWEST_WORDS = 10
 """Words that a cut text has at least."""
@@ -35,8 +35,10 @@ _CHECKED_COLUMNS = ("text", "opening", "closing", "flags")
 _ANSWER_FIELDS = ("finish", "model", "revision", "prompt_tokens", "completion_tokens")
 """Columns that are fields of an answer."""
 _CHECKED_AT_ONCE = 4_096
-"""Answers that are checked together: few at a time take several times as long each, and slow down
-the requests."""
+"""Answers that are checked together.
+
+Few at a time take several times as long each, and slow down the requests.
+"""
 RECORD = pl.Schema(
     {
         "row": pl.Int64(),
@@ -60,7 +62,8 @@ RECORD = pl.Schema(
 """Columns of the answers, with a row for each answer of a text, in order of attempts."""
 
 
-class GenerationTask(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class GenerationTask:
     """A text to put into a prompt: of a document to rewrite, or a query to answer."""
 
     row: int
@@ -77,7 +80,8 @@ class GenerationTask(NamedTuple):
         return self.draw * DRAWS_APART + number
 
 
-class Rejected(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Rejected:
     """A text without a good answer."""
 
     row: int
@@ -114,7 +118,7 @@ class GenerationInputs:
     rejected: tuple[Rejected, ...] = ()
     """Texts that are not asked for."""
     chosen: int = 0
-    """Number of both."""
+    """Number of texts, those that are not asked for among them."""
     answer_tokens: int | None = None
     """Tokens that an answer is expected to have; None for as many as its text."""
 
@@ -130,8 +134,12 @@ def model_name(llm: LLM) -> str:
 
 
 Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]
-"""From source texts, raw answers and finish reasons to the columns ``text``, ``opening``,
-``closing`` and ``flags``."""
+"""A check of answers.
+
+It takes source texts, raw answers and the reasons why each ended, and returns a row for each:
+``text`` (the cleaned answer), ``opening`` and ``closing`` (what was removed before and after it)
+and ``flags``.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,10 +185,11 @@ class RoundOutcome:
 def ask_until_accepted(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome:
     """Ask for texts: in a round for all, then again for those with a flagged answer.
 
-    There are up to `RoundConfig.attempts` rounds. Each task is either accepted or rejected. Answers
-    before an error are in the journal.
+    There are up to `RoundConfig.attempts` rounds. In the end each task is either accepted or
+    rejected. Answers that came before an error are in the journal.
     """
     outcome = RoundOutcome()
+    # Tasks without a good answer so far.
     waiting = list(tasks)
     for attempt in range(1, config.attempts + 1):
         latest, records = _ask_round(config, waiting, attempt, outcome)
@@ -208,7 +217,8 @@ def _ask_round(
 ) -> tuple[dict[int, GenerationTask], pl.DataFrame]:
     """Ask once for each text, and again for a shorter one if the server finds it too long.
 
-    Returns the tasks as they were asked at last, by row, and their answers.
+    Returns the tasks as they were asked at last, by row, and their checked answers. Texts without
+    any answer are put among the rejected of `outcome`.
     """
     latest = {task.row: task for task in tasks}
     parts = [RECORD.to_frame()]
@@ -241,7 +251,7 @@ def _shorter(task: GenerationTask) -> GenerationTask | None:
     """Cut a task's text; None if it is as short as it may be."""
     words = len(task.text.split())
     fewer = max(FEWEST_WORDS, int(words * _SHORTER))
-    return task._replace(text=first_words(task.text, fewer)) if fewer < words else None
+    return replace(task, text=first_words(task.text, fewer)) if fewer < words else None
 
 
 def first_words(text: str, count: int) -> str:
@@ -256,7 +266,8 @@ _REASONS = {"too long": TOO_LONG, "refused": REFUSED, "unavailable": UNANSWERED}
 """Reason by the kind of a failure."""
 
 
-class _Unanswered(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _Unanswered:
     """A task that the server did not answer."""
 
     task: GenerationTask
@@ -271,7 +282,9 @@ def _ask(
     config: RoundConfig, tasks: Sequence[GenerationTask], attempt: int
 ) -> tuple[pl.DataFrame, list[_Unanswered]]:
     """Ask for texts; return the checked answers, and the tasks without an answer."""
-    requests = (Request(_prompt(config, task), task.attempt(attempt)) for task in tasks)
+    requests = (
+        Request(prompt=_prompt(config, task), attempt=task.attempt(attempt)) for task in tasks
+    )
     label = config.label if attempt == 1 else f"{config.label}, attempt {attempt}"
     answers = journalled(
         config.llm,
@@ -291,7 +304,11 @@ def _ask(
                 failure = reply.failure
                 if failure is not None:
                     reason = _REASONS[failure.kind]
-                    unanswered.append(_Unanswered(tasks[reply.number], reason, failure.message))
+                    unanswered.append(
+                        _Unanswered(
+                            task=tasks[reply.number], reason=reason, message=failure.message
+                        )
+                    )
                     continue
                 waiting.append(reply)
                 if len(waiting) == _CHECKED_AT_ONCE:

@@ -1,4 +1,8 @@
-"""Clean a model's answers of wrappers around the text, and flag the faults of the text."""
+"""Clean a model's answers of wrappers around the text, and flag the faults of the text.
+
+The *source* is the text that an answer rewrites, or the query that it answers. What the source has
+itself, such as a code fence or a refusal, is no fault of the answer.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +60,10 @@ _LIST = rf"\n{_ITEM}[^\n]*[^\s.!?:;,\u2026]\s*\n+{_ITEM}[^\n]*[^\s.!?:;,\u2026]\
 """End of a text with a list whose items have no final punctuation."""
 _LONGEST_TITLE = 300
 """Most characters of a title."""
-_SHORT, _SHORT_LETTERS = 8, 16
-"""Words of a source, and letters in scripts without spaces, below which lengths say little."""
+_SHORT = 8
+"""Words of a source below which the ratio of lengths says little."""
+_SHORT_LETTERS = 16
+"""The same in letters, for scripts without spaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +127,13 @@ def clean(
 def _parts(
     answer: str, source: str, span: AnswerSpan, start: int
 ) -> tuple[str, str | None, str | None]:
-    """Remove the wrappers of the text that begins at `start`."""
+    """Return the text that begins at `start` without its wrappers, and what came before and after.
+
+    `span` is the answer without reasoning and marks of a chat template. The parts before and after
+    are None where there are none.
+    """
     start, end = _stripped(answer, start, span.end)
+    # A wrapper is left alone if the source begins with the same sign.
     source_sign = source.lstrip()[:1]
     label = _FINAL_LABEL.match(answer, start, end)
     if label is not None and _FINAL_LABEL.match(source) is None:
@@ -213,6 +224,7 @@ def _compare(
     source: str, text: str, scripts: tuple[str | None, str | None], limits: RewriteLimits
 ) -> tuple[bool, bool, bool, bool]:
     """Tell whether a text is copied, in another script, too short, too long."""
+    # A script is None where a text has too few letters to tell.
     source_script, text_script = scripts
     source_words, text_words = source.casefold().split(), text.casefold().split()
     if not text_words:

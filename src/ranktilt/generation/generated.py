@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -33,7 +33,8 @@ _SETTINGS = ("top_p", "max_tokens", "seed", "attempts", "first")
 """Settings that the spec holds."""
 
 
-class SourceSummary(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class SourceSummary:
     """Counts of the documents of a new source."""
 
     source: str
@@ -69,8 +70,10 @@ class Generated:
     left_out: pl.DataFrame
     """Documents without a good answer, with a row for each document and source; see `LEFT_OUT`."""
     answers: pl.DataFrame
-    """Every answer, with ``id`` and ``source`` of its document and the columns of
-    `batched_requests.RECORD`."""
+    """Every answer, good or not.
+
+    Columns: ``id`` and ``source`` of its document, and those of `batched_requests.RECORD`.
+    """
     summaries: tuple[SourceSummary, ...]
     """Counts by new source."""
     spec: Mapping[str, Any]
@@ -83,7 +86,7 @@ class Generated:
 
 
 def answers_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
-    """List every answer of each source; `ids` are the ids of its tasks' rows."""
+    """List every answer of each source; `ids` has, by source, the id of each task's row."""
     tables = []
     for source, outcome in outcomes.items():
         records = pl.concat(outcome.records)
@@ -95,7 +98,10 @@ def answers_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series
 
 
 def left_out_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
-    """List the documents without a good answer in each source, as `LEFT_OUT`."""
+    """List the documents without a good answer in each source, with the columns of `LEFT_OUT`.
+
+    `ids` has, by source, the id of each task's row.
+    """
     rows = []
     for source, outcome in outcomes.items():
         for rejected in outcome.rejected:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 import polars as pl
@@ -19,8 +20,12 @@ from ranktilt.errors import UserError
 from ranktilt.generation.generated import Generated
 from ranktilt.generation.manifest import MANIFEST, manifest, require_ours
 
-CARD, ANSWERS, LEFT_OUT = "README.md", "answers.jsonl.gz", "left-out.jsonl"
-"""Names of the data card, of all answers, and of texts without a good one."""
+CARD = "README.md"
+"""Name of the data card, which describes the collection."""
+ANSWERS = "answers.jsonl.gz"
+"""Name of the file of all answers, good or not."""
+LEFT_OUT = "left-out.jsonl"
+"""Name of the file of texts without a good answer."""
 _ANSWER_COLUMNS = (
     "part",
     "attempt",
@@ -40,7 +45,8 @@ _ANSWER_COLUMNS = (
 """Columns of the file of answers, after id and source."""
 
 
-class SavedFolder(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class SavedFolder:
     """The folder that was written."""
 
     folder: Path
@@ -52,7 +58,8 @@ class SavedFolder(NamedTuple):
 def open_folder(folder: str | Path, collection_path: str | None, kind: str = "rewrites") -> Path:
     """Find the folder to write, following links.
 
-    A folder with files that are not an earlier output of the same collection is refused.
+    A folder with files that are not an earlier output of the same collection is refused: they would
+    be lost. `kind` is what the folder holds, a key of `manifest.WHAT`.
     """
     target = Path(os.path.realpath(folder))
     require_ours(target, collection_path, kind)

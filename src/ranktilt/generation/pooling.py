@@ -1,4 +1,8 @@
-"""Pooling: the documents that are worth a rewrite, as they are judged or a ranker finds them."""
+"""Pooling: the documents that are worth a rewrite, as they are judged or a ranker finds them.
+
+To rewrite a large collection costs money, and most of its documents are never ranked high enough to
+matter. A *pool* is those that are judged, or that some ranker returns among its first for a query.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ JUDGED = "judged"
 USUAL_DEPTH = 100
 """Documents that a ranker adds for each query, unless another number is given."""
 Flags = npt.NDArray[np.bool_]
-"""One truth value for each document."""
+"""Whether each document is chosen, in the collection's order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +56,9 @@ class Pool:
     queries: int
     """Number of queries that documents were chosen for."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the pool: ``of``, ``rankers``, ``depth``, and the collection's ``path`` and
-    ``split``."""
+    """Options of the pool: ``of`` (its source), ``rankers`` and ``depth``; and the collection's
+    ``path`` and ``split``.
+    """
 
     @property
     def saved(self) -> int:
@@ -102,13 +107,14 @@ def pool(
         report("pooling", number, len(rankers))
         chosen[repr(ranker)] = _retrieved(ranker, originals, depth)
     report("pooling", len(rankers), len(rankers))
-    votes = np.sum(list(chosen.values()), axis=0)
+    # How many reasons there are for each document.
+    reason_counts = np.sum(list(chosen.values()), axis=0)
     reasons = []
     for name, flags in chosen.items():
-        alone = int((flags & (votes == 1)).sum())
+        alone = int((flags & (reason_counts == 1)).sum())
         reasons.append(Reason(name=name, documents=int(flags.sum()), alone=alone))
     return Pool(
-        ids=originals.ids.filter(pl.Series(votes > 0)),
+        ids=originals.ids.filter(pl.Series(reason_counts > 0)),
         reasons=tuple(reasons),
         documents=originals.docs.height,
         queries=originals.queries_with_judgments.height,
@@ -201,8 +207,9 @@ def _lists(run: Run, originals: Collection) -> Iterator[tuple[Rows, Scores]]:
 def _no_deeper(ranker: Ranker, depth: int) -> Ranker:
     """Return the same ranker, with no more results than the pool takes.
 
-    Of first stages alone: a re-ranker needs its candidates. `ranker.depth` is the number of results
-    that it returns, and `k` the option that sets it, which rankers of other packages may lack.
+    Only a first stage is changed: a re-ranker needs all its candidates. `ranker.depth` is the
+    number of results that it returns, and `k` the option that sets it, which rankers of other
+    packages may lack.
     """
     if not isinstance(ranker, FirstStage):
         return ranker

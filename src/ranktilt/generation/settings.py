@@ -1,4 +1,7 @@
-"""Options of generated texts: those of all, those of rewrites, and those of answers."""
+"""Options of generated texts: those of all, those of rewrites, and those of answers.
+
+An option that is None is not set: the model, the prompt or the checks decide.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,9 @@ class GenerationSettings:
     prompt: str | Path
     """Name of a prompt, or a file."""
     temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.2,)
-    """Sampling temperatures; several make one source each."""
+    """Sampling temperatures; each makes a source of its own."""
     top_p: float = 1.0
-    """Nucleus sampling: probability mass to draw from."""
+    """Nucleus sampling: probability mass to draw from, the likeliest tokens first."""
     max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Maximum tokens of an answer."""
     seed: Annotated[int, msgspec.Meta(ge=0)] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -143,7 +144,8 @@ def grade(
             label=f"grading as {judge}",
         )
         outcome = ask_until_accepted(config, inputs.tasks)
-    outcome.rejected = sorted([*inputs.rejected, *outcome.rejected])
+    rejected = [*inputs.rejected, *outcome.rejected]
+    outcome.rejected = sorted(rejected, key=attrgetter("row"))
     ratings = np.full((inputs.pairs.height, inputs.settings.repeats), np.nan)
     for row, text in outcome.accepted.items():
         ratings.flat[row] = int(text)

@@ -85,7 +85,8 @@ def prepare_grades(
     for pair, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
         rows = range(pair * grading.repeats, (pair + 1) * grading.repeats)
         if text.strip() and query.strip():
-            tasks += [GenerationTask(row, text, query, draw) for draw, row in enumerate(rows)]
+            for draw, row in enumerate(rows):
+                tasks.append(GenerationTask(row=row, text=text, title=query, draw=draw))
         else:
             rejected += map(_empty_request, rows)
     order = np.random.default_rng(grading.seed or 0).permutation(len(tasks))

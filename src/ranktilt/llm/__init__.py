@@ -7,8 +7,8 @@ behind a server, `batches` sends requests as files, and `transformers` runs a lo
 
 Words of this room, which its files use without explaining them again:
 
-- prompt: the messages that a model reads; an *answer* is what it writes. A *reply* is the outcome of
-  a prompt: an answer, or a *failure* with the reason why there is none
+- prompt: the messages that a model reads; an *answer* is what it writes. A *reply* is the outcome
+  of a prompt: an answer, or a *failure* with the reason why there is none
 - request: a prompt with its sampling and the number of the attempt. Its *key* is a hash of all that
   decides the answer, so that equal requests are asked and paid for once
 - journal: a file with every answer by its key; *fresh* answers were not in it

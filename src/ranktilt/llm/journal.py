@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -213,7 +213,8 @@ def journal_of(llm: LLM) -> Journal:
     return Journal(cache_folder() / "llm" / name, about=llm.spec)
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Request:
     """A prompt and the number of the attempt, from 1.
 
     Another attempt is another request, with the next seed if there is one.
@@ -225,7 +226,8 @@ class Request(NamedTuple):
     """Number of the attempt, from 1."""
 
 
-class KeyedRequest(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class KeyedRequest:
     """A request with its key in the journal."""
 
     key: str
@@ -349,7 +351,7 @@ class _OpenRequests:
         for key, request in new.items():
             record = records.get(key)
             if record is None:
-                self._waiting.append(KeyedRequest(key, request))
+                self._waiting.append(KeyedRequest(key=key, request=request))
                 continue
             for number in self._numbers.pop(key):
                 reply = Reply(number=number, answer=record.answer, fresh=False, time=record.time)
@@ -361,9 +363,10 @@ class _OpenRequests:
         number = 0
         while self._waiting or self._look_up():
             if self._waiting:
-                key, request = self._sent[number] = self._waiting.popleft()
-                seed = seed_of(request.prompt, self._sampling, request.attempt)
-                yield key, replace(request.prompt, seed=seed)
+                keyed = self._sent[number] = self._waiting.popleft()
+                prompt = keyed.request.prompt
+                seed = seed_of(prompt, self._sampling, keyed.request.attempt)
+                yield keyed.key, replace(prompt, seed=seed)
                 number += 1
 
     def _settle(self, replies: Sequence[Reply]) -> Iterator[Reply]:
@@ -371,17 +374,17 @@ class _OpenRequests:
         sent = [self._sent.pop(reply.number) for reply in replies]
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         records = []
-        for (key, request), reply in zip(sent, replies, strict=True):
+        for keyed, reply in zip(sent, replies, strict=True):
             if reply.answer:
-                digest = request.prompt.digest
-                record = JournalRecord(key=key, time=now, prompt=digest, answer=reply.answer)
+                digest = keyed.request.prompt.digest
+                record = JournalRecord(key=keyed.key, time=now, prompt=digest, answer=reply.answer)
                 records.append(record)
         if records:
             self._journal.append(records)
-        for (key, _), reply in zip(sent, replies, strict=True):
+        for keyed, reply in zip(sent, replies, strict=True):
             if reply.failure is not None:
-                self._failed[key] = reply.failure
-            first, *repeats = self._numbers.pop(key)
+                self._failed[keyed.key] = reply.failure
+            first, *repeats = self._numbers.pop(keyed.key)
             time = None if reply.answer is None else now
             yield replace(reply, number=first, fresh=True, time=time)
             for number in repeats:

@@ -19,17 +19,25 @@ from ranktilt.parallel.executor import executor
 from ranktilt.progress import report
 
 Ints = npt.NDArray[np.int64]
+"""Numbers, or positions of inputs."""
 
-TOKENS, GPU_TOKENS = 1_024, 16_384
-"""Most tokens of a batch, padding included; a text that is longer has a batch to itself."""
-WRITE_EVERY, MOST_ROWS = 512, 256
-"""Results after which the cache is written, and most rows of a batch."""
+TOKENS = 1_024
+"""Most tokens of a batch on a processor, padding included; a longer text has its own batch."""
+GPU_TOKENS = 16_384
+"""Most tokens of a batch on a GPU."""
+WRITE_EVERY = 512
+"""Results after which the cache is written."""
+MOST_ROWS = 256
+"""Most rows of a batch."""
 RESULTS_VERSION = 3
 """Part of every cache key: raised when the way in which results are computed changes."""
 _WRITE_SECONDS = 10.0
 """Seconds after which the cache is written, however few results there are."""
 _BATCHES_A_PART = 4
-"""A second or two of a processor: the cost of a worker's death, and the longest wait at the end."""
+"""Batches that travel to a worker together: a second or two of a processor.
+
+So much is computed again if a worker dies, and is waited for at the end.
+"""
 
 
 def batch_tokens(device: str | None) -> int:
@@ -41,7 +49,8 @@ def batch_tokens(device: str | None) -> int:
 class BatchJob:
     """Inputs that a model turns into vectors; a score is a vector of one number.
 
-    `compute` and `context` may travel to other machines, so they hold the model and no texts.
+    `compute` and `context` may travel to other machines, so they hold the model and no texts; the
+    texts of a batch are what `take` gives.
     """
 
     keys: Keys

@@ -21,6 +21,7 @@ from ranktilt.models import catalogue
 from ranktilt.optional import may_fetch, need
 
 T = TypeVar("T", bound=list[Any] | dict[str, Any])
+"""What a JSON file of a model holds."""
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 """Name on the hub of the small encoder that a wheel holds."""

@@ -1,4 +1,9 @@
-"""Log perplexities of texts under a language model in a folder, cached by content."""
+"""Log perplexities of texts under a language model in a folder, cached by content.
+
+The log perplexity of a text is the mean of −ln P(token | the rest) over its tokens: how surprising
+a model finds it. A *causal* model reads from left to right and predicts each token from those
+before it; a *masked* model sees the whole text, and predicts tokens that are hidden from it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +28,7 @@ from ranktilt.optional import need
 from ranktilt.parallel.executor import Portable
 
 Floats = npt.NDArray[np.float64]
+"""Losses −ln P of tokens, or values of texts."""
 
 CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}
 """transformers' class of each kind of model: left to right, and with masks."""
@@ -35,12 +41,14 @@ _TOKENS_A_BATCH = 2_048
 
 A GPU takes more, by `Likelihood._device_factor`.
 """
-_LOGITS_A_BATCH, _LOGITS_AT_ONCE = 1 << 24, 1 << 22
-"""Most logits that a processor computes, and turns into losses, together.
+_LOGITS_A_BATCH = 1 << 24
+"""Most logits that a processor computes together; a single text may exceed it.
 
-A larger array is allocated anew each time, and each of its pages is slow when first touched. A
-single text may exceed the first number.
+A logit is the model's number for one word of the vocabulary at one position. A larger array is
+allocated anew each time, and each of its pages is slow when first touched.
 """
+_LOGITS_AT_ONCE = 1 << 22
+"""Most logits that are turned into losses together, for the same reason."""
 _RESULTS_VERSION = 2
 """Part of every cache key: raised when the way in which values are computed changes."""
 _CHARACTERS_A_TOKEN = 4
@@ -57,7 +65,8 @@ class Likelihoods:
     """Number of tokens that were scored."""
 
 
-class PrefixedText(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class PrefixedText:
     """A text to score, and another one that the model reads first."""
 
     text: str
@@ -163,7 +172,10 @@ class Likelihood(Portable):
             )
         if prefixes is None:
             prefixes = [""] * len(texts)
-        prefixed_texts = list(map(PrefixedText, texts, prefixes))
+        prefixed_texts = [
+            PrefixedText(text=text, prefix=prefix)
+            for text, prefix in zip(texts, prefixes, strict=True)
+        ]
         distinct = list(dict.fromkeys(prefixed_texts))
         keys = content_keys(map(_cache_text, distinct))
         cache = VectorCache(cache_folder() / "likelihoods" / self.fingerprint, about=self._about)
@@ -181,13 +193,13 @@ class Likelihood(Portable):
         with inference(self._model.device, self.precision):
             parts = [
                 self._logits([row]).float().log_softmax(-1).cpu().numpy()
-                for row in self._rows([PrefixedText(text, prefix)])[0]
+                for row in self._rows([PrefixedText(text=text, prefix=prefix)])[0]
             ]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
     def scored_tokens(self, text: str) -> Ints:
         """Return the numbers of a text's tokens that are scored."""
-        rows = self._rows([PrefixedText(text)])[0]
+        rows = self._rows([PrefixedText(text=text)])[0]
         if not rows:
             return np.empty(0, dtype=np.int64)
         return np.concatenate([row.targets for row in rows])
@@ -207,7 +219,10 @@ class Likelihood(Portable):
         return len(prefix_ids) <= self._prefix_room(len(text_ids))
 
     def _prefix_room(self, text_tokens: int) -> int:
-        """Return how many tokens of a prefix are read before a text of so many tokens."""
+        """Return how many tokens of a prefix are read before a text of so many tokens.
+
+        What the text leaves of the window, and at least half of the window.
+        """
         return max(self._limit // 2, self._limit - text_tokens) - len(self._start)
 
     @cached_property

@@ -23,7 +23,7 @@ from ranktilt.optional import need
 from ranktilt.parallel.executor import Portable
 
 Logits = npt.NDArray[np.float32]
-"""Outputs of a model, one row per pair."""
+"""Raw outputs of a model, before they are made scores: one row for each pair."""
 Scores = npt.NDArray[np.float64]
 """One score per pair."""
 
@@ -112,11 +112,14 @@ class TokenLimits:
     def fit(self, query: Ints, document: Ints, special_token_count: int) -> tuple[Ints, Ints]:
         """Return how many tokens are read of each pair's query and document.
 
-        The longer side is cut first, token by token, as the libraries cut it.
+        `query` and `document` are the tokens that each has. If both are longer than the pair's
+        limit, the longer one is cut first, token by token, as the libraries cut it; from then on
+        they are equally long, and lose a token in turn.
         """
         query = query if self.query is None else np.minimum(query, self.query)
         document = document if self.document is None else np.minimum(document, self.document)
         room = max(self.pair - special_token_count, 0)
+        # A query keeps what the document leaves, and at least half of the room.
         query = np.minimum(query, np.maximum(room - document, (room + (query > document)) // 2))
         return query, np.minimum(document, room - query)
 
@@ -129,7 +132,16 @@ def fit_texts(
 ) -> tuple[list[str], list[str]]:
     """Cut the queries and documents of some pairs after the tokens that the model reads.
 
-    `tokenizer` is one of transformers.
+    Parameters
+    ----------
+    tokenizer : object
+        A tokenizer of transformers.
+    texts : (sequence of str, sequence of str)
+        Queries and documents, pair by pair.
+    limits : TokenLimits
+        Most tokens of query, document and both.
+    special_token_count : int
+        Tokens of the pair's limit that the model takes for itself.
     """
     queries, documents = texts
     query_offsets = _token_offsets(tokenizer, queries)

@@ -22,8 +22,9 @@ from ranktilt.optional import need
 from ranktilt.progress import report
 
 Ints = npt.NDArray[np.int64]
+"""Numbers of tokens."""
 NO_LIMIT = 1 << 30
-"""Libraries write numbers from here on where a model has no limit of tokens."""
+"""A limit of tokens that is none: libraries write numbers from here on where there is no limit."""
 _TEXTS_AT_ONCE = 2048
 """Texts that are given to the tokenizer together."""
 _LIMITS = ("tokenizer_config.json", "model_max_length"), ("config.json", "max_position_embeddings")

@@ -85,7 +85,8 @@ def test_the_folder_is_read_back_equal_with_all_splits_and_a_manifest_of_hashes(
         tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()]
     )
     rewritten = rewrite_humans(load(source_folder))
-    assert save_rewritten(rewritten, tmp_path / "out") == (tmp_path / "out", ("test",))
+    saved = save_rewritten(rewritten, tmp_path / "out")
+    assert (saved.folder, saved.splits) == (tmp_path / "out", ("test",))
     assert load(tmp_path / "out") == rewritten.collection
     written = files(tmp_path / "out")
     assert list(written) == NAMES

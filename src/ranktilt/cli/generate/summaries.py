@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ def conclude(
 
 def _source_content(source: SourceSummary, verb: str) -> dict[str, Any]:
     """Return the counts of a source for the summary; its texts are counted by their verb."""
-    counts = {**source._asdict(), "rejected": dict(source.rejected), "flags": dict(source.flags)}
+    counts = {**asdict(source), "rejected": dict(source.rejected), "flags": dict(source.flags)}
     return {verb if name == "rewritten" else name: value for name, value in counts.items()}
 
 

@@ -26,7 +26,7 @@ from ranktilt.llm.journal import Journal, journal_of
 HUMAN = "human"
 """Name that no written source may have."""
 _ANSWER_TOKENS = 200
-"""Expected tokens of an answer."""
+"""Expected tokens of an answer, by which a price is estimated before anything is asked."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -43,7 +43,7 @@ class RewriteInputs(GenerationInputs):
     only: bool = False
     """Whether only some documents of the source are rewritten."""
     pool: Pool | None = None
-    """Pool that chose them."""
+    """Pool that chose the documents; None where no pool did."""
 
     def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
         """Yield the first request of each text, and of its title if titles are rewritten too."""
@@ -52,7 +52,7 @@ class RewriteInputs(GenerationInputs):
             title = template(TITLE)
             for task in self.tasks:
                 if task.title.strip():
-                    yield title, task._replace(text=task.title, title="")
+                    yield title, replace(task, text=task.title, title="")
 
 
 def prepare_rewrites(
@@ -64,8 +64,17 @@ def prepare_rewrites(
 ) -> RewriteInputs:
     """Prepare the requests, in the collection's order; nothing is asked yet.
 
-    If no document has a source, all are of the source to rewrite. `only` holds ids of the documents
-    to rewrite; by default all, or those of the pool that earlier rewrites were made of.
+    Parameters
+    ----------
+    collection : Collection
+        If no document has a source, all are of the source to rewrite.
+    llm : LLM
+        The model.
+    rewriting : Rewriting
+        Prompt, temperatures, titles, ….
+    only : Pool or iterable of str, optional
+        A pool, or ids of the documents to rewrite; by default all of the source, or those of the
+        pool that earlier rewrites were made of.
 
     Raises
     ------
@@ -133,7 +142,7 @@ def _source(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting: Rew
 
 
 def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewriting) -> None:
-    """Refuse an unknown side, and a source that the collection has already."""
+    """Refuse an unknown source to rewrite, and a new source that the collection has already."""
     if rewriting.of not in collection.sources:
         raise _unknown_side(collection, rewriting.of)
     for source in sources:
@@ -151,7 +160,10 @@ def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewr
 
 
 def _repeated_ids(collection: Collection, sources: Iterable[str], of: str) -> set[str]:
-    """Find the ids that two documents would have beside the rewrites."""
+    """Return the ids that two documents would have once the rewrites are added.
+
+    A rewrite's id is that of its original and its source: ``doc1-gpt``.
+    """
     bare = collection.bare_ids()
     names = version_names(collection.docs, bare)["id"].to_list()
     rewrites = []
@@ -162,7 +174,7 @@ def _repeated_ids(collection: Collection, sources: Iterable[str], of: str) -> se
 
 
 def _unknown_side(collection: Collection, of: str) -> UserError:
-    """Make the error for an unknown source, with a command that names one if none is named."""
+    """Return the error for an unknown source, with a command that names one if none is named."""
     fault = collection.unknown_source(of)
     if not collection.sourceless:
         return fault

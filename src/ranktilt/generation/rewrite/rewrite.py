@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -161,7 +162,8 @@ def _rewrite_source(llm: LLM, journal: Journal, inputs: RewriteInputs, source: s
             truncate=False,
         )
         _add_titles(outcome, title_config, inputs.tasks)
-    outcome.rejected = sorted([*inputs.rejected, *outcome.rejected])
+    all_rejected = [*inputs.rejected, *outcome.rejected]
+    outcome.rejected = sorted(all_rejected, key=attrgetter("row"))
     return outcome
 
 
@@ -172,7 +174,7 @@ def _add_titles(
     title_tasks = []
     for task in tasks:
         if task.row in outcome.accepted and task.title.strip():
-            title_tasks.append(task._replace(text=task.title, title=""))
+            title_tasks.append(replace(task, text=task.title, title=""))
     titles = ask_until_accepted(config, title_tasks)
     outcome.titles = titles.accepted
     outcome.records += titles.records

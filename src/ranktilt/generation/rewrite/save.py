@@ -19,12 +19,15 @@ class DerivedCollection(Protocol):
     """A collection made of another one, whose judgments of any split it can take over."""
 
     @property
-    def originals(self) -> Collection: ...
+    def originals(self) -> Collection:
+        """The collection that it was made of."""
 
     @property
-    def collection(self) -> Collection: ...
+    def collection(self) -> Collection:
+        """The derived collection, under the judgments that it was made with."""
 
-    def united(self, qrels: pl.DataFrame) -> Collection: ...
+    def united(self, qrels: pl.DataFrame) -> Collection:
+        """Return the derived collection under other judgments of the originals."""
 
 
 def save_rewritten(

@@ -1,4 +1,14 @@
-"""Two-level designs: in which combinations of factors a document is written."""
+"""Two-level designs: in which combinations of factors a document is written.
+
+A *run* is one combination: a level, low or high, for each factor. A *full* design has every
+combination, 2ᵏ for k factors. A *fraction* has some of them, chosen so that the effect of each
+factor can still be told from those of the others. A *cell* is a run of one document.
+
+With fewer runs some effects cannot be told apart, and are said to be mixed. The *resolution* says
+which: in IV a factor's effect is mixed with no interaction of two factors; in V interactions of two
+are not mixed with each other either; in III a factor's effect is mixed with interactions of two,
+and such designs are refused. (Box, Hunter & Hunter, Statistics for Experimenters, 2005, ch. 6.)
+"""
 
 from __future__ import annotations
 
@@ -37,7 +47,11 @@ class Fraction:
     """A fraction of all combinations that still separates main effects."""
 
     generators: tuple[str, ...]
-    """Columns as products of other columns, by letters in the order of the factors: ``E=-ABCD``."""
+    """How the last factors get their levels: as products of those of the first.
+
+    Letters stand for factors in their order, and levels are −1 and 1: ``E=-ABCD`` says that the
+    fifth factor's level is minus the product of the first four.
+    """
     resolution: str
     """Which effects are mixed with which, as a Roman number."""
 
@@ -48,9 +62,10 @@ FRACTIONS: Mapping[tuple[int, int], Fraction] = {
     (6, 16): Fraction(generators=("E=ABC", "F=BCD"), resolution="IV"),
     (6, 32): Fraction(generators=("F=ABCDE",), resolution="VI"),
 }
-"""By number of factors and runs: Box, Hunter & Hunter, Statistics for Experimenters, 2005, Table
-6.22. Of 2⁵⁻¹ the other half is taken, which is of the same resolution: the run with every factor
-low, the document as it is, is in it.
+"""Fractions by number of factors and of runs (Box, Hunter & Hunter, 2005, Table 6.22).
+
+Of five factors in 16 runs the other half than in the table is taken, which is of the same
+resolution: the run with every factor low, which is the document as it is, must be in it.
 """
 
 
@@ -174,11 +189,24 @@ def fraction_levels(factor_count: int, generators: Sequence[str]) -> Levels:
 def drawn_cells(
     layout: Design, origins: Sequence[str], cells: int | None, seed: int = 0
 ) -> list[list[int]]:
-    """Choose runs of a design for each origin, rising; all of them where `cells` is None.
+    """Choose runs of a design for each origin, in rising order.
 
-    Origins take, in a seeded order, the runs that were taken least, so that over all origins no run
-    is taken more than once more often than another; among these, those with which the levels of
-    each factor are nearest to even within the origin, and else by chance.
+    Over all origins every run should be taken equally often, and within an origin each factor
+    should be low and high equally often. So the origins take their turns in a seeded order, and
+    each takes the runs that were taken least so far; among equal ones those that make its levels
+    most even; and else by chance. In the end no run is taken more than once more often than
+    another.
+
+    Parameters
+    ----------
+    layout : Design
+        The design.
+    origins : sequence of str
+        The documents that get versions.
+    cells : int or None
+        Runs of each origin; None for all.
+    seed : int, optional
+        Seed of the order and of chance.
     """
     if cells is None:
         return [list(range(layout.runs)) for _ in origins]
@@ -186,10 +214,12 @@ def drawn_cells(
         names = join_words(list(layout.factors))
         raise UserError(f"expected 2 to {layout.runs} cells per origin of {names}, got {cells}")
     rng = np.random.default_rng(seed)
+    # How often each run was taken.
     times_used = np.zeros(layout.runs, dtype=np.int64)
     chosen: dict[int, list[int]] = {}
     for origin in rng.permutation(len(origins)).tolist():
         chance = rng.random(layout.runs)
+        # For each factor the high levels of this origin less the low ones; even at 0.
         level_sums = np.zeros(len(layout.factors), dtype=np.int64)
         runs: list[int] = []
         for _ in range(cells):

@@ -22,6 +22,7 @@ class PromptPrice:
     name: str
     """The factor; ``judge`` for grades."""
     prompt: str
+    """Name or file of the prompt."""
     texts: int
     """Number of texts, or of pairs of a query and a text, that it is asked for."""
     estimate: CostEstimate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -173,7 +173,7 @@ class VersionWriter:
         ids = pl.Series(names, dtype=pl.String)
         self.left_out.append(_with_ids(rewritten.left_out, ids, factor.name))
         self.answers.append(_with_ids(rewritten.answers, ids, factor.name))
-        self.summaries += [summary._replace(source=factor.name) for summary in rewritten.summaries]
+        self.summaries += [replace(summary, source=factor.name) for summary in rewritten.summaries]
         texts = dict(rewritten.added.select(pl.col("id").cast(pl.Int64), "text").iter_rows())
         return [texts.get(number) for number in range(len(versions))]
 

@@ -318,7 +318,7 @@ class LLMRanker(Ranker):
                     asker.answers = [self.pretended(question.listing) for question in questions]
                 replies = asker(
                     model,
-                    [Request(Prompt(text=prompt)) for prompt in prompts],
+                    [Request(prompt=Prompt(text=prompt)) for prompt in prompts],
                     journal,
                     sampling=sampling,
                     label=f"{self!r}: asking",
