@@ -139,6 +139,7 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
     assert rt.Bench.load("level.json").spec["queries"] == {"fit": 12, "select": 50, "test": 166}
 
 
+@pytest.mark.long
 def test_run_and_labels_suffice_and_audit_gate_level_agree(cli: Cli, bundled: Path) -> None:
     before = sorted(path.name for path in Path().iterdir())
     arguments = (
@@ -279,6 +280,7 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
     )
 
 
+@pytest.mark.long
 def test_saved_run_keeps_results_below_the_corrected_ones(cli: Cli, bundled: Path) -> None:
     rt.ranker("bm25@50").rank(rt.bundled()).save("bm25.trec")
     words = (*RUN, "--set", "statistics.resamples=200", "--method", "interleave")
@@ -298,6 +300,7 @@ def test_saved_run_keeps_results_below_the_corrected_ones(cli: Cli, bundled: Pat
         assert [doc for doc, _ in after[query][22:]] == [doc for doc, _ in before[query][22:]]
 
 
+@pytest.mark.long
 def test_nothing_is_saved_unless_forced(cli: Cli, bundled: Path) -> None:
     words = ("--run", "bm25.trec", "--groups", "labels.tsv", *QUICKLY, "--margin", "0.5")
     words += ("--method", "offset", "--method", "interleave")
@@ -359,6 +362,7 @@ def test_saving_is_refused_before_anything_is_ranked(cli: Cli, bundled: Path, li
 
 
 @pytest.mark.neural
+@pytest.mark.long
 def test_a_study_of_training_is_written(
     cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,6 +427,7 @@ def test_what_is_named_behind_a_collection() -> None:
     assert read_amounts(["human=100,llm=0"], "--curve") == {"human": 100, "llm": 0}
 
 
+@pytest.mark.long
 def test_page_of_a_mitigated_run_leaves_out_fitted_queries(cli: Cli, bundled: Path) -> None:
     rt.ranker("bm25@50").rank(rt.bundled()).save("bm25.trec")
     words = (*RUN, "--set", "statistics.resamples=200", "--method", "interleave")

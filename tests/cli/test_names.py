@@ -65,6 +65,7 @@ def test_mitigate_calls_a_ranker_by_its_name(
     assert content["spec"]["mitigation"]["name"] == "our engine"
 
 
+@pytest.mark.long
 def test_mitigate_calls_a_run_by_its_name_in_files_and_next_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
