@@ -62,7 +62,7 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
         "--set",
         "statistics.seed=1",
         "-o",
-        "level.html",
+        "mitigated.html",
         "--json",
         "level.json",
     )
@@ -99,7 +99,7 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert len(audited["queries"]) == 86  # neither those to fit on nor those to choose by
     tilt, promised = audited["tilts"][0], bench.tilt(chosen.name, ("human", "claude"))
     assert tilt["value"] == pytest.approx(promised.value)
-    assert "by strength of offset" in Path("level.html").read_text("utf-8")
+    assert "by strength of offset" in Path("mitigated.html").read_text("utf-8")
     assert cli("report", "level.json", "-o", "again.html").code == 0
 
 
@@ -121,7 +121,7 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
         "--json",
         "level.json",
         "-o",
-        "level.html",
+        "mitigated.html",
     )
     code, out, _ = cli("mitigate", bundled, "-r", "bm25", "--fit", "bells", *options)
     assert code == 0
@@ -129,7 +129,7 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
     assert bench.spec["queries"] == {"fit": 12, "select": 72, "test": 144}
     assert bench.spec["fitted_on"] == "bells"
     assert "fitted on bells" in out
-    assert "fitted on bells" in Path("level.html").read_text("utf-8")
+    assert "fitted on bells" in Path("mitigated.html").read_text("utf-8")
     qrels = bundled / "qrels" / "test.tsv"
     grades = pl.read_csv(qrels, separator="\t")
     dev = pl.col("query-id").is_in(grades["query-id"].unique(maintain_order=True)[:50].to_list())
