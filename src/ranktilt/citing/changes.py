@@ -25,6 +25,7 @@ class _PairRows:
     """The pages of one pair of groups, as both engines have them."""
 
     pair: Pair
+    """Group a, and the group b that it is compared with."""
     new: CitationRows
     """Rows of the new engine."""
     old: CitationRows

@@ -64,6 +64,7 @@ class PlainSpread:
     """How far a share, a rate or a difference scatters, without the test by exchange."""
 
     value: float
+    """The share, rate or difference itself."""
     low: float
     """Lower end of the 95 % interval; NaN where too little carries it."""
     high: float

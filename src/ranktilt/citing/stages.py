@@ -14,6 +14,7 @@ from ranktilt.citing.infer import Over
 from ranktilt.measures.citations.funnel import Term
 
 Stage = Literal["retrieved", "consulted", "cited", "cited without being retrieved"]
+"""Name of a stage, in code and in files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,7 @@ class StageShare:
     """A group's part of the pages of one stage, in percent."""
 
     stage: Stage
+    """The stage whose pages are counted."""
     group: str
     """The group whose part it is."""
     value: float

@@ -79,6 +79,7 @@ class BatchOpenAI(OpenAI):
     """
 
     batched = True
+    """Its answers come within a day, at half the price."""
     interval: float = field(default=INTERVAL, kw_only=True)
     """Seconds between two looks at a batch."""
     give_up: tuple[str, ...] = field(default=(), kw_only=True)

@@ -344,6 +344,10 @@ class OpenAI(Portable, LLM):
         return {"llm": f"openai:{self.name}", "model": self.name, "base_url": self._server.url}
 
     def check(self) -> None:
+        """Refuse missing packages, a missing key, and a key that would be stored in a name.
+
+        A key so short that an answer may contain it by chance is warned of.
+        """
         need("openai", extra="llm", for_=f"openai:{self.name}")
         if self.requests_per_minute is not None:
             need("aiolimiter", extra="llm", for_="requests_per_minute")
@@ -371,6 +375,7 @@ class OpenAI(Portable, LLM):
     def arrivals(
         self, prompts: Iterable[Prompt], sampling: Sampling
     ) -> Generator[list[Reply], None, None]:
+        """Ask the server, and watch whether it answers anybody; see `LLM.arrivals`."""
         with closing(self._served(prompts, ChatClient, sampling=sampling)) as stream:
             for replies in stream:
                 yield replies

@@ -207,10 +207,12 @@ class Pipeline(Ranker):
     name: ClassVar[str] = "pipeline"
 
     def check(self) -> None:
+        """Check all stages, before the first of them takes its time."""
         for stage in self.stages:
             stage.check()
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Rank stage by stage; `run` holds the candidates of the first, if it is a re-ranker."""
         self.check()
         for stage in self.stages:
             run = check_reranked(stage.rank(collection, run), run, stage)
@@ -322,6 +324,7 @@ class FirstStage(Ranker):
         return cut(scored_rows, collection.tie_keys(), self.depth)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Search the whole collection for each judged query; a `run` of candidates is refused."""
         if run is not None:
             raise UserError(
                 f"{self!r} searches the whole collection and cannot re-rank; put it first"

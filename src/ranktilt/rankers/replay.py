@@ -63,6 +63,7 @@ class Replay(Ranker):
             require_choices(self, score_order=SCORE_ORDERS)
 
     def check(self) -> None:
+        """Refuse a file that is missing, or whose description beside it cannot be read."""
         read_spec(file_of(self.file))
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:

@@ -159,6 +159,7 @@ class Sparse(TemplatedQueries, FirstStage):
         )
 
     def check(self) -> None:
+        """Refuse a model that is no sparse encoder, or asks for another similarity."""
         self.encoder.check()
         _ = self.encoder.similarity
 
@@ -171,6 +172,7 @@ class Sparse(TemplatedQueries, FirstStage):
         return encoder_provenance(self.encoder)
 
     def about(self, collection: Collection) -> dict[str, Any]:
+        """Return the query template, and what the model cut off by source, for a spec."""
         spec = self.template_spec(collection.queries_with_judgments["text"])
         tokens = self.tokens()
         if tokens is None or tokens.limit is None:
@@ -180,6 +182,7 @@ class Sparse(TemplatedQueries, FirstStage):
         return {**spec, **truncated_spec(collection.docs["source"], is_truncated, tokens.limit)}
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
+        """Search the postings of the distinct texts; yield all documents with the best texts."""
         self.check()
         documents, text_row = self.encoder.encode(
             collection.texts(self.text), "document", f"{self!r}: encoding documents"

@@ -91,7 +91,9 @@ class Origin:
     """What a rule may know of a document, apart from its text."""
 
     id: str
+    """Id of the document."""
     seed: int = 0
+    """Seed of all that chance decides."""
     queries: tuple[str, ...] = ()
     """Texts of the queries to which it is relevant, the highest grade first."""
     query_terms: frozenset[str] = frozenset()

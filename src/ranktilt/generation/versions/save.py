@@ -12,6 +12,7 @@ from ranktilt.generation.rewrite.save import judgments_by_split
 from ranktilt.generation.versions.make import DesignedVersions
 
 KIND = "versions"
+"""Kind of the folder, a key of `ranktilt.generation.manifest.WHAT`."""
 
 
 def save_versions(

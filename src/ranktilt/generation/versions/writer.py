@@ -41,21 +41,29 @@ class VersionWriter:
     originals: Collection
     """The documents that are changed, and no others."""
     layout: Design
+    """The combinations of factors."""
     crossing: Crossing
+    """What the user chose."""
     order: list[Factor]
     """The factors in the order in which they are applied."""
     cells: list[list[int]]
     """The runs of each origin."""
     origins: list[Origin]
+    """What rules may know of each document."""
     rewrites: Mapping[str, str]
     """By origin, the text of the source that stands for a factor."""
     rewriter: str
     """That source; empty where no factor takes the collection's own rewrites."""
     texts: dict[Version, str]
+    """Texts written so far, those of the originals among them."""
     titles: dict[Version, str]
+    """Titles written so far."""
     left_out: list[pl.DataFrame] = field(default_factory=list)
+    """Versions without a good answer, a table for each prompt."""
     answers: list[pl.DataFrame] = field(default_factory=list)
+    """Every answer of a model, a table for each prompt."""
     summaries: list[SourceSummary] = field(default_factory=list)
+    """Counts of answers, prompt by prompt."""
 
     @classmethod
     def from_collection(

@@ -93,6 +93,7 @@ class EmbeddingServer(TextEncoder):
     def encode(
         self, texts: Sequence[str] | pl.Series, kind: Kind, label: str
     ) -> tuple[Stored, Rows]:
+        """Encode texts, cut after `max_tokens`; see `TextEncoder.encode`."""
         return super().encode([cut_tokens(text, self.max_tokens) for text in texts], kind, label)
 
     def compute(

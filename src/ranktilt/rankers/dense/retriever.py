@@ -116,6 +116,7 @@ class Dense(TemplatedQueries, FirstStage):
         return model.provenance if isinstance(model, EmbeddingServer) else encoder_provenance(model)
 
     def about(self, collection: Collection) -> dict[str, Any]:
+        """Return the query template, what the model cut off, and the direction, for a spec."""
         texts = collection.texts(self.text)
         return {
             **self.template_spec(collection.queries_with_judgments["text"]),
@@ -202,6 +203,7 @@ class Dense(TemplatedQueries, FirstStage):
         return self._rerank(collection, Candidates.from_run(collection, run, self))
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
+        """Search the vectors of the distinct texts, and yield all documents with the best texts."""
         cosine, texts = self.cosine, collection.texts(self.text)
         documents, text_row = self._document_vectors(texts)
         queries = self._query_vectors(collection.queries_with_judgments["text"])
@@ -285,6 +287,7 @@ class Dense(TemplatedQueries, FirstStage):
         return {"direction": dict(self.direction.spec), FITTED: fitted}
 
     def check(self) -> None:
+        """Refuse a similarity or a direction that does not fit, and a server without a key."""
         # Both properties refuse what does not fit the model.
         _ = self.cosine, self.direction
         if isinstance(self.encoder, EmbeddingServer):

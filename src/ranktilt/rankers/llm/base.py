@@ -198,6 +198,7 @@ class LLMRanker(Ranker):
         return llm(self.llm, **{name: getattr(self, name) for name in _MODEL_OPTIONS})
 
     def check(self) -> None:
+        """Refuse a prompt that does not fit, and a model that cannot answer, before any request."""
         self._template()
         self.model().check()
 

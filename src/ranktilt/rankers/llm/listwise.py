@@ -54,6 +54,7 @@ class Listwise(LLMRanker):
         return len(list(windows(count, self.window, self.step))) * max(self.shuffles, 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
+        """Order each window in turn, the last one of the list first."""
         order = list(range(count))
         for start, stop in windows(count, self.window, self.step):
             listing = tuple(order[start:stop])

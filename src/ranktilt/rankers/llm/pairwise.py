@@ -61,6 +61,7 @@ class Pairwise(LLMRanker):
         return 4 * heap_sifts(count, top, 2)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
+        """Sort by comparisons of two passages, in the way that `method` names."""
         if self.method == "allpairs":
             return (yield from self._sort_all_pairs(count, chance))
         if self.method == "sliding":
@@ -156,6 +157,8 @@ class Setwise(LLMRanker):
         return heap_sifts(count, self.top, self.size - 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
+        """Sort by a heap, whose parent and children are the passages of a prompt."""
+
         def best(listing: Listing) -> Comparison:
             (reading,) = yield [listing]
             return self.completed(listing, reading, chance)[0]

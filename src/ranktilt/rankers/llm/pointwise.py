@@ -101,6 +101,7 @@ class Pointwise(LLMRanker):
         return "Yes"
 
     def check(self) -> None:
+        """Refuse a prompt or a model that does not fit the method, before any request."""
         if self.method == YES_NO:
             super().check()
         else:
@@ -110,6 +111,7 @@ class Pointwise(LLMRanker):
     # By an answer
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
+        """Ask about every passage in one round, and score each by its answer."""
         readings = yield [(position,) for position in range(count)]
         scores = [math.nan if reading.score is None else reading.score for reading in readings]
         return self._fill_unread(np.array(scores), chance)
@@ -143,6 +145,7 @@ class Pointwise(LLMRanker):
     def score(
         self, tasks: Sequence[Task], chances: Sequence[random.Random], *, asker: Asker = journalled
     ) -> tuple[list[Scores], dict[str, Any]]:
+        """Score passages by answers, or by the likelihood of the query without asking anything."""
         if self.method == YES_NO:
             return super().score(tasks, chances, asker=asker)
         template = self._template()

@@ -90,6 +90,7 @@ class ReRanker(TemplatedQueries):
         return replace(scorer, model_name=self.model)
 
     def check(self) -> None:
+        """Refuse a folder that holds no model of this kind, without loading it."""
         self.scorer()
 
     def tokens(self) -> Tokens | None:

@@ -137,6 +137,7 @@ class CrossEncoder(ReRanker):
     def scorer_of(
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
+        """Return the scorer of a classifier with one or two labels; see `ReRanker.scorer_of`."""
         config = require(folder, ranker=self.name)
         head = read_head(folder, config, self.name)
         pair_limit = Tokens(folder=folder).limit or NO_LIMIT
@@ -162,6 +163,7 @@ class MonoBERT(CrossEncoder):
     def scorer_of(
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
+        """Return the scorer of a BERT with two labels; see `ReRanker.scorer_of`."""
         config = require(folder, ranker=self.name)
         labels = read_head(folder, config, self.name).labels
         if config.get("model_type") != "bert" or labels != 2:

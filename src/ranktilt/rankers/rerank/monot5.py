@@ -152,6 +152,7 @@ class MonoT5(ReRanker):
     def scorer_of(
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
+        """Return the scorer of a T5, or one of its family; see `ReRanker.scorer_of`."""
         config = require(folder, ranker=self.name)
         kinds = config.get("architectures") or []
         is_t5 = config.get("model_type") in _FAMILY
