@@ -243,3 +243,10 @@ def test_prediction_powered_intervals_cover_and_ignore_a_blind_judge() -> None:
             worth.append(powered.effective)
         assert 930 <= hits <= 985
         assert np.median(worth) > 1.3 * labels
+
+
+def test_a_judge_without_further_labels_or_with_equal_ones_has_no_weight() -> None:
+    labels = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+    for judged, more in ((labels, np.empty(0)), (np.ones(5), np.ones(7))):
+        powered = powered_mean(labels, judged, more)
+        assert (powered.weight, powered.value) == (0.0, pytest.approx(0.6))
