@@ -343,7 +343,7 @@ class _Twins:
 
     @property
     def cuts(self) -> tuple[TextCut, ...]:
-        """The length at which the texts of each source stop, for sources that have such a length."""
+        """Where the texts of each source stop, for sources whose texts stop at one length."""
         sides = [(side["source"][0], side["limit"][0]) for side in (self.reference, self.docs)]
         return tuple(
             TextCut(source=source, words=words) for source, words in sides if words is not None
