@@ -93,7 +93,8 @@ def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed
 def _twins(collection: Collection, sources: Sequence[str]) -> pl.DataFrame:
     """Return the documents of these sources that have twins.
 
-    Their origin has a document by the reference, and one by another source. Columns are ``source``, ``row`` and ``origin``, the last two as numbers.
+    Their origin has a document by the reference, and one by another source. Columns are
+    ``source``, ``row`` and ``origin``, the last two as numbers.
     """
     docs = collection.docs.select(
         "source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes())
