@@ -57,9 +57,9 @@ Int32 = npt.NDArray[np.int32]
 RUN_SHAPE = "{query: {document: score}}"
 """Nested mapping that runs are converted from."""
 _BEND = 0.05
-"""Largest relative difference between two steps of scores that count as equal.
+"""Largest relative difference between two steps of scores that count as equal (`Run.scored`).
 
-Files round scores such as 1/rank.
+Scores such as 1/rank are rounded in files, so that their steps differ a little.
 """
 _ENDING = re.compile(
     r"(\.(trec|run|res|json|jsonl|txt|tsv|csv|parquet))?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE
@@ -69,12 +69,10 @@ _ENDING = re.compile(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """Scored documents per query and the spec that made them; immutable.
+    """A ranked list of documents with scores for each query; immutable.
 
-    Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]`` of `docs` (rows of the id table
-    `ids`, which a ranker shares with the collection) and of `scores` (higher is better; finite;
-    falling within each query; never rounded). In `spec`, ``ranker`` is the text that made the run;
-    further keys say how.
+    An *entry* is one document in the list of one query. Query ``i`` has the entries from
+    ``offsets[i]`` to ``offsets[i + 1] - 1``, the best first.
 
     Raises
     ------
@@ -86,15 +84,15 @@ class Run:
     queries: tuple[str, ...]
     """Ids of the queries."""
     offsets: Int64
-    """Entry at which each query begins, and behind the last one the number of entries."""
+    """Index of each query's first entry, and at the end the number of entries."""
     docs: Int32
     """Row in `ids` of each entry's document."""
     scores: Float
-    """Score of each entry."""
+    """Score of each entry: finite, never rounded, larger is better, falling within each query."""
     ids: pl.Series
-    """Ids of documents."""
+    """Ids of documents; a run that was made from a collection shares the collection's ids."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """How the run was made."""
+    """How the run was made. The key ``ranker`` has the text of the ranker."""
 
     def __post_init__(self) -> None:
         """Check that the arrays fit together, and make them read-only."""
@@ -132,7 +130,10 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Name that the user chose, else the text that made the run; of a file its tag or stem."""
+        """Name in results: the one that the user chose, or else the text of the ranker.
+
+        The run of a file has the tag of its lines, or the file's name without its ending.
+        """
         for key in ("alias", "name", "ranker"):
             if key in self.spec:
                 return str(self.spec[key])
@@ -142,8 +143,8 @@ class Run:
     def scored(self) -> bool:
         """Whether the scores say more than an order: they are neither ranks nor made from ranks.
 
-        Scores that are made from ranks fall by equal steps in every list of three and more, or
-        their inverses rise so (1/rank).
+        Scores such as −rank fall by equal steps in every list. The inverses of scores such as
+        1/rank rise by equal steps. Lists of fewer than three documents do not tell.
         """
         if self.spec.get("score_order") == "rank":
             return False
@@ -156,17 +157,24 @@ class Run:
 
     @property
     def entry_queries(self) -> Int64:
-        """Query number of each entry."""
+        """Number of each entry's query."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
 
     @property
     def truncated(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Stages that cut texts, the last first: name, ``limit`` in tokens, ``share`` by source."""
+        """Stages of the ranker that cut long texts, the last stage first.
+
+        Each has a name, and a mapping with the ``limit`` in tokens and the ``share`` of cut texts
+        by source.
+        """
         return stage_facts(self.spec, "truncated")
 
     @property
     def llm_answers(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Stages that asked language models, the last first: name, and answers of each kind."""
+        """Stages of the ranker that asked language models, the last stage first.
+
+        Each has a name, and a mapping with the number of answers of each kind.
+        """
         return stage_facts(self.spec, "llm_answers")
 
     def frame(self) -> pl.DataFrame:
@@ -345,7 +353,7 @@ class Run:
         score_order: str | None,
         origin: EntryOrigin | None = None,
     ) -> Run:
-        """Make a run from entries in the order of a file or object: all constructors end here."""
+        """Make a run from entries in the order of a file or object; all constructors call this."""
         check_score_order(score_order)
         origin = origin or EntryOrigin(name=spec.get("ranker", "run"))
         try:
@@ -480,7 +488,10 @@ def _query_numbers(frame: pl.DataFrame, names: pl.Series, origin: EntryOrigin) -
 
 
 def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
-    """Return the spec of a file's run: that of its sidecar, or its name; and how it was read."""
+    """Return the spec of a file's run, with how the file was read.
+
+    The spec is that of the sidecar, the file ``<path>.json``, if there is one.
+    """
     spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
     stored_spec = read_spec(path)
     if "ranker" in stored_spec:
@@ -497,7 +508,7 @@ def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
 
 
 def _line_of_entry(file: Path, run_file: RunFile) -> Callable[[int], int] | None:
-    """Return a function from an entry to its line; None if entries are no lines."""
+    """Return a function from an entry's number to its line; None if entries have no lines."""
     if len(run_file.lines):
         return run_file.lines.__getitem__
     if run_file.has_lines and file.is_file():
@@ -539,13 +550,17 @@ def _run_list(runs: Any) -> list[Any]:
 
 
 def named_apart(runs: Iterable[Run]) -> list[Run]:
-    """Rename files' runs that share a name: to their stems, then to the texts that made them."""
+    """Rename runs of files that share a name.
+
+    They get the names of their files without ending. If these are the same too, they get the texts
+    of their rankers.
+    """
     apart = _with_unshared_names(_run_list(runs), lambda spec: file_stem(spec["file"]))
     return _with_unshared_names(apart, itemgetter("ranker"))
 
 
 def _with_unshared_names(runs: list[Run], name_of: Callable[[Mapping[str, Any]], str]) -> list[Run]:
-    """Rename runs that share a name to another one, which is read from their spec."""
+    """Rename runs that share a name; `name_of` returns another name from a run's spec."""
     # A value that is no run is refused elsewhere.
     names = [run.name if isinstance(run, Run) else "" for run in runs]
     renamed = list(runs)
@@ -558,7 +573,7 @@ def _with_unshared_names(runs: list[Run], name_of: Callable[[Mapping[str, Any]],
 def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
     """Return whether scores fall by equal steps in every list.
 
-    `inner` says of each entry whether it and the next two are in the same list.
+    `inner` says for each entry whether the next two entries are in the same list.
     """
     steps = np.diff(scores)
     bends = np.abs(np.diff(steps))[inner]
@@ -627,7 +642,7 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> N
 
 
 def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:
-    """Find the first entry whose query and document came before; None if all are distinct."""
+    """Return the first entry whose query and document occurred before; None if there is none."""
     keys = np.asarray(query, dtype=np.int64) * (int(docs.max(initial=0)) + 1) + docs
     if (np.diff(np.sort(keys)) > 0).all():
         return None
@@ -636,9 +651,10 @@ def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:
 
 
 def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return a fact about each stage of a run with the stage's name, the last stage first.
+    """Return the value of one key, `fact`, for each stage of a ranker, with the stage's name.
 
-    Stages without the fact are left out.
+    The last stage comes first: a run's spec has the spec of the run that it re-ranked as
+    ``candidates``. Stages without the key are left out.
     """
     facts = list[tuple[str, Mapping[str, Any]]]()
     while isinstance(spec, Mapping):

@@ -16,7 +16,7 @@ WITHOUT_DOCUMENTS = "queries_without_documents"
 ESCAPED = "ids_percent_encoded"
 """Key of a sidecar: whether the ids of the file are percent-encoded."""
 ENTRIES_AT_ONCE = 500_000
-"""Entries to write at a time: as text they take ten times the memory."""
+"""Number of entries that are made into text at a time: text takes ten times their memory."""
 _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff": "%EF%BB%BF"}
 """Codes of characters that would end a field of a TREC file, or read as a byte-order mark."""
 _LINE = pl.format(
@@ -58,7 +58,10 @@ def unescape_ids(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def beyond_trec(names: pl.Series) -> pl.Series:
-    """Return the ids that a TREC file cannot hold as they are: with a blank or byte-order mark."""
+    """Return the ids that a TREC file cannot hold as they are.
+
+    They have white space, which would end a field, or a byte-order mark.
+    """
     return names.filter(names.str.contains(r"[ \t\n\x0b\x0c\r\x{feff}]"))
 
 
