@@ -95,6 +95,8 @@ class Run:
     """Ids of documents."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     """How the run was made."""
+    repeats: tuple[Run, ...] = ()
+    """Further rankings of the same queries by the same engine; see `data/repeats.py`."""
 
     def __post_init__(self) -> None:
         """Check that the arrays fit together, and make them read-only."""
