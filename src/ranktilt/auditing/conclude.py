@@ -54,6 +54,8 @@ def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Infere
     """Return the result of an audit: data alone, of which reports make sentences and figures."""
     options, runs = inputs.options, inputs.runs
     judged_runs = inputs.judged_runs
+    counts = measurements.pair_counts
+    pair_counts = summed_pair_counts(counts) if inputs.has_repeats else counts
     run_names = tuple(run.name for run in runs)
     samples = [*inferences.tilt_samples, *inferences.group_samples]
     contributions = Contributions.from_samples(samples, inputs.collection, inputs.judgments.queries)
@@ -70,9 +72,7 @@ def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Infere
         queries=inputs.judgments.queries,
         values=mean_values(judged_runs, measurements.values),
         tilts=inferences.tilts,
-        pair_counts=summed_pair_counts(measurements.pair_counts)
-        if inputs.has_repeats
-        else measurements.pair_counts,
+        pair_counts=pair_counts,
         notes=notes,
         card=inferences.card,
         confounds=differences,

@@ -90,21 +90,18 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         card = _with_variation(answers, variations)
     if inputs.pairs and inputs.primary is not None:
         _check_answered(inputs.primary, [*tilts, *card])
+    components = _repeat_components(
+        inputs,
+        measurements,
+        samples=[*tilts_of_repeats, *card_of_repeats],
+        averaged=[*tilt_samples, *card_samples],
+        effects=[*tilts, *card],
+    )
     return Inferences(
         tilts=tuple(tilts),
         card=tuple(card),
         noise=tuple(_numerical_noise(inputs, measurements, tilts)),
-        repeats=tuple(
-            _repeat_components(
-                inputs,
-                measurements,
-                samples=[*tilts_of_repeats, *card_of_repeats],
-                averaged=[*tilt_samples, *card_samples],
-                effects=[*tilts, *card],
-            )
-        )
-        if inputs.has_repeats
-        else (),
+        repeats=tuple(components),
         tilt_samples=tuple(tilt_samples),
         group_samples=tuple(
             sample
@@ -267,6 +264,8 @@ def _repeat_components(
     effects: Sequence[Effect],
 ) -> Iterator[RepeatComponents]:
     """Yield the components of effectiveness and of each answer, for runs with repeats."""
+    if not inputs.has_repeats:
+        return
     names = [judged_run.run.name for judged_run in inputs.judged_runs]
     for run in inputs.runs:
         indices = [index for index, name in enumerate(names) if name == run.name]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -138,14 +138,10 @@ def prepare(
         measures = options.primary or PROPERTY_LIFT
     estimands = _read_estimands(measures, options, has_judgments=collection.has_judgments)
     _check_property(estimands, options, is_continuous=is_continuous)
-    runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     options.check()
-    _check_runs(runs)
+    runs = _read_runs(runs, options)
+    repeats = list(chain.from_iterable(map(each_repeat, runs)))
     refuse_twice([repr(estimand) for estimand in estimands], "measure")
-    runs = join_namesakes(runs)
-    refuse_twice([run.name for run in runs], "run")
-    repeats = [repeat for run in runs for repeat in each_repeat(run)]
-    _check_repeats(runs, options)
     collection, notes = without_fitted(collection, [run.spec for run in repeats])
     margin = read_margin(options.margin)
     check_correctable(estimands, options, is_continuous=is_continuous)
@@ -296,6 +292,16 @@ def _read_primary(
     return primary
 
 
+def _read_runs(runs: Run | Sequence[Run], options: AuditOptions) -> list[Run]:
+    """Return the runs, each once with its repeats; refuse what cannot be audited."""
+    runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
+    _check_runs(runs)
+    joined = join_namesakes(runs)
+    refuse_twice([run.name for run in joined], "run")
+    _check_repeats(joined, options)
+    return joined
+
+
 def _check_runs(runs: Sequence[Run]) -> None:
     """Refuse values that are no runs, and runs that no file could hold."""
     for run in runs:
@@ -370,7 +376,7 @@ def _check_judged(
     judged = judgments.judged_groups(groups)
     if not pairs or any(a in judged and b in judged for a, b in pairs):
         return
-    names = itertools.chain.from_iterable(pairs)
+    names = chain.from_iterable(pairs)
     missing = [name for name in names if name not in judged]
     hint = ""
     beyond = np.unique(judgments.row[judgments.row >= len(groups.code)])

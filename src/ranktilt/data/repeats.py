@@ -35,11 +35,12 @@ def join_repeats(runs: Sequence[Run], name: str | None = None) -> Run:
     for run in runs:
         flat += [run] if not run.repeats else each_repeat(run)
     shared_name = runs[0].name if name is None else name
-    named = [replace(run, spec={**run.spec, "alias": shared_name}, repeats=()) for run in flat]
-    first, *others = named
-    for number, other in enumerate(others, start=2):
-        _require_same_queries(shared_name, first, other, number)
-    return replace(first, repeats=tuple(others))
+    first, *further = (
+        replace(run, spec={**run.spec, "alias": shared_name}, repeats=()) for run in flat
+    )
+    for number, repeat in enumerate(further, start=2):
+        _require_same_queries(shared_name, first, repeat, number)
+    return replace(first, repeats=tuple(further))
 
 
 def join_namesakes(runs: Iterable[Run]) -> list[Run]:
@@ -73,17 +74,17 @@ def spec_with_repeats(run: Run) -> dict[str, Any]:
     return spec
 
 
-def repeat_name(name: str, number: int) -> str:
+def name_of_repeat(name: str, number: int) -> str:
     """Return the name of one repeat, in notes about it alone."""
     return f"{name} (repeat {number})"
 
 
-def _require_same_queries(name: str, first: Run, other: Run, number: int) -> None:
+def _require_same_queries(name: str, first: Run, repeat: Run, number: int) -> None:
     """Refuse a repeat that answers other queries than the first."""
-    if first.queries and other.queries and set(first.queries).isdisjoint(other.queries):
+    if first.queries and repeat.queries and set(first.queries).isdisjoint(repeat.queries):
         raise UserError(
             f"run {name!r}: repeats must answer the same queries, and repeat {number} "
-            f"({_origin(other)}) has none of those of repeat 1 ({_origin(first)}); if they are "
+            f"({_origin(repeat)}) has none of those of repeat 1 ({_origin(first)}); if they are "
             "different runs, give them different names"
         )
 

@@ -54,11 +54,6 @@ class RepeatAnova:
         return self.mean_square_residual
 
     @property
-    def error_of_repeats(self) -> float:
-        """Part of the squared error of the mean that more repeats would take away: σ²_e / QR."""
-        return self.residual / (self.queries * self.repeats)
-
-    @property
     def p_of_repeats(self) -> float:
         """The p of an F test that repeats do not differ as wholes; 1 where they cannot differ."""
         if self.mean_square_residual <= 0:
@@ -80,15 +75,15 @@ def repeat_anova(table: Floats) -> RepeatAnova | None:
     of_query, of_repeat = table.mean(axis=1), table.mean(axis=0)
     mean = table.mean()
     residual = table - of_query[:, None] - of_repeat[None, :] + mean
-    freedom = (query_count - 1) * (repeat_count - 1)
+    squares_of_queries = float(repeat_count * ((of_query - mean) ** 2).sum())
+    squares_of_repeats = float(query_count * ((of_repeat - mean) ** 2).sum())
+    squares_of_residual = float((residual**2).sum())
     return RepeatAnova(
         queries=query_count,
         repeats=repeat_count,
-        mean_square_queries=float(repeat_count * ((of_query - mean) ** 2).sum())
-        / (query_count - 1),
-        mean_square_repeats=float(query_count * ((of_repeat - mean) ** 2).sum())
-        / (repeat_count - 1),
-        mean_square_residual=float((residual**2).sum()) / freedom,
+        mean_square_queries=squares_of_queries / (query_count - 1),
+        mean_square_repeats=squares_of_repeats / (repeat_count - 1),
+        mean_square_residual=squares_of_residual / ((query_count - 1) * (repeat_count - 1)),
     )
 
 

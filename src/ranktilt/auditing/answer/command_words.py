@@ -183,9 +183,12 @@ def input_words(audit: Audit, runs: list[str]) -> list[str]:
 
 
 def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
-    """Return the specs of some runs."""
-    every = zip(audit.runs, audit.spec["runs"], strict=False)
-    return [spec for name, spec in every if name in runs]
+    """Return the specs of some runs, and of their repeats."""
+    specs: list[Any] = []
+    for name, spec in zip(audit.runs, audit.spec["runs"], strict=False):
+        if name in runs:
+            specs += [spec, *spec.get("repeats", ())]
+    return specs
 
 
 def ranker_words(audit: Audit, runs: list[str], *, with_names: bool = False) -> list[str]:

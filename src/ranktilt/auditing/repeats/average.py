@@ -43,17 +43,19 @@ def average_defined(values: Floats) -> Floats:
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis=0)
     count = is_defined.sum(axis=0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    means: Floats = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return means
 
 
 def _average(repeats: Sequence[Sample]) -> Sample:
     """Average the samples of one answer."""
-    first = repeats[0]
     shares = _shares(repeats)
+    numerators = [sample.numerator for sample in repeats]
+    denominators = [sample.denominator for sample in repeats]
     return replace(
-        first,
-        numerator=_mean(repeats, [sample.numerator for sample in repeats], shares),
-        denominator=_mean(repeats, [sample.denominator for sample in repeats], shares),
+        repeats[0],
+        numerator=_mean(repeats, numerators, shares),
+        denominator=_mean(repeats, denominators, shares),
         parts=_mean_parts(repeats),
         null=_mean_null([sample.null for sample in repeats]),
         clusters=_mean_clusters(repeats, shares),
@@ -81,13 +83,11 @@ def _mean(repeats: Sequence[Sample], columns: Sequence[Floats], shares: Floats) 
 
 def _mean_parts(repeats: Sequence[Sample]) -> dict[str, float]:
     """Return the mean of each further count; a count of all repeats together may be no whole."""
-    names = repeats[0].parts
-    return {
-        name: float(
-            average_defined(np.array([sample.parts.get(name, np.nan) for sample in repeats]))
-        )
-        for name in names
-    }
+    means = {}
+    for name in repeats[0].parts:
+        numbers = [sample.parts.get(name, np.nan) for sample in repeats]
+        means[name] = float(average_defined(np.array(numbers)))
+    return means
 
 
 def _mean_null(nulls: Sequence[NullDistribution | None]) -> NullDistribution | None:

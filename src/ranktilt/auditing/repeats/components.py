@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -97,8 +98,9 @@ class RepeatComponents:
     @property
     def measure(self) -> str:
         """Notation of the measure that Relative Δ compares, else of the question itself."""
-        is_relative = isinstance(self.estimand, RelativeDelta)
-        return self.estimand.measure if is_relative else repr(self.estimand)
+        if isinstance(self.estimand, RelativeDelta):
+            return self.estimand.measure
+        return repr(self.estimand)
 
 
 def repeat_components(
@@ -129,28 +131,23 @@ def effectiveness_components(run: str, measure: Measure, values: Floats) -> Repe
     anova = repeat_anova(table)
     if anova is None:
         return None
-    queries = anova.mean_square_queries
-    repeat_share = _share(anova.residual, queries)
     # Documents have no labels here, so that only queries and repeats make the mean uncertain.
-    error = math.sqrt(queries / (anova.queries * anova.repeats))
+    squared_error = anova.mean_square_queries / (anova.queries * anova.repeats)
+    repeat_share = _share(anova.residual, anova.mean_square_queries)
+    split = _ErrorSplit(
+        error=math.sqrt(squared_error),
+        of_queries=1.0,
+        of_repeats=repeat_share,
+        present=anova.repeats,
+    )
     return RepeatComponents(
         run=run,
         estimand=measure,
         a=ALL,
         b=ALL,
-        repeats=anova.repeats,
-        queries=anova.queries,
         values=tuple(table.mean(axis=0).tolist()),
-        error=error,
-        query_share=1 - repeat_share,
-        document_share=0.0,
-        repeat_share=repeat_share,
-        query_variance=anova.query,
-        repeat_variance=anova.repeat,
-        residual_variance=anova.residual,
-        p_of_repeats=anova.p_of_repeats,
-        errors=_errors(error, repeat_share, anova.repeats),
-        error_limit=_error_at(error, repeat_share, anova.repeats, math.inf),
+        **split.fields(),
+        **_variances(anova),
     )
 
 
@@ -162,34 +159,38 @@ def _of_answer(
     if anova is None or math.isnan(effect.error):
         return None
     variance = mean.influence().variance()
-    both = variance.of_both
-    of_queries = _share(variance.of_queries, both)
-    repeat_share = of_queries * _share(anova.residual, anova.mean_square_queries)
+    of_queries = _share(variance.of_queries, variance.of_both)
+    split = _ErrorSplit(
+        error=effect.error,
+        of_queries=of_queries,
+        of_repeats=of_queries * _share(anova.residual, anova.mean_square_queries),
+        present=anova.repeats,
+    )
     has_verdict = not effect.estimand.descriptive and effect.estimand.sided
     return RepeatComponents(
         run=effect.run,
         estimand=effect.estimand,
         a=effect.a,
         b=effect.b,
-        repeats=anova.repeats,
-        queries=anova.queries,
         values=tuple(sample.value for sample in repeats),
-        error=effect.error,
-        query_share=of_queries - repeat_share,
-        document_share=1 - of_queries,
-        repeat_share=repeat_share,
-        query_variance=anova.query,
-        repeat_variance=anova.repeat,
-        residual_variance=anova.residual,
-        p_of_repeats=anova.p_of_repeats,
-        errors=_errors(effect.error, repeat_share, anova.repeats),
-        error_limit=_error_at(effect.error, repeat_share, anova.repeats, math.inf),
         has_verdict=has_verdict,
         is_decided=has_verdict and effect.verdict(margin) != "inconclusive",
-        least_repeats=_least_repeats(effect, margin, repeat_share, anova.repeats)
-        if has_verdict
-        else None,
+        least_repeats=_least_repeats(effect, margin, split) if has_verdict else None,
+        **split.fields(),
+        **_variances(anova),
     )
+
+
+def _variances(anova: RepeatAnova) -> dict[str, Any]:
+    """Return the fields that an analysis of variance fills."""
+    return {
+        "repeats": anova.repeats,
+        "queries": anova.queries,
+        "query_variance": anova.query,
+        "repeat_variance": anova.repeat,
+        "residual_variance": anova.residual,
+        "p_of_repeats": anova.p_of_repeats,
+    }
 
 
 def _anova(repeats: Sequence[Sample], mean: Sample) -> RepeatAnova | None:
@@ -216,33 +217,53 @@ def _anova(repeats: Sequence[Sample], mean: Sample) -> RepeatAnova | None:
     return repeat_anova(table * (len(table) * estimand.per_ratio / total_weight))
 
 
-def _share(part: float, whole: float) -> float:
-    """Return a part as a share of the whole, 0 to 1; 0 where there is nothing."""
-    return min(part / whole, 1.0) if whole > 0 else 0.0
+def _share(part: float, total: float) -> float:
+    """Return a part as a share of a total, 0 to 1; 0 where there is nothing."""
+    return min(part / total, 1.0) if total > 0 else 0.0
 
 
-def _error_at(error: float, repeat_share: float, present: int, repeats: float) -> float:
-    """Return the standard error with another number of repeats.
+@dataclass(frozen=True, kw_only=True)
+class _ErrorSplit:
+    """The standard error of an answer, and what makes it."""
 
-    Only the share of the repeats depends on it, and that falls with their number.
-    """
-    return error * math.sqrt(1 + repeat_share * (present / repeats - 1))
+    error: float
+    """Standard error with the present repeats."""
+    of_queries: float
+    """Share of the squared error that queries and repeats make."""
+    of_repeats: float
+    """Share of the squared error that repeats make."""
+    present: int
+    """Present number of repeats."""
+
+    def factor(self, repeats: float) -> float:
+        """Return the error with another number of repeats, as a multiple of the present one.
+
+        Only the share of the repeats depends on it, and that falls with their number.
+        """
+        return math.sqrt(1 + self.of_repeats * (self.present / repeats - 1))
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of `RepeatComponents` about errors."""
+        errors = [
+            ErrorAtRepeats(repeats=count, error=self.error * self.factor(count))
+            for count in REPEAT_COUNTS
+        ]
+        return {
+            "error": self.error,
+            "query_share": self.of_queries - self.of_repeats,
+            "document_share": 1 - self.of_queries,
+            "repeat_share": self.of_repeats,
+            "errors": tuple(errors),
+            "error_limit": self.error * self.factor(math.inf),
+        }
 
 
-def _errors(error: float, repeat_share: float, present: int) -> tuple[ErrorAtRepeats, ...]:
-    """Return the standard error with each of `REPEAT_COUNTS`."""
-    return tuple(
-        ErrorAtRepeats(repeats=count, error=_error_at(error, repeat_share, present, count))
-        for count in REPEAT_COUNTS
-    )
-
-
-def _least_repeats(effect: Effect, margin: Margin, repeat_share: float, present: int) -> int | None:
+def _least_repeats(effect: Effect, margin: Margin, split: _ErrorSplit) -> int | None:
     """Return the least number of repeats that would decide an answer; None if none would."""
 
     def is_decided(repeats: float) -> bool:
-        factor = _error_at(1.0, repeat_share, present, repeats)
-        return _projected(effect, factor).verdict(margin) != "inconclusive"
+        projected = _projected(effect, split.factor(repeats))
+        return projected.verdict(margin) != "inconclusive"
 
     if not is_decided(MOST_REPEATS):
         return None

@@ -14,9 +14,9 @@ from ranktilt.auditing.repeats.average import average_defined
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.repeats import RepeatDepthsDiffer, RepeatsDiffer, RepeatsIdentical
-from ranktilt.data.repeats import repeat_name
+from ranktilt.data.repeats import name_of_repeat
 from ranktilt.data.run import Run
-from ranktilt.measures.ranking import Floats
+from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.bootstrap import shared_numbering
 
 _LEVEL = 0.05
@@ -36,7 +36,7 @@ def mean_values(judged_runs: Sequence[JudgedRun], values: Floats) -> Floats:
     names = [judged_run.run.name for judged_run in judged_runs]
     means = []
     for name in dict.fromkeys(names):
-        indices = [index for index, other in enumerate(names) if other == name]
+        indices = np.flatnonzero([repeat_name == name for repeat_name in names])
         is_single = len(indices) == 1
         means.append(values[indices[0]] if is_single else average_defined(values[indices]))
     return np.stack(means)
@@ -55,7 +55,6 @@ def queries_repeated(judged_runs: Sequence[JudgedRun]) -> dict[str, dict[str, st
     """
     repeated = {}
     for name, repeats in repeats_by_name(judged_runs).items():
-        # A run of the joint numbering says which queries the first ones are.
         numbering = shared_numbering([repeat.distinct for repeat in repeats])
         queries = repeats[0].repeated if len(repeats) == 1 else _firsts(repeats[0], numbering)
         if queries:
@@ -67,18 +66,20 @@ def content_repeated(judged_runs: Sequence[JudgedRun]) -> dict[str, dict[str, st
     """Return each run's queries that say something twice, in every repeat of the run."""
     repeated = {}
     for name, repeats in repeats_by_name(judged_runs).items():
-        first, *others = [repeat.repeated_by_content for repeat in repeats]
-        common = {
+        common = set(repeats[0].repeated_by_content.items())
+        for repeat in repeats[1:]:
+            common &= set(repeat.repeated_by_content.items())
+        in_order = {
             query: earlier
-            for query, earlier in first.items()
-            if all(other.get(query) == earlier for other in others)
+            for query, earlier in repeats[0].repeated_by_content.items()
+            if (query, earlier) in common
         }
-        if common:
-            repeated[name] = common
+        if in_order:
+            repeated[name] = in_order
     return repeated
 
 
-def _firsts(judged_run: JudgedRun, numbering: np.ndarray | None) -> dict[str, str]:
+def _firsts(judged_run: JudgedRun, numbering: Ints | None) -> dict[str, str]:
     """Return the queries of a numbering that repeat an earlier one, each with the first."""
     if numbering is None:
         return {}
@@ -98,7 +99,7 @@ def named_repeats(judged_runs: Sequence[JudgedRun]) -> Iterator[JudgedRun]:
             yield repeats[0]
             continue
         for number, repeat in enumerate(repeats, start=1):
-            spec = {**repeat.run.spec, "alias": repeat_name(name, number)}
+            spec = {**repeat.run.spec, "alias": name_of_repeat(name, number)}
             yield replace(repeat, run=replace(repeat.run, spec=spec))
 
 

@@ -1,0 +1,84 @@
+"""The table of repeats: what makes each answer uncertain, and the error with other numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from operator import attrgetter
+
+from ranktilt.auditing.repeats.components import REPEAT_COUNTS, RepeatComponents
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    ColumnOf,
+    Table,
+    name_column,
+    tabulated,
+    text_column,
+)
+from ranktilt.reporting.numbers import count, decimal, number_of
+
+REPEATS_LEAD = (
+    "Repeats are averaged within each query; they never count as more queries. The table splits "
+    "the variance of each answer: what other queries, other documents and other repeats would "
+    "change. More repeats take away the last part alone."
+)
+_NEEDED = "Least number of repeats with which the present value would be decided."
+_ERROR = "Standard error of the answer, in its unit."
+
+
+def _amount(row: RepeatComponents, value: float, *, sign: bool) -> str:
+    """Print a number in the unit of the row's question."""
+    if row.is_effectiveness:  # already in percent
+        return decimal(value)
+    return row.estimand.amount(value, sign=sign)
+
+
+def _values(row: RepeatComponents) -> Cell:
+    """Print the smallest and the largest answer of a repeat."""
+    lowest, highest = min(row.values), max(row.values)
+    sign = row.estimand.signed
+    return Cell(f"{_amount(row, lowest, sign=sign)} to {_amount(row, highest, sign=sign)}", lowest)
+
+
+def _error_at(repeats: float) -> Callable[[RepeatComponents], Cell]:
+    """Return the function that prints the error with a number of repeats."""
+
+    def cell(row: RepeatComponents) -> Cell:
+        error = row.error_limit
+        for at_repeats in row.errors:
+            if at_repeats.repeats == repeats:
+                error = at_repeats.error
+        return Cell(_amount(row, error, sign=False), error)
+
+    return cell
+
+
+def _needed(row: RepeatComponents) -> Cell:
+    """Print how many repeats decide an answer; a dash where there is no verdict."""
+    if not row.has_verdict:
+        return Cell("–", inf)
+    if row.least_repeats is None:
+        return Cell("more queries", inf)
+    return Cell(count(row.least_repeats), row.least_repeats)
+
+
+_COLUMNS: tuple[ColumnOf, ...] = (
+    (name_column("ranker"), attrgetter("run")),
+    (text_column("question"), attrgetter("question")),
+    (text_column("for"), attrgetter("a")),
+    (text_column("against"), attrgetter("b")),
+    (Column("repeats"), number_of("repeats", count)),
+    (Column("from, to", hint="Smallest and largest answer of one repeat."), _values),
+    (Column("queries, %"), number_of("query_share", decimal, scale=100)),
+    (Column("documents, %"), number_of("document_share", decimal, scale=100)),
+    (Column("repeats, %"), number_of("repeat_share", decimal, scale=100)),
+    *((Column(f"error at {n}", hint=_ERROR), _error_at(n)) for n in REPEAT_COUNTS),
+    (Column("error at ∞", hint=_ERROR), _error_at(inf)),
+    (Column("repeats needed", hint=_NEEDED), _needed),
+)
+
+
+def repeat_table(components: Sequence[RepeatComponents]) -> Table:
+    """Lay out a row for each answer of a run with repeats."""
+    return tabulated("What makes answers uncertain", components, _COLUMNS, folded=True)
