@@ -297,9 +297,20 @@ def _read_runs(runs: Run | Sequence[Run], options: AuditOptions) -> list[Run]:
     runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     _check_runs(runs)
     joined = join_namesakes(runs)
-    refuse_twice([run.name for run in joined], "run")
+    _refuse_shared_names(joined)
     _check_repeats(joined, options)
     return joined
+
+
+def _refuse_shared_names(runs: Sequence[Run]) -> None:
+    """Refuse runs of one name that nobody called repeats."""
+    try:
+        refuse_twice([run.name for run in runs], "run")
+    except UserError as error:
+        raise UserError(
+            f"{error}; if these are repeats of one engine, give them one name of your own: "
+            "--run NAME=FILE for each (in Python join_repeats(runs, name))"
+        ) from error
 
 
 def _check_runs(runs: Sequence[Run]) -> None:

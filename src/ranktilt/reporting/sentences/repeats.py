@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
-
-_WHOLE_PERCENT = 0.995
-"""Share from which a single part is said to make all of the variance."""
+from ranktilt.reporting.numbers import decimal
 
 
 def repeat_sentences(audit: Audit) -> Iterator[str]:
@@ -25,24 +23,19 @@ def repeat_sentences(audit: Audit) -> Iterator[str]:
 
 def repeat_sentence(row: RepeatComponents) -> str:
     """Say what makes one answer uncertain, and how many repeats would decide it."""
-    parts = [f"{_percent(row.query_share)} from queries"]
+    parts = [f"{_percent(row.query_share)} comes from queries"]
     if row.document_share > 0:
         parts.append(f"{_percent(row.document_share)} from documents")
     parts.append(f"{_percent(row.repeat_share)} from the repeats")
-    decision = _decision(row)
     return (
-        f"{row.run} is the mean of {counted(row.repeats, 'repeat', 'repeats')}: the variance of "
-        f"{row.question} comes {join_words(parts)}{decision}"
+        f"{row.run} is the mean of {counted(row.repeats, 'repeat', 'repeats')}: of the variance "
+        f"of {row.question}, {join_words(parts)}{_decision(row)}"
     )
 
 
 def _percent(share: float) -> str:
-    """Print a share in percent; what is not quite nothing or all is below 1 or above 99."""
-    if 0 < share < 1 - _WHOLE_PERCENT:
-        return "under 1 %"
-    if _WHOLE_PERCENT <= share < 1:
-        return "over 99 %"
-    return f"{100 * share:.0f} %"
+    """Print a share in percent."""
+    return f"{decimal(100 * share)} %"
 
 
 def _decision(row: RepeatComponents) -> str:
