@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ranktilt.auditing.confounds import Confound, confounds
@@ -156,8 +157,11 @@ def _notes(
     answers = _answers_by_labels(inputs, inferences)
     yield from label_notes(options.label_errors, options.margin, inputs.label_model, answers)
     yield from variation_notes((*tilts, *inferences.card))
-    for judged_run in judged_runs:
-        yield from run_notes(judged_run, collection, options.missing)
+    of_runs = chain.from_iterable(
+        run_notes(judged_run, collection, options.missing) for judged_run in judged_runs
+    )
+    # The repeats of one file share what is noted about the file.
+    yield from dict.fromkeys(of_runs)
     yield from repeat_notes(inputs.judged_runs, inferences.repeats, repr(inputs.primary))
     yield from identical_notes(distinct_rankings(inputs.judged_runs))
     yield from source_notes(collection, groups.by)

@@ -179,7 +179,8 @@ def labelled(
         If a file does not hold what it should, none of a run's queries is judged, or no document
         of the runs has a label.
     """
-    runs = require_runs(runs)
+    repeated_runs = require_runs(runs, repeats=True)
+    runs = [repeat for run in repeated_runs for repeat in (run, *run.repeats)]
     judgments, read_as = None, ""
     if qrels is not None:
         judgments, read_as = read_qrels_as(qrels)

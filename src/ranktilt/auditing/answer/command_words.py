@@ -187,7 +187,8 @@ def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
     specs: list[Any] = []
     for name, spec in zip(audit.runs, audit.spec["runs"], strict=False):
         if name in runs:
-            specs += [spec, *spec.get("repeats", ())]
+            # The first repeat of a file, or of an engine that is asked several times, names all.
+            specs += [spec, *(more for more in spec.get("repeats", ()) if "repeat" not in more)]
     return specs
 
 

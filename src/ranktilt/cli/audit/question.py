@@ -87,7 +87,8 @@ class AuditQuestion:
         from ranktilt.auditing.controls import controls
         from ranktilt.auditing.failed_check import with_failed_check
 
-        require_answers((run.spec for run in runs), self.max_failures)
+        rankings = [repeat for run in runs for repeat in (run, *run.repeats)]
+        require_answers((ranking.spec for ranking in rankings), self.max_failures)
         statistics = self.statistics.in_force(self.preset)
         result = run_audit(
             collection,

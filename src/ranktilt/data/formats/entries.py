@@ -14,6 +14,7 @@ from ranktilt.data.formats.answer_shape import ValueShape
 from ranktilt.data.formats.cells import json_ids
 from ranktilt.data.formats.hit_fields import plain_value
 from ranktilt.data.formats.notation import value_at
+from ranktilt.data.formats.repeats import RepeatColumn
 from ranktilt.errors import DataError, UserError, shorten
 
 
@@ -35,6 +36,12 @@ class Entries:
     """Fault by the query of a failed answer."""
     failed_lines: list[int] = field(default_factory=list)
     """Line of each failed answer."""
+    repeat_column: RepeatColumn | None = None
+    """The key that may number repeats, in a document or in its answer."""
+    repeats: list[Any] = field(default_factory=list)
+    """Repeat of each document; empty where no key numbers repeats."""
+    query_repeats: list[Any] = field(default_factory=list)
+    """Repeat of each answer; empty where no key numbers repeats."""
 
 
 def gather(
@@ -54,6 +61,8 @@ def gather(
         _require_records(path, values, lines)
         entries.query += field_values(values, shape.query)
         entries.records += values
+        if entries.repeat_column is not None:
+            entries.repeats += field_values(values, entries.repeat_column.name)
         entries.lines += lines
         return
     for number, value in enumerate(values):
@@ -71,6 +80,10 @@ def gather(
         entries.queries.append(query)
         entries.query += [query] * len(hits)
         entries.records += hits
+        if entries.repeat_column is not None:
+            repeat = value_at(value, entries.repeat_column.name)
+            entries.query_repeats.append(repeat)
+            entries.repeats += [repeat] * len(hits)
         if lines:
             entries.query_lines.append(lines[number])
             entries.lines += [lines[number]] * len(hits)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.cells import NumberColumn, text_ids
 from ranktilt.data.formats.column_names import (
@@ -16,6 +18,7 @@ from ranktilt.data.formats.column_names import (
 )
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.delimited import LINE, NamedTable, read_named_table
+from ranktilt.data.formats.repeats import REPEAT, RepeatColumn, repeat_column
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.errors import DataError, UserError, located
 
@@ -48,6 +51,7 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         columns = find_columns(table.names, RUN_COLUMNS, file.columns)
         require_distinct(table.names, columns)
         require_columns(columns, ("query", "document"), form=form, names=table.names)
+        repeat = repeat_column(table.names, file.columns)
     except UserError as error:
         raise located(file.path, error) from error
     _refuse_judgments(file, table, columns)
@@ -67,10 +71,17 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         document=text_ids(cells["document"]),
         score=numbers["score"],
         rank=numbers["rank"],
-        names=columns,
+        names=columns if repeat is None else {**columns, REPEAT: repeat.name},
         lines=table.frame[LINE].to_list(),
+        repeat=None if repeat is None else _repeat_cells(table, repeat),
+        repeat_column=repeat,
     )
     return run_of_columns(run_columns, request.score_order, _read_as(form, run_columns, request))
+
+
+def _repeat_cells(table: NamedTable, column: RepeatColumn) -> pl.Series:
+    """Return the cells of the column that may number repeats."""
+    return text_ids(table.frame[str(table.names.index(column.name))])
 
 
 def _read_as(form: str, columns: RunColumns, request: RunRequest) -> str:
