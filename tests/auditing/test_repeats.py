@@ -135,8 +135,8 @@ class TestAnova:
         table = np.random.default_rng(3).standard_normal((12, 4))
         anova, hand = repeat_anova(table), by_hand(table)
         assert anova is not None
-        found = (anova.query, anova.repeat, anova.residual)
-        assert found == pytest.approx((hand.query, hand.repeat, hand.residual), abs=1e-12)
+        components = (anova.query, anova.repeat, anova.residual)
+        assert components == pytest.approx((hand.query, hand.repeat, hand.residual), abs=1e-12)
 
     def test_p_of_wider_error(self) -> None:
         # t of p = .05 with 20 degrees of freedom is 2.086; twice the error halves it.
@@ -182,9 +182,9 @@ class TestDl19:
             columns.append(_ndcg_by_query(file, shared_data / "dl19" / "qrels.dl19-passage.txt"))
         table = np.array([[100 * column[query] for column in columns] for query in columns[0]])
         hand = by_hand(table)
-        found = (row.query_variance, row.repeat_variance, row.residual_variance)
-        assert found == pytest.approx((hand.query, hand.repeat, hand.residual), abs=1e-9)
-        assert found == pytest.approx((453.9297, 0.2953, 11.6967), abs=5e-5)
+        components = (row.query_variance, row.repeat_variance, row.residual_variance)
+        assert components == pytest.approx((hand.query, hand.repeat, hand.residual), abs=1e-9)
+        assert components == pytest.approx((453.9297, 0.2953, 11.6967), abs=5e-5)
 
 
 def _ndcg_by_query(run: Path, qrels: Path) -> dict[str, float]:
@@ -256,8 +256,8 @@ class TestAverage:
     def test_repeats_need_not_be_neighbours(self) -> None:
         documents = collection()
         first, second = engine(documents, noise=1.0, repeats=2)
-        (other,) = engine(documents, noise=1.0, repeats=1, seed=9, name="other")
-        audit = audited(documents, [first, other, second])
+        (between,) = engine(documents, noise=1.0, repeats=1, seed=9, name="other")
+        audit = audited(documents, [first, between, second])
         assert audit.runs == ("engine", "other")
         together = audited(documents, [first, second])
         assert audit.tilts[0].value == pytest.approx(together.tilts[0].value)

@@ -278,6 +278,11 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             )
         return names.with_columns(pl.Series("value", self.values.ravel()))
 
+    def repeat_count(self, run: str) -> int:
+        """Return the number of repeats of a run; 1 where each query was ranked once."""
+        specs = dict(zip(self.runs, self.spec.get("runs", ()), strict=False))
+        return 1 + len(specs.get(run, {}).get("repeats", ()))
+
     def by_group(self) -> pl.DataFrame:
         """Return the means of each run, measure and group.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -180,7 +181,7 @@ def labelled(
         of the runs has a label.
     """
     repeated_runs = require_runs(runs, repeats=True)
-    runs = [repeat for run in repeated_runs for repeat in (run, *run.repeats)]
+    runs = list(chain.from_iterable((run, *run.repeats) for run in repeated_runs))
     judgments, read_as = None, ""
     if qrels is not None:
         judgments, read_as = read_qrels_as(qrels)

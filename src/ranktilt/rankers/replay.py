@@ -112,7 +112,7 @@ class Replay(Ranker):
         )
 
     def _rows(self, loaded: Run, collection: Collection) -> npt.NDArray[np.int64]:
-        """Return the row in the collection of each of the run's ids; refuse a run without overlap."""
+        """Return the row in the collection of each id; refuse a run without overlap."""
         rows = collection_rows(loaded, collection)
         if not (rows >= 0).any():
             raise DataError(file_of(self.file), no_overlap(loaded.ids, collection))

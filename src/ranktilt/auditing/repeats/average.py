@@ -78,7 +78,8 @@ def _mean(repeats: Sequence[Sample], columns: Sequence[Floats], shares: Floats) 
     values = np.array(columns)
     weighted = np.where(shares > 0, values, 0.0) * shares
     never = ~np.array([sample.mask for sample in repeats]).any(axis=0)
-    return np.where(never, values[0], weighted.sum(axis=0))
+    means: Floats = np.where(never, values[0], weighted.sum(axis=0))
+    return means
 
 
 def _mean_parts(repeats: Sequence[Sample]) -> dict[str, float]:

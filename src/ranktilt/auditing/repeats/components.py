@@ -159,6 +159,8 @@ def _of_answer(
     if anova is None or math.isnan(effect.error):
         return None
     variance = mean.influence().variance()
+    if not variance.of_both > 0:
+        return None
     of_queries = _share(variance.of_queries, variance.of_both)
     split = _ErrorSplit(
         error=effect.error,

@@ -29,6 +29,8 @@ _BY_ORDER = (
     "(queries=[…] in Python), or name the field that holds them: FILE:query=FIELD"
 )
 """What to do where responses do not name their queries."""
+_NUMBERS = ("score", "rank")
+"""Columns of numbers."""
 _INDEX = "index"
 """Field of re-ranking services for a document's position in the request."""
 
@@ -251,21 +253,24 @@ def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
     except UserError as error:
         raise DataError(path, f"{error}{_index_hint(shape, records)}") from error
     documents = field_values(records, shape.fields.get("document", ""))
+    scores, ranks = (field_values(records, shape.fields.get(noun, "")) for noun in _NUMBERS)
     if shape.layout is not None and shape.layout.id_after:
         sign = shape.layout.id_after
         documents = [str(name).split(sign, 1)[-1] if name else name for name in documents]
     return EntryColumns(
         query=entry_ids(path, "query", entries.query, entries),
         document=entry_ids(path, "document", documents, entries),
-        score=NumberColumn.from_json(field_values(records, shape.fields.get("score", ""))),
-        rank=NumberColumn.from_json(field_values(records, shape.fields.get("rank", ""))),
-        repeat=None if entries.repeat_column is None else _labels(entries.repeats),
+        score=NumberColumn.from_json(scores),
+        rank=NumberColumn.from_json(ranks),
+        repeat=_labels(entries),
     )
 
 
-def _labels(values: Sequence[Any]) -> pl.Series:
-    """Return what may be repeats as texts."""
-    labels = [None if value is None else str(value) for value in values]
+def _labels(entries: Entries) -> pl.Series | None:
+    """Return what may be repeats as texts; None where no key numbers them."""
+    if entries.repeat_column is None:
+        return None
+    labels = [None if value is None else str(value) for value in entries.repeats]
     return pl.Series(labels, dtype=pl.String)
 
 
@@ -313,12 +318,12 @@ def _run(
         document=joined.document,
         score=joined.score,
         rank=joined.rank,
-        names=shape.fields if repeat is None else {**shape.fields, REPEAT: repeat.name},
+        names=shape.fields,
         lines=entries.lines,
         queries=queries,
-        repeat=joined.repeat,
-        repeat_column=repeat,
     )
+    if repeat is not None and joined.repeat is not None:
+        columns = columns.with_repeats(joined.repeat, repeat)
     by_score = request.score_order != "rank" and columns.score.is_given
     is_by_place = not by_score and not columns.rank.is_given
     nouns = ("document", "score" if by_score else "rank")

@@ -43,6 +43,16 @@ class Entries:
     query_repeats: list[Any] = field(default_factory=list)
     """Repeat of each answer; empty where no key numbers repeats."""
 
+    def add_repeats(self, values: Sequence[Any]) -> None:
+        """Add the repeat of each document, which a value for each names."""
+        if self.repeat_column is not None:
+            self.repeats += field_values(values, self.repeat_column.name)
+
+    def add_repeat_of_query(self, value: Any) -> None:
+        """Add the repeat that an answer names."""
+        if self.repeat_column is not None:
+            self.query_repeats.append(value_at(value, self.repeat_column.name))
+
 
 def gather(
     path: Path,
@@ -61,8 +71,7 @@ def gather(
         _require_records(path, values, lines)
         entries.query += field_values(values, shape.query)
         entries.records += values
-        if entries.repeat_column is not None:
-            entries.repeats += field_values(values, entries.repeat_column.name)
+        entries.add_repeats(values)
         entries.lines += lines
         return
     for number, value in enumerate(values):
@@ -80,10 +89,8 @@ def gather(
         entries.queries.append(query)
         entries.query += [query] * len(hits)
         entries.records += hits
-        if entries.repeat_column is not None:
-            repeat = value_at(value, entries.repeat_column.name)
-            entries.query_repeats.append(repeat)
-            entries.repeats += [repeat] * len(hits)
+        entries.add_repeats([value] * len(hits))
+        entries.add_repeat_of_query(value)
         if lines:
             entries.query_lines.append(lines[number])
             entries.lines += [lines[number]] * len(hits)

@@ -15,7 +15,7 @@ from ranktilt.data.formats.column_names import (
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.ids import id_texts
 from ranktilt.data.formats.parquet import as_parquet
-from ranktilt.data.formats.repeats import REPEAT, repeat_column
+from ranktilt.data.formats.repeats import repeat_column
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.data.formats.table_run import columns_read
 from ranktilt.errors import UserError, located
@@ -53,10 +53,10 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         document=document,
         score=numbers["score"],
         rank=numbers["rank"],
-        names=columns if repeat is None else {**columns, REPEAT: repeat.name},
-        repeat=None if repeat is None else frame[repeat.name].cast(pl.String),
-        repeat_column=repeat,
+        names=columns,
     )
+    if repeat is not None:
+        run_columns = run_columns.with_repeats(frame[repeat.name].cast(pl.String), repeat)
     read_as = f"Parquet: {', '.join(columns_read(run_columns, request.score_order))}"
     return run_of_columns(run_columns, request.score_order, read_as)
 

@@ -83,17 +83,20 @@ def repeat_labels(path: Path, entries: pl.DataFrame, column: RepeatColumn) -> pl
         raise DataError(
             path, f"entry {row + 1}: no value in column {column.name!r}, which numbers repeats"
         )
-    if column.is_sure:
+    counts = entries.group_by("query_id", maintain_order=True).agg(pl.col(REPEAT).n_unique())
+    shared = counts.filter(pl.col(REPEAT) > 1)["query_id"]
+    if column.is_sure and not len(shared):
+        raise DataError(
+            path,
+            f"repeats must answer the same queries, and no query has two values of "
+            f"{column.name!r}; remove that column if these are no repeats",
+        )
+    if column.is_sure or (len(shared) and _are_numbered(values.to_list())):
         return labels
-    keys = entries.select("query_id", "doc_id")
-    shared = entries.group_by("query_id", maintain_order=True).agg(pl.col(REPEAT).n_unique())
-    is_shared = shared.filter(pl.col(REPEAT) > 1)
-    if is_shared.height and _are_numbered(values.to_list()):
-        return labels
-    if not keys.is_duplicated().any():
+    # If no document comes twice, the column tells of something else, such as a first stage.
+    if not len(shared) or not entries.select("query_id", "doc_id").is_duplicated().any():
         return None
-    query = is_shared["query_id"][0] if is_shared.height else entries["query_id"][0]
-    raise DataError(path, _ambiguous(path, column, values, query))
+    raise DataError(path, _ambiguous(column, values, shared[0]))
 
 
 def _are_numbered(values: Sequence[str]) -> bool:
@@ -102,7 +105,7 @@ def _are_numbered(values: Sequence[str]) -> bool:
     return all(matches) and len({match["stem"] for match in matches if match}) == 1
 
 
-def _ambiguous(path: Path, column: RepeatColumn, values: pl.Series, query: str) -> str:
+def _ambiguous(column: RepeatColumn, values: pl.Series, query: str) -> str:
     """Say that a column may hold repeats or systems, and how to tell which."""
     names = [repr(value) for value in values[:_NAMED]]
     more = len(values) - len(names)

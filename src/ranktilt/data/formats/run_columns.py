@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +45,15 @@ class RunColumns:
     queries: Sequence[str] | None = None
     """Every query, where lists name them; entries then are ranked by their place in the list."""
 
+    @property
+    def repeat_name(self) -> str:
+        """Name of the column that numbers repeats; empty without one."""
+        return "" if self.repeat_column is None else self.repeat_column.name
+
+    def with_repeats(self, labels: pl.Series, column: RepeatColumn) -> RunColumns:
+        """Return the columns with what may be the repeat of each entry."""
+        return replace(self, repeat=labels, repeat_column=column)
+
     def fault(self, row: int, expected: str, numbers: NumberColumn, hint: str = "") -> DataError:
         """Make the error for a number that is none."""
         message = f"expected {expected}, got {shorten(numbers.raw[row])}{hint}"
@@ -83,7 +92,7 @@ def run_of_columns(columns: RunColumns, order: str | None, read_as: str) -> RunF
     )
     if repeats is not None:
         frame = frame.with_columns(repeats.alias(REPEAT))
-        read_as += f", {columns.names[REPEAT]} (repeats)"
+        read_as += f", {columns.repeat_name} (repeats)"
     frame, lines, skipped = without_empty_ids(columns.path, frame, columns.lines)
     if (
         by_score

@@ -18,7 +18,7 @@ from ranktilt.data.formats.column_names import (
 )
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.delimited import LINE, NamedTable, read_named_table
-from ranktilt.data.formats.repeats import REPEAT, RepeatColumn, repeat_column
+from ranktilt.data.formats.repeats import RepeatColumn, repeat_column
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.errors import DataError, UserError, located
 
@@ -71,11 +71,11 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         document=text_ids(cells["document"]),
         score=numbers["score"],
         rank=numbers["rank"],
-        names=columns if repeat is None else {**columns, REPEAT: repeat.name},
+        names=columns,
         lines=table.frame[LINE].to_list(),
-        repeat=None if repeat is None else _repeat_cells(table, repeat),
-        repeat_column=repeat,
     )
+    if repeat is not None:
+        run_columns = run_columns.with_repeats(_repeat_cells(table, repeat), repeat)
     return run_of_columns(run_columns, request.score_order, _read_as(form, run_columns, request))
 
 

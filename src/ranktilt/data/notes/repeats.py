@@ -37,3 +37,14 @@ class RepeatsDiffer(Note):
     """Notation of the question on which they differ."""
     p: float
     """The p of an F test, corrected for the number of runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatCountsDiffer(Note):
+    """Two runs that are compared, with different numbers of repeats."""
+
+    run: str
+    """Name of the new run."""
+    old_run: str
+    new_repeats: int
+    old_repeats: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.result import Audit
@@ -11,14 +12,20 @@ from ranktilt.reporting.numbers import decimal
 
 
 def repeat_sentences(audit: Audit) -> Iterator[str]:
-    """Yield a sentence for each run with repeats, on the primary question."""
+    """Yield a sentence for each run with repeats, on the primary question.
+
+    Without groups it is about effectiveness on the primary measure.
+    """
+    if not audit.repeats:
+        return
+    primary = audit.primary_measure if audit.primary is None else audit.primary
+    notation = repr(primary)
     for run in audit.runs:
-        rows = [row for row in audit.repeats if row.run == run]
-        answers = [row for row in rows if not row.is_effectiveness]
-        candidates = answers or rows
-        primary = [row for row in candidates if row.measure == repr(audit.primary)]
-        if primary or candidates:
-            yield repeat_sentence((primary or candidates)[0])
+        rows = [row for row in audit.repeats if row.run == run and row.measure == notation]
+        # The answer about two groups, if there is one, comes before effectiveness.
+        rows.sort(key=attrgetter("is_effectiveness"))
+        if rows:
+            yield repeat_sentence(rows[0])
 
 
 def repeat_sentence(row: RepeatComponents) -> str:

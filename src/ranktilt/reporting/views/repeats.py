@@ -21,9 +21,11 @@ from ranktilt.reporting.numbers import count, decimal, number_of
 REPEATS_LEAD = (
     "Repeats are averaged within each query; they never count as more queries. The table splits "
     "the variance of each answer: what other queries, other documents and other repeats would "
-    "change. More repeats take away the last part alone."
+    "change. More repeats take away the last part alone. Ranked lists on this page are those of "
+    "the first repeat."
 )
 _NEEDED = "Least number of repeats with which the present value would be decided."
+_RANGE = "Smallest and largest answer of one repeat."
 _ERROR = "Standard error of the answer, in its unit."
 
 
@@ -63,20 +65,27 @@ def _needed(row: RepeatComponents) -> Cell:
     return Cell(count(row.least_repeats), row.least_repeats)
 
 
-_COLUMNS: tuple[ColumnOf, ...] = (
+_ERROR_COLUMNS: tuple[ColumnOf, ...] = tuple(
+    (Column(f"error at {repeats}", hint=_ERROR), _error_at(repeats)) for repeats in REPEAT_COUNTS
+)
+_ANSWER_COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("ranker"), attrgetter("run")),
     (text_column("question"), attrgetter("question")),
     (text_column("for"), attrgetter("a")),
     (text_column("against"), attrgetter("b")),
     (Column("repeats"), number_of("repeats", count)),
-    (Column("from, to", hint="Smallest and largest answer of one repeat."), _values),
+    (Column("from, to", hint=_RANGE), _values),
+)
+_SHARE_COLUMNS: tuple[ColumnOf, ...] = (
     (Column("queries, %"), number_of("query_share", decimal, scale=100)),
     (Column("documents, %"), number_of("document_share", decimal, scale=100)),
     (Column("repeats, %"), number_of("repeat_share", decimal, scale=100)),
-    *((Column(f"error at {n}", hint=_ERROR), _error_at(n)) for n in REPEAT_COUNTS),
+)
+_LIMIT_COLUMNS: tuple[ColumnOf, ...] = (
     (Column("error at ∞", hint=_ERROR), _error_at(inf)),
     (Column("repeats needed", hint=_NEEDED), _needed),
 )
+_COLUMNS = (*_ANSWER_COLUMNS, *_SHARE_COLUMNS, *_ERROR_COLUMNS, *_LIMIT_COLUMNS)
 
 
 def repeat_table(components: Sequence[RepeatComponents]) -> Table:

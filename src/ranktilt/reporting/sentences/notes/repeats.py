@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from ranktilt.data.notes.repeats import RepeatDepthsDiffer, RepeatsDiffer, RepeatsIdentical
+from ranktilt.data.notes.repeats import (
+    RepeatCountsDiffer,
+    RepeatDepthsDiffer,
+    RepeatsDiffer,
+    RepeatsIdentical,
+)
+from ranktilt.errors import counted
 from ranktilt.reporting.numbers import p_value
 from ranktilt.reporting.sentences.notes.base import note_words
 
@@ -32,4 +38,13 @@ def _repeats_differ(note: RepeatsDiffer) -> str:
     return (
         f"{note.run}: its repeats differ as wholes (on {note.question}, F test: "
         f"{p_value(note.p)}), as if the engine changed between them; intervals leave that out"
+    )
+
+
+@note_words.register
+def _repeat_counts_differ(note: RepeatCountsDiffer) -> str:
+    names = note.run if note.run == note.old_run else f"{note.run} and {note.old_run}"
+    return (
+        f"{names}: {counted(note.new_repeats, 'repeat', 'repeats')} of the new run and "
+        f"{note.old_repeats:,} of the old one; the interval includes the noise of both"
     )
