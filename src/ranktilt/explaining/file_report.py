@@ -233,7 +233,7 @@ def _format(recognition: Recognition) -> str:
 def _run_report(text: str, recognition: Recognition) -> FileReport:
     """Describe a run."""
     try:
-        run = Run.load(text)
+        run = Run.load(text, repeats=True)
     except DataError as error:
         return _unread(text, RUN, recognition, error)
     frame = run.frame()
@@ -244,6 +244,7 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
     contents = {
         "queries": f"{len(run.queries):,}",
         "documents": f"{len(run.ids):,}",
+        **({"repeats": f"{len(run.repeats) + 1:,}"} if run.repeats else {}),
         "results": f"{frame.height:,}",
         "results per query": f"{median_length:g} (median)",
         "scores": "yes" if run.scored else "no, only their order",

@@ -56,7 +56,7 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         raise located(file.path, error) from error
     _refuse_judgments(file, table, columns)
     if request.score_order != "rank" and not {"score", "rank"} & columns.keys():
-        _refuse_unread_numbers(file, table)
+        _refuse_unread_numbers(file, table, repeat)
     cells = {noun: table.frame[str(table.names.index(name))] for noun, name in columns.items()}
     has_decimal_commas = file.separator == ";"
     numbers = {
@@ -98,12 +98,13 @@ def columns_read(columns: RunColumns, order: str | None) -> list[str]:
     return names if is_ordered else [*names, "in their order"]
 
 
-def _refuse_unread_numbers(file: DataFile, table: NamedTable) -> None:
+def _refuse_unread_numbers(file: DataFile, table: NamedTable, repeat: RepeatColumn | None) -> None:
     """Refuse a table whose only column of numbers may be scores under an unknown name."""
     known = {*QUERY, *DOCUMENT, *_INDEX}
     unread = list[str]()
     for number, name in enumerate(table.names):
-        if folded(name) in known or name in file.columns.values():
+        is_repeat = repeat is not None and name == repeat.name
+        if is_repeat or folded(name) in known or name in file.columns.values():
             continue
         cells = NumberColumn.from_texts(table.frame[str(number)])
         if cells.is_given and cells.values.null_count() == 0:

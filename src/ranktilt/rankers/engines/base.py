@@ -133,10 +133,14 @@ class LiveEngine(TemplatedQueries):
                 f"{self!r}: only audit and rank ask an engine several times; omit "
                 f"repeats={self.repeats}"
             )
-        return self.rank_repeats(collection, run)
+        return self._ask_repeats(collection, run)
 
     def rank_repeats(self, collection: Collection, run: Run | None = None) -> Run:
         """Ask the engine for each judged query, `repeats` times one after the other."""
+        return self._ask_repeats(collection, run)
+
+    def _ask_repeats(self, collection: Collection, run: Run | None) -> Run:
+        """Return the run of each round of questions, the first with the others as repeats."""
         if run is not None:
             raise UserError(f"{self!r} queries an engine and cannot re-rank; put it first")
         excluded = self_documents(collection, self.exclude_self)
@@ -228,7 +232,7 @@ class LiveEngine(TemplatedQueries):
         if answers.lengths and not answers.hits.height:
             raise UserError(f"{self!r}: no query returned any document; is the index empty?")
         for warning in answers.warnings():
-            warnings.warn(f"{self!r}: {warning}", DataWarning, stacklevel=3)
+            warnings.warn(f"{self!r}: {warning}", DataWarning, stacklevel=4)
         entries = entries.join(
             _excluded_table(excluded, collection),
             on=["number", "doc_id"],
