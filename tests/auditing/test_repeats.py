@@ -315,7 +315,7 @@ class TestComponents:
         row = tilt_components(audit)
         assert row.is_decided
         assert row.least_repeats == 1
-        assert "; 1 repeat would have decided it" in repeat_sentence(row)
+        assert "; 1 repeat would be enough for this value" in repeat_sentence(row)
 
     def test_no_number_of_repeats_decides(self) -> None:
         documents = collection(queries=15)
@@ -406,3 +406,52 @@ class TestRefusals:
             "of your own: --run NAME=FILE for each (in Python join_repeats(runs, name))"
         ):
             audited(documents, runs)
+
+
+class TestCompare:
+    def test_repeats_against_repeats(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=6)
+        new, old = audited(documents, runs[:3]), audited(documents, runs[3:])
+        comparison = rt.compare(new, old, resamples=500)
+        (change,) = comparison.tilts
+        assert change.value == pytest.approx(new.tilts[0].value - old.tilts[0].value)
+        assert not any("repeats of the new run" in note.sentence for note in comparison.notes)
+
+    def test_repeats_against_a_single_run(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=4)
+        new, old = audited(documents, runs[:3]), audited(documents, runs[3:])
+        sentences = [note.sentence for note in rt.compare(new, old, resamples=500).notes]
+        assert (
+            "engine: 3 repeats of the new run and 1 of the old one; the interval includes the "
+            "noise of both"
+        ) in sentences
+
+    def test_more_repeats_narrow_a_difference(self) -> None:
+        documents = collection(queries=80)
+        runs = engine(documents, noise=2.0, repeats=8)
+        single = rt.compare(audited(documents, runs[:1]), audited(documents, runs[4:5]))
+        several = rt.compare(audited(documents, runs[:4]), audited(documents, runs[4:]))
+        # Four repeats halve the noise of each side, and both runs are one engine: nothing else is.
+        assert several.tilts[0].error == pytest.approx(single.tilts[0].error / 2, rel=0.35)
+
+    def test_gate_with_a_baseline_of_one_run(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=4)
+        gate = rt.gate(audited(documents, runs[:3]), baseline=audited(documents, runs[3:]))
+        (row,) = gate.rows
+        assert (row.run, row.queries) == ("engine", 40)
+
+
+@pytest.mark.long
+def test_averaged_repeats_keep_the_level_of_tests() -> None:
+    # Labels say nothing about the scores, so each side that a verdict names is an error.
+    draws, named = 200, 0
+    for seed in range(draws):
+        documents = collection(queries=50, seed=1000 + seed)
+        runs = engine(documents, noise=1.5, repeats=4, seed=seed)
+        audit = audited(documents, runs, keep_top=0, confounds=False)
+        named += audit.tilts[0].verdict() in ("a", "b")
+    # 5 %, and 2.6 Monte Carlo errors.
+    assert named / draws <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / draws)

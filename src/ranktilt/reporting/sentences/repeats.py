@@ -56,5 +56,5 @@ def _decision(row: RepeatComponents) -> str:
     if not row.is_decided:
         return f"; {needed} would decide it, if the value stays"
     if least < row.repeats:
-        return f"; {needed} would have decided it"
-    return "; fewer would not have decided it"
+        return f"; {needed} would be enough for this value"
+    return "; fewer would not be enough for this value"

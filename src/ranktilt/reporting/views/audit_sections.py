@@ -42,7 +42,7 @@ from ranktilt.reporting.views.audit_tables import (
 from ranktilt.reporting.views.check_tables import check_table
 from ranktilt.reporting.views.group_standings import standing_section
 from ranktilt.reporting.views.label_errors import SENSITIVITY_LEAD, sensitivity_table
-from ranktilt.reporting.views.repeats import REPEATS_LEAD, repeat_table
+from ranktilt.reporting.views.repeats import REPEATS_LEAD, repeat_tables
 
 
 def audit_sections(
@@ -245,8 +245,9 @@ def _checks(audit: Audit) -> Iterator[Section]:
 def _repeats(audit: Audit) -> Iterator[Section]:
     """Yield the section on runs that were ranked several times."""
     if audit.repeats:
-        table = repeat_table(audit.repeats)
-        yield Section("repeats", "Repeats of one engine", (REPEATS_LEAD,), (table,))
+        title = "Repeats of one engine"
+        tables = repeat_tables(audit.repeats)
+        yield Section("repeats", title, (REPEATS_LEAD,), tables, short_title="Repeats")
 
 
 def _label_errors(audit: Audit) -> Iterator[Section]:

@@ -1,4 +1,4 @@
-"""The table of repeats: what makes each answer uncertain, and the error with other numbers."""
+"""The tables of repeats: what makes each answer uncertain, and the error with other numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from math import inf
 from operator import attrgetter
 
 from ranktilt.auditing.repeats.components import REPEAT_COUNTS, RepeatComponents
+from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     Cell,
     Column,
@@ -19,14 +20,13 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.numbers import count, decimal, number_of
 
 REPEATS_LEAD = (
-    "Repeats are averaged within each query; they never count as more queries. The table splits "
+    "Repeats are averaged within each query; they never count as more queries. The tables split "
     "the variance of each answer: what other queries, other documents and other repeats would "
     "change. More repeats take away the last part alone. Ranked lists on this page are those of "
     "the first repeat."
 )
 _NEEDED = "Least number of repeats with which the present value would be decided."
 _RANGE = "Smallest and largest answer of one repeat."
-_ERROR = "Standard error of the answer, in its unit."
 
 
 def _amount(row: RepeatComponents, value: float, *, sign: bool) -> str:
@@ -65,29 +65,41 @@ def _needed(row: RepeatComponents) -> Cell:
     return Cell(count(row.least_repeats), row.least_repeats)
 
 
-_ERROR_COLUMNS: tuple[ColumnOf, ...] = tuple(
-    (Column(f"error at {repeats}", hint=_ERROR), _error_at(repeats)) for repeats in REPEAT_COUNTS
-)
+def _groups(row: RepeatComponents) -> str:
+    """Name the groups that are compared; nothing for effectiveness."""
+    return "" if row.is_effectiveness else f"{row.a} | {row.b}"
+
+
 _ANSWER_COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("ranker"), attrgetter("run")),
     (text_column("question"), attrgetter("question")),
-    (text_column("for"), attrgetter("a")),
-    (text_column("against"), attrgetter("b")),
-    (Column("repeats"), number_of("repeats", count)),
-    (Column("from, to", hint=_RANGE), _values),
+    (text_column("groups"), _groups),
 )
 _SHARE_COLUMNS: tuple[ColumnOf, ...] = (
+    (Column("one repeat", hint=_RANGE), _values),
     (Column("queries, %"), number_of("query_share", decimal, scale=100)),
     (Column("documents, %"), number_of("document_share", decimal, scale=100)),
     (Column("repeats, %"), number_of("repeat_share", decimal, scale=100)),
-)
-_LIMIT_COLUMNS: tuple[ColumnOf, ...] = (
-    (Column("error at ∞", hint=_ERROR), _error_at(inf)),
     (Column("repeats needed", hint=_NEEDED), _needed),
 )
-_COLUMNS = (*_ANSWER_COLUMNS, *_SHARE_COLUMNS, *_ERROR_COLUMNS, *_LIMIT_COLUMNS)
+_ERROR_COLUMNS: tuple[ColumnOf, ...] = tuple(
+    (Column(counted(repeats, "repeat", "repeats")), _error_at(repeats)) for repeats in REPEAT_COUNTS
+)
+_LIMIT: tuple[ColumnOf, ...] = ((Column("endlessly many"), _error_at(inf)),)
 
 
-def repeat_table(components: Sequence[RepeatComponents]) -> Table:
-    """Lay out a row for each answer of a run with repeats."""
-    return tabulated("What makes answers uncertain", components, _COLUMNS, folded=True)
+def repeat_tables(components: Sequence[RepeatComponents]) -> tuple[Table, Table]:
+    """Lay out what makes each answer uncertain, and its error with other numbers of repeats."""
+    shares = tabulated(
+        "What makes answers uncertain, in % of the variance",
+        components,
+        (*_ANSWER_COLUMNS, *_SHARE_COLUMNS),
+        folded=True,
+    )
+    errors = tabulated(
+        "Standard error with other numbers of repeats",
+        components,
+        (*_ANSWER_COLUMNS, *_ERROR_COLUMNS, *_LIMIT),
+        folded=True,
+    )
+    return shares, errors
