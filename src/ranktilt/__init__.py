@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from ranktilt.data.labels import labelled as labelled
     from ranktilt.data.load import load as load
     from ranktilt.data.mix import mix as mix
-    from ranktilt.data.repeats import join_repeats as join_repeats
     from ranktilt.data.run import Run as Run
     from ranktilt.data.save import save as save
     from ranktilt.errors import DataError as DataError
@@ -186,7 +185,6 @@ _NAMES = {
     "gate": "auditing.gate.gate",
     "grade": "judging.grading",
     "grade_versions": "judging.changed_facts",
-    "join_repeats": "data.repeats",
     "judge": "judging.judge",
     "labelled": "data.labels",
     "load": "data.load",

@@ -15,7 +15,6 @@ import ranktilt as rt
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.repeats import join_repeats
 from ranktilt.data.run import Run
 from ranktilt.reporting.sentences.repeats import repeat_sentence
 from ranktilt.statistics.repeats import p_at, repeat_anova
@@ -159,7 +158,7 @@ def dl19_audit(shared_data: Path) -> Audit:
         for names in (ids, qrels["query_id"].unique())
     )
     documents = Collection(docs, queries, qrels)
-    return audited(documents, [join_repeats(runs, "gpt35")], by=None)
+    return audited(documents, [Run.from_repeats(runs, name="gpt35")], by=None)
 
 
 class TestDl19:
@@ -403,7 +402,7 @@ class TestRefusals:
         ]
         with refused(
             "run 'engine' is given twice; if these are repeats of one engine, give them one name "
-            "of your own: --run NAME=FILE for each (in Python join_repeats(runs, name))"
+            "of your own: --run NAME=FILE for each (in Python: Run.from_repeats(runs, name=…))"
         ):
             audited(documents, runs)
 
@@ -447,11 +446,11 @@ class TestCompare:
 @pytest.mark.long
 def test_averaged_repeats_keep_the_level_of_tests() -> None:
     # Labels say nothing about the scores, so each side that a verdict names is an error.
-    draws, named = 200, 0
+    draws, errors = 200, 0
     for seed in range(draws):
         documents = collection(queries=50, seed=1000 + seed)
         runs = engine(documents, noise=1.5, repeats=4, seed=seed)
         audit = audited(documents, runs, keep_top=0, confounds=False)
-        named += audit.tilts[0].verdict() in ("a", "b")
+        errors += audit.tilts[0].verdict() in ("a", "b")
     # 5 %, and 2.6 Monte Carlo errors.
-    assert named / draws <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / draws)
+    assert errors / draws <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / draws)

@@ -177,20 +177,20 @@ def test_document_twice_in_one_repeat_is_refused(tmp_path: Path) -> None:
         DataError,
     ):
         Run.load(path, repeats=True)
-    kept = Run.load(f"{path}:keep=first", repeats=True)
-    assert lists(each_repeat(kept)[1]) == SECOND
+    without_second = Run.load(f"{path}:keep=first", repeats=True)
+    assert lists(each_repeat(without_second)[1]) == SECOND
 
 
-def named(name: str, scores: dict[str, dict[str, float]], *, alias: str | None = None) -> Run:
+def run_called(name: str, scores: dict[str, dict[str, float]], *, alias: str | None = None) -> Run:
     run = Run.from_dict(scores, name=name)
     return join_repeats([run], alias) if alias is not None else run
 
 
 def test_runs_of_one_alias_are_joined() -> None:
     runs = [
-        named("a", {"q1": {"d1": 1.0}}, alias="engine"),
-        named("b", {"q1": {"d1": 1.0}}),
-        named("c", {"q1": {"d2": 1.0}}, alias="engine"),
+        run_called("a", {"q1": {"d1": 1.0}}, alias="engine"),
+        run_called("b", {"q1": {"d1": 1.0}}),
+        run_called("c", {"q1": {"d2": 1.0}}, alias="engine"),
     ]
     engine, single = join_namesakes(runs)
     assert (engine.name, len(each_repeat(engine))) == ("engine", 2)
@@ -198,8 +198,10 @@ def test_runs_of_one_alias_are_joined() -> None:
 
 
 def test_joined_repeats_are_flat() -> None:
-    first = join_repeats([named("a", {"q1": {"d1": 1.0}}), named("b", {"q1": {"d1": 1.0}})], "e")
-    together = join_repeats([first, named("c", {"q1": {"d1": 1.0}})], "engine")
+    first = join_repeats(
+        [run_called("a", {"q1": {"d1": 1.0}}), run_called("b", {"q1": {"d1": 1.0}})], "e"
+    )
+    together = join_repeats([first, run_called("c", {"q1": {"d1": 1.0}})], "engine")
     assert len(together.repeats) == 2
     assert {repeat.name for repeat in each_repeat(together)} == {"engine"}
 

@@ -309,7 +309,7 @@ def _refuse_shared_names(runs: Sequence[Run]) -> None:
     except UserError as error:
         raise UserError(
             f"{error}; if these are repeats of one engine, give them one name of your own: "
-            "--run NAME=FILE for each (in Python join_repeats(runs, name))"
+            "--run NAME=FILE for each (in Python: Run.from_repeats(runs, name=…))"
         ) from error
 
 

@@ -15,20 +15,7 @@ from ranktilt.errors import UserError
 
 
 def join_repeats(runs: Sequence[Run], name: str | None = None) -> Run:
-    """Return one run of several rankings by the same engine, as its repeats.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Rankings of the same queries; a run that has repeats brings all of them.
-    name : str, optional
-        Name of the run; by default that of the first.
-
-    Raises
-    ------
-    UserError
-        If there is no run, or one shares no query with the first.
-    """
+    """Return one run of several rankings by the same engine; see `Run.from_repeats`."""
     if not runs:
         raise UserError("repeats need at least one run")
     flat: list[Run] = []

@@ -355,6 +355,28 @@ class Run:
         return run
 
     @classmethod
+    def from_repeats(cls, runs: Sequence[Run], *, name: str | None = None) -> Run:
+        """Make one run of several rankings by the same engine, whose answers are random.
+
+        An audit averages these repeats within each query.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            Rankings of the same queries; a run that has repeats brings all of them.
+        name : str, optional
+            Name of the run; by default that of the first.
+
+        Raises
+        ------
+        UserError
+            If there is no run, or one shares no query with the first.
+        """
+        from ranktilt.data.repeats import join_repeats  # which needs this class
+
+        return join_repeats(runs, name)
+
+    @classmethod
     def _from_repeats(
         cls,
         frames: Sequence[pl.DataFrame],

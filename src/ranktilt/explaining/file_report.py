@@ -244,11 +244,12 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
     contents = {
         "queries": f"{len(run.queries):,}",
         "documents": f"{len(run.ids):,}",
-        **({"repeats": f"{len(run.repeats) + 1:,}"} if run.repeats else {}),
         "results": f"{frame.height:,}",
         "results per query": f"{median_length:g} (median)",
         "scores": "yes" if run.scored else "no, only their order",
     }
+    if run.repeats:
+        contents["repeats"] = f"{len(run.repeats) + 1:,}, counted in the first"
     uses: list[Use] = ["whose documents are on top", "whose relevant documents rank higher"]
     if run.scored:
         uses.append("which twin wins")

@@ -511,15 +511,15 @@ class TestRepeats:
         return answer
 
     def test_every_query_is_asked_so_often(self) -> None:
-        asked = Counter[str]()
+        calls = Counter[str]()
 
         def answer(query: str, k: int) -> list[tuple[str, float]]:
-            asked[query] += 1
+            calls[query] += 1
             return [("d1-human", 1.0)]
 
         run = Fake(answer=answer, repeats=3).rank_repeats(toy())
         assert len(run.repeats) == 2
-        assert set(asked.values()) == {3}
+        assert set(calls.values()) == {3}
         assert [repeat.spec["repeat"] for repeat in (run, *run.repeats)] == [1, 2, 3]
 
     def test_repeats_hold_their_own_answers(self) -> None:
