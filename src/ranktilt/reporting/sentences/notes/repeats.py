@@ -9,7 +9,7 @@ from ranktilt.data.notes.repeats import (
     RepeatsIdentical,
 )
 from ranktilt.errors import counted
-from ranktilt.reporting.numbers import p_value
+from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.sentences.notes.base import note_words
 
 
@@ -37,7 +37,7 @@ def _repeat_depths_differ(note: RepeatDepthsDiffer) -> str:
 def _repeats_differ(note: RepeatsDiffer) -> str:
     return (
         f"{note.run}: its repeats differ as wholes (on {note.question}, F test: "
-        f"{p_value(note.p)}), as if the engine changed between them; intervals leave that out"
+        f"p {probability(note.p)}), as if the engine changed between them; intervals leave that out"
     )
 
 
