@@ -59,6 +59,8 @@ from tests.auditing.arrays import audit_of, decided, studied, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
+from tests.auditing.test_repeats import collection as documents_of_two_kinds
+from tests.auditing.test_repeats import engine
 from tests.citing.engines import two_audits, two_engines
 from tests.citing.planted import fond_of_human_label, planted_experiment
 from tests.explaining.checks import toy_check
@@ -386,6 +388,14 @@ def designed() -> ManipulationChecks:
     return versions_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
 
 
+def repeated() -> Audit:
+    """An engine of noisy answers, asked three times, and a ranker that ranked once."""
+    documents = documents_of_two_kinds(queries=30)
+    runs = engine(documents, noise=1.0, repeats=3, tilt=0.6)
+    runs += engine(documents, noise=0.0, repeats=1, seed=5, name="single")
+    return audit(documents, runs, ["nDCG@5", "nDCG@10"], resamples=500)
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "audit": small,
     "audit, no twins": uneven,
@@ -394,6 +404,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, card": torn,
     "audit, papers' rules": by_the_papers_rules,
     "audit, controls": controlled,
+    "audit, repeats": repeated,
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
     "bench": partial(swept, budget=5),
     "bench, none": lambda: swept(alone=False),

@@ -29,6 +29,7 @@ from ranktilt.data.formats.ids import (
     score_series,
 )
 from ranktilt.data.formats.notation import RUN_NOUNS, RUN_OPTIONS, NamedFile
+from ranktilt.data.formats.repeats import REPEAT
 from ranktilt.data.formats.result_columns import result_columns
 from ranktilt.data.formats.runfile import read_run_file, read_spec, warn_of_ranks
 from ranktilt.data.formats.score_map import MTEB, mteb_scores
@@ -44,6 +45,8 @@ from ranktilt.data.run_entries import (
 from ranktilt.data.run_text import (
     ENTRIES_AT_ONCE,
     ESCAPED,
+    REPEATS,
+    TAG_OF_RUNS,
     WITHOUT_DOCUMENTS,
     needs_escapes,
     sidecar_text,
@@ -93,6 +96,8 @@ class Run:
     """Ids of documents; a run that was made from a collection shares the collection's ids."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     """How the run was made. The key ``ranker`` has the text of the ranker."""
+    repeats: tuple[Run, ...] = ()
+    """Further rankings of the same queries by the same engine; see `data/repeats.py`."""
 
     def __post_init__(self) -> None:
         """Check that the arrays fit together, and make them read-only."""
@@ -204,23 +209,41 @@ class Run:
     def contents(self, path: Path) -> dict[Path, bytes]:
         """Return the content of the files that `save` writes, not compressed, by their paths.
 
-        If an id has a blank, which would end a field, blanks and ``%`` are percent-encoded in all
+        The repeats of a run stand one after the other, with tags that number them. If an id has a
+        blank, which would end a field, blanks and ``%`` are percent-encoded in all
         ids of the file (``%20``, ``%25``). The sidecar says so (``ids_percent_encoded``), and
         `load` decodes them.
         """
-        queries = pl.Series(self.queries, dtype=pl.String)
+        runs = (self, *self.repeats)
+        # Each is asked, because each refuses an empty id.
+        escapes = [run._needs_escapes() for run in runs]
+        is_escaped = any(escapes)
+        lines = list[bytes]()
+        for number, run in enumerate(runs, start=1):
+            starts = range(0, len(run.docs), ENTRIES_AT_ONCE)
+            parts = (run._entries(slice(start, start + ENTRIES_AT_ONCE)) for start in starts)
+            tag = f"{REPEAT}-{number}" if self.repeats else TAG_OF_RUNS
+            lines.append(trec_lines(parts, is_escaped=is_escaped, tag=tag))
+        spec = self._spec_for_file()
+        if self.repeats:
+            spec[REPEATS] = [run._spec_for_file() for run in self.repeats]
+        if is_escaped:
+            spec[ESCAPED] = True
+        return {path: b"".join(lines), sidecar(path): sidecar_text(self.name, spec)}
+
+    def _needs_escapes(self) -> bool:
+        """Return whether an id has a blank, which would end a field of TREC."""
         ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
-        is_escaped = needs_escapes(queries, ranked)
-        starts = range(0, len(self.docs), ENTRIES_AT_ONCE)
-        parts = (self._entries(slice(start, start + ENTRIES_AT_ONCE)) for start in starts)
-        lines = trec_lines(parts, is_escaped=is_escaped)
+        return needs_escapes(pl.Series(self.queries, dtype=pl.String), ranked)
+
+    def _spec_for_file(self) -> dict[str, Any]:
+        """Return the spec, with the queries that no line of a TREC file can name."""
         spec = dict(self.spec)
+        queries = pl.Series(self.queries, dtype=pl.String)
         without = queries.filter(pl.Series(np.diff(self.offsets) == 0)).to_list()
         if without:
             spec[WITHOUT_DOCUMENTS] = without
-        if is_escaped:
-            spec[ESCAPED] = True
-        return {path: lines, sidecar(path): sidecar_text(self.name, spec)}
+        return spec
 
     @classmethod
     def load(
@@ -230,6 +253,7 @@ class Run:
         score_order: str | None = None,
         queries: Sequence[str] | Mapping[str, str] | None = None,
         max_failures: float = MAX_FAILURES,
+        repeats: bool = False,
     ) -> Run:
         """Read a run from a file of any known layout, or from a folder of responses.
 
@@ -261,6 +285,10 @@ class Run:
         max_failures : float, optional
             Percentage of an engine's responses that may be errors or partial. They are left out of
             the run, listed in ``spec["failed"]``, and a warning counts them.
+        repeats : bool, optional
+            Whether the file may hold several rankings of each query, by a column ``repeat`` or
+            ``run`` or by numbered tags (see `Run.repeats`). An audit averages them; elsewhere such
+            a file is refused.
 
         Raises
         ------
@@ -280,6 +308,13 @@ class Run:
                 queries=queries,
                 max_failures=max_failures,
             )
+            if REPEAT in run_file.frame.columns and not repeats:
+                count = run_file.frame[REPEAT].n_unique()
+                raise DataError(
+                    path,
+                    f"{count:,} repeats of each query, which only an audit averages (ranktilt "
+                    "audit, Run.load(FILE, repeats=True)); name a file of one repeat",
+                )
             return cls._from_file(path, file, run_file, keep=named_file.options.get("keep"))
 
     @classmethod
@@ -299,23 +334,80 @@ class Run:
             _warn(f"{path}: left out {entries} without a query or a document id")
         frame = run_file.frame
         if keep is not None:
-            frame = frame.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+            keys = [name for name in ("query_id", "doc_id", REPEAT) if name in frame.columns]
+            frame = frame.unique(keys, keep="first", maintain_order=True)
         dropped = run_file.frame.height - frame.height
+        if REPEAT in frame.columns:
+            run_file = replace(run_file, lines=(), has_lines=False)
         if dropped:
             spec["repeated_documents_dropped"] = dropped
             run_file = replace(run_file, lines=(), has_lines=False)
-        run = cls._from_entries(
-            frame,
-            list(dict.fromkeys([*run_file.queries, *spec.pop(WITHOUT_DOCUMENTS, ())])),
-            spec,
-            score_order=run_file.score_order,
-            origin=EntryOrigin(path=file, line_of=_line_of_entry(file, run_file)),
-        )
+        origin = EntryOrigin(path=file, line_of=_line_of_entry(file, run_file))
+        specs = _specs_of_repeats(spec)
+        if REPEAT in frame.columns:
+            parts = frame.partition_by(REPEAT, maintain_order=True, include_key=False)
+            run = cls._from_repeats(parts, specs, score_order=run_file.score_order, origin=origin)
+            frame = parts[0]
+        else:
+            run = cls._from_entries(
+                frame,
+                list(dict.fromkeys([*run_file.queries, *specs[0].pop(WITHOUT_DOCUMENTS, ())])),
+                specs[0],
+                score_order=run_file.score_order,
+                origin=origin,
+            )
         if run_file.failed:
             _warn_of_failures(path, run_file.failed, len(run_file.queries))
         if run_file.score_order is None:
             warn_of_ranks(path, frame)
         return run
+
+    @classmethod
+    def from_repeats(cls, runs: Sequence[Run], *, name: str | None = None) -> Run:
+        """Make one run of several rankings by the same engine, whose answers are random.
+
+        An audit averages these repeats within each query.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            Rankings of the same queries; a run that has repeats brings all of them.
+        name : str, optional
+            Name of the run; by default that of the first.
+
+        Raises
+        ------
+        UserError
+            If there is no run, or one shares no query with the first.
+        """
+        from ranktilt.data.repeats import join_repeats  # which needs this class
+
+        return join_repeats(runs, name)
+
+    @classmethod
+    def _from_repeats(
+        cls,
+        frames: Sequence[pl.DataFrame],
+        specs: Sequence[Mapping[str, Any]],
+        *,
+        score_order: str | None,
+        origin: EntryOrigin,
+    ) -> Run:
+        """Make a run of several repeats from the entries of each.
+
+        `specs` are those of the repeats if there are as many, else the first is that of all.
+        """
+        if len(specs) != len(frames):
+            specs = [specs[0]] * len(frames)
+        runs = []
+        for number, (frame, repeat_spec) in enumerate(zip(frames, specs, strict=True), start=1):
+            spec = {**repeat_spec, REPEAT: number}
+            names = [*frame["query_id"].unique(maintain_order=True)]
+            names += spec.pop(WITHOUT_DOCUMENTS, ())
+            runs.append(
+                cls._from_entries(frame, names, spec, score_order=score_order, origin=origin)
+            )
+        return replace(runs[0], repeats=tuple(runs[1:]))
 
     @classmethod
     def from_frame(
@@ -507,6 +599,15 @@ def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
     return {**spec, **{key: value for key, value in facts.items() if value}}
 
 
+def _specs_of_repeats(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the spec of a file's first repeat and those of the others, as a sidecar has them."""
+    others = spec.pop(REPEATS, ())
+    if not isinstance(others, list):
+        return [spec]
+    shared = {key: spec[key] for key in ("file", "read_as") if key in spec}
+    return [spec, *({**repeat, **shared} for repeat in others if isinstance(repeat, Mapping))]
+
+
 def _line_of_entry(file: Path, run_file: RunFile) -> Callable[[int], int] | None:
     """Return a function from an entry's number to its line; None if entries have no lines."""
     if len(run_file.lines):
@@ -529,13 +630,21 @@ def replayed_name(run: Run) -> str:
     return run.name if run.spec.get("ranker") == file else file_stem(file)
 
 
-def require_runs(runs: Any) -> list[Run]:
-    """Return a run, or several, as a list; `UserError` for anything else."""
+def require_runs(runs: Any, *, repeats: bool = False) -> list[Run]:
+    """Return a run, or several, as a list; `UserError` for anything else.
+
+    Runs with repeats are refused unless the caller reads `repeats`.
+    """
     values = [runs] if isinstance(runs, Run) else _run_list(runs)
     for value in values:
         if not isinstance(value, Run):
             raise UserError(
                 f"expected runs, such as Run.load(FILE), got {kind_of(value)}: {shorten(value)}"
+            )
+        if value.repeats and not repeats:
+            raise UserError(
+                f"run {value.name!r} has {len(value.repeats) + 1} repeats, which only an audit "
+                "averages; pass one of them"
             )
     return values
 

@@ -237,7 +237,7 @@ def _format(recognition: Recognition) -> str:
 def _run_report(text: str, recognition: Recognition) -> FileReport:
     """Describe a run."""
     try:
-        run = Run.load(text)
+        run = Run.load(text, repeats=True)
     except DataError as error:
         return _unread(text, RUN, recognition, error)
     frame = run.frame()
@@ -252,6 +252,8 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
         "results per query": f"{median_length:g} (median)",
         "scores": "yes" if run.scored else "no, only their order",
     }
+    if run.repeats:
+        contents["repeats"] = f"{len(run.repeats) + 1:,}, counted in the first"
     uses: list[Use] = ["whose documents are on top", "whose relevant documents rank higher"]
     if run.scored:
         uses.append("which twin wins")

@@ -20,7 +20,10 @@ class RunFile:
     """The entries of a run's file, in the order of the file."""
 
     frame: pl.DataFrame
-    """``query_id``, ``doc_id``, ``score`` (Float64; null if ranks count) and ``rank`` (or null)."""
+    """``query_id``, ``doc_id``, ``score`` (Float64; null if ranks count) and ``rank`` (or null).
+
+    A file of several repeats has ``repeat`` too, with the repeat of each entry.
+    """
     queries: pl.Series
     """Every query in the order of first appearance; in JSON a query may have no entry."""
     has_lines: bool = False

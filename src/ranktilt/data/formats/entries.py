@@ -14,6 +14,7 @@ from ranktilt.data.formats.answer_shape import ValueShape
 from ranktilt.data.formats.cells import json_ids
 from ranktilt.data.formats.hit_fields import plain_value
 from ranktilt.data.formats.notation import value_at
+from ranktilt.data.formats.repeats import RepeatColumn
 from ranktilt.errors import DataError, UserError, shorten
 
 
@@ -38,6 +39,22 @@ class Entries:
     """What is wrong with each failed answer, by its query."""
     failed_lines: list[int] = field(default_factory=list)
     """Line of each failed answer."""
+    repeat_column: RepeatColumn | None = None
+    """The key that may number repeats, in a document or in its answer."""
+    repeats: list[Any] = field(default_factory=list)
+    """Repeat of each document; empty where no key numbers repeats."""
+    query_repeats: list[Any] = field(default_factory=list)
+    """Repeat of each answer; empty where no key numbers repeats."""
+
+    def add_repeats(self, values: Sequence[Any]) -> None:
+        """Add the repeat of each document, which a value for each names."""
+        if self.repeat_column is not None:
+            self.repeats += field_values(values, self.repeat_column.name)
+
+    def add_repeat_of_query(self, value: Any) -> None:
+        """Add the repeat that an answer names."""
+        if self.repeat_column is not None:
+            self.query_repeats.append(value_at(value, self.repeat_column.name))
 
     def add_answer(self, query: Any, hits: Sequence[Any], line: int | None) -> None:
         """Add the answer to a query, with its documents."""
@@ -88,6 +105,7 @@ def gather(
         _require_records(path, values, lines)
         entries.query += field_values(values, shape.query)
         entries.records += values
+        entries.add_repeats(values)
         entries.lines += lines
         return
     for number, value in enumerate(values):
@@ -95,7 +113,10 @@ def gather(
         line = lines[number] if lines else None
         fault = shape.fault_of(value)
         if not fault:
-            entries.add_answer(query, shape.hits_of(value) or [], line)
+            hits = shape.hits_of(value) or []
+            entries.add_answer(query, hits, line)
+            entries.add_repeats([value] * len(hits))
+            entries.add_repeat_of_query(value)
             continue
         if query is None:
             expected = f"expected {shape.query or 'a query'} and {shape.hits}"
