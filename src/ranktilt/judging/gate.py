@@ -9,7 +9,8 @@ from ranktilt.auditing.gate.options import POLICIES
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome, effect_gate
 from ranktilt.data.notes.base import warnings_of
 from ranktilt.errors import UserError, unknown
-from ranktilt.judging.result import JudgeAudit, RankAgreement
+from ranktilt.judging.records import RankAgreement
+from ranktilt.judging.result import JudgeAudit
 
 
 def gate_judges(

@@ -19,8 +19,10 @@ from ranktilt.judging.agreement import QueryDraws, grade_agreement
 from ranktilt.judging.comparison import compare_kappas
 from ranktilt.judging.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.judge_grades import CommonScale, GradesOf, file_name, named_judges
+from ranktilt.judging.kept_grades import KeptGrades
 from ranktilt.judging.probes import JudgeProbes
-from ranktilt.judging.result import JudgeAudit, Weakness
+from ranktilt.judging.records import Weakness
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.judging.source_results import GradedCollection, SourceResults, source_results
 from ranktilt.judging.system_groups import SystemGroups
 from ranktilt.judging.system_results import SystemResults, compare_systems
@@ -133,6 +135,14 @@ def judge(
     if collection is not None and len(collection.sources) > 1:
         graded = GradedCollection.from_grades(collection, grades, pair)
         sources = source_results(graded, evaluated, inference)
+    kept = KeptGrades.from_grades(
+        grades.by_judge,
+        scale.human,
+        collection,
+        values=systems.values,
+        twins=sources.twins,
+        steps=scale.steps,
+    )
     human_file = "" if human is None else file_name(human)
     files = {name: file_name(of_judge) for name, of_judge in judges_by_name.items()}
     spec = {
@@ -168,6 +178,7 @@ def judge(
         corrected=systems.corrected,
         weaknesses=tuple(weaknesses),
         confounds=sources.confounds,
+        grades=kept,
     )
 
 

@@ -186,3 +186,35 @@ class SystemsOfOneGrader(Note):
     measure: str
     systems: int
     grader: Literal["humans", "judge"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradesOfOneAudit(Note):
+    """Pairs that one of two judges graded, left out of their comparison."""
+
+    judge: str
+    common: int
+    """Pairs that both graded."""
+    only_new: int
+    only_old: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewJudgedQueries(Note):
+    """Few queries to compare two judges on."""
+
+    severity: Severity = "warning"
+    judge: str
+    queries: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopGradesDiffer(Note):
+    """Two judges whose highest grades differ, which may be of two scales."""
+
+    severity: Severity = "warning"
+    judge: str
+    new: int
+    """Highest grade that the new judge gives."""
+    old: int
+    """Highest grade that the old judge gives."""

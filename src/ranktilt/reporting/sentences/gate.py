@@ -11,7 +11,7 @@ from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.errors import counted, join_words
-from ranktilt.judging.result import FEWEST_QUERIES
+from ranktilt.judging.records import FEWEST_QUERIES
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import half_width, margin_words, points_words
 from ranktilt.measures.printing import digits_apart, rounded, signed

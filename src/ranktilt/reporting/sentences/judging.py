@@ -10,16 +10,16 @@ from typing import Any
 from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted, join_words
-from ranktilt.judging.result import (
+from ranktilt.judging.records import (
     GAP_MARGIN,
     Agreement,
     Estimate,
     FamilyPreference,
     Favour,
-    JudgeAudit,
     RankAgreement,
     Weakness,
 )
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import cannot_vary, effect_words
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked

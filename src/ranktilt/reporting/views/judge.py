@@ -8,7 +8,8 @@ from operator import attrgetter
 
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted
-from ranktilt.judging.result import GAP_MARGIN, JudgeAudit, JudgedTilt
+from ranktilt.judging.records import GAP_MARGIN, JudgedTilt
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.margin import half_width
 from ranktilt.reporting.document import (
     Block,

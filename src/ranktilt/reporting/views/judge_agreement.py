@@ -7,14 +7,8 @@ from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
-from ranktilt.judging.result import (
-    Agreement,
-    Estimate,
-    JudgeAudit,
-    JudgeComparison,
-    JudgeStanding,
-    Weakness,
-)
+from ranktilt.judging.records import Agreement, Estimate, JudgeComparison, JudgeStanding, Weakness
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.reporting.document import (
     Block,
     Cell,

@@ -7,7 +7,9 @@ import math
 from ranktilt.data.notes.judges import (
     ClusterJoined,
     FewCommonPairs,
+    FewJudgedQueries,
     GradesIdentical,
+    GradesOfOneAudit,
     GradesOutsideScale,
     GradeSteps,
     JudgedWithoutIntervals,
@@ -22,11 +24,12 @@ from ranktilt.data.notes.judges import (
     RepeatedGrades,
     RequestsWithoutGrade,
     SystemsOfOneGrader,
+    TopGradesDiffer,
     TwinsWithoutGap,
     ValuesIdentical,
 )
 from ranktilt.errors import counted, join_words
-from ranktilt.judging.result import FEWEST_QUERIES
+from ranktilt.judging.records import FEWEST_QUERIES
 from ranktilt.reporting.sentences.notes.base import note_words
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
@@ -191,3 +194,26 @@ def _systems_of_one_grader(note: SystemsOfOneGrader) -> str:
     systems = counted(note.systems, "system", "systems")
     grader = _GRADERS[note.grader]
     return f"{note.judge}, {note.measure}: {systems} evaluated by {grader} only left out"
+
+
+@note_words.register
+def _grades_of_one_audit(note: GradesOfOneAudit) -> str:
+    common = counted(note.common, "pair", "pairs")
+    return (
+        f"{note.judge}: compared on the {common} that both judges graded; {note.only_new:,} graded "
+        f"by the new judge only and {note.only_old:,} by the old one only left out"
+    )
+
+
+@note_words.register
+def _few_judged_queries(note: FewJudgedQueries) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return f"{note.judge}: compared on only {queries}, which can show large changes alone"
+
+
+@note_words.register
+def _top_grades_differ(note: TopGradesDiffer) -> str:
+    return (
+        f"{note.judge}: the highest grade is {note.new} now and was {note.old} before; did both "
+        "judges grade on the same scale?"
+    )
