@@ -1,11 +1,15 @@
 """A collection of twins, systems of two families, and a judge with planted tastes."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.comparison.compare import compare
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
+from ranktilt.judging.drift_result import JudgeDrift
 from ranktilt.judging.judge import judge
 from ranktilt.judging.result import JudgeAudit
 from tests.toy import collection_of, versions
@@ -112,3 +116,10 @@ def full_audit() -> JudgeAudit:
         human_sample=200,
         resamples=1000,
     )
+
+
+def two_judges() -> JudgeDrift:
+    """A judge that likes text of models against one that does not, on the same pairs."""
+    audit = full_audit()
+    new, old = (replace(audit, judges=(name,)) for name in ("fond", "good"))
+    return compare(new, old, resamples=1000)

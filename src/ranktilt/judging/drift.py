@@ -34,17 +34,19 @@ def compare_judges(
         changes += _changes(match, max(new.top, old.top), options)
     if not changes:
         raise UserError(
-            "nothing can be compared: the audits have no grade of the same pair, and no two systems "
-            "by the same measure; audit both judges on the same pairs, or with the same --runs"
+            "nothing can be compared: the audits have no grade of the same pair, and no two "
+            "systems by the same measure; audit both judges on the same pairs, or with the same "
+            "--runs"
         )
-    origins = {"new": new.origin, "old": old.origin}
+    all_notes = dict.fromkeys([*warnings_of_both(new.notes, old.notes), *notes])
+    spec = {**asdict(options), "new": new.origin, "old": old.origin}
     return JudgeDrift(
         judges=tuple(_judge_pair(match, options) for match in matches),
         changes=tuple(_corrected(changes, options.correction)),
         top_grade=max(new.top, old.top),
         correction=options.correction,
-        notes=tuple(dict.fromkeys([*warnings_of_both(new.notes, old.notes), *notes])),
-        spec={**asdict(options), **origins},
+        notes=tuple(all_notes),
+        spec=spec,
     )
 
 
@@ -72,14 +74,16 @@ def _corrected(changes: Sequence[JudgeChange], correction: str) -> list[JudgeCha
 
 def _judge_pair(match: JudgeMatch, options: ComparisonOptions) -> JudgePair:
     """Count what both judges graded, and how often they give the same grade."""
+    pairs = match.pairs
+    orders = [order_likeness(new, old, options.seed) for new, old in match.values]
     return JudgePair(
         judge=match.judge,
         old_judge=match.old_judge,
         new_pairs=match.new_pairs,
         old_pairs=match.old_pairs,
-        common_pairs=match.pairs.height,
-        human_pairs=match.pairs["human"].count(),
-        queries=match.pairs["query_id"].n_unique(),
-        same=same_grades(match.pairs, options),
-        orders=tuple(order_likeness(new, old, options.seed) for new, old in match.values),
+        common_pairs=pairs.height,
+        human_pairs=pairs["human"].count(),
+        queries=pairs["query_id"].n_unique(),
+        same=same_grades(pairs, options),
+        orders=tuple(orders),
     )

@@ -129,8 +129,9 @@ def _require_alike(new: AuditedJudges, old: AuditedJudges) -> None:
     for side, audit in ((NEW, new), (OLD, old)):
         if not audit.grades.is_complete:
             raise UserError(
-                f"the {side} audit keeps no grades, so that it cannot be compared: it has too many, "
-                "or an earlier RankTilt wrote it; run ranktilt judge again, on part of the queries"
+                f"the {side} audit keeps no grades, so that it cannot be compared: it has too "
+                "many, or an earlier RankTilt wrote it; run ranktilt judge again, on part of the "
+                "queries"
             )
     scales = [(audit.top / audit.grades.steps, audit.grades.steps) for audit in (new, old)]
     if new.top and old.top and scales[0] != scales[1]:
@@ -154,8 +155,8 @@ def _judge_pairs(new: AuditedJudges, old: AuditedJudges) -> list[tuple[str, str]
     if not names:
         raise UserError(
             "the audits have no judge in common: "
-            f"{join_words(new.judges)} (new), {join_words(old.judges)} (old); audit one judge each, "
-            "or give the files of grades the same names"
+            f"{join_words(new.judges)} (new), {join_words(old.judges)} (old); audit one judge "
+            "each, or give the files of grades the same names"
         )
     return [(name, name) for name in names]
 
@@ -251,6 +252,6 @@ def _match_notes(match: JudgeMatch) -> Iterator[Note]:
         yield FewJudgedQueries(judge=match.judge, queries=queries)
     if not common:
         return
-    highest, old_highest = (int(match.pairs[side].max()) for side in (NEW, OLD))  # type: ignore[arg-type]
+    highest, old_highest = (int(match.pairs[side].to_numpy().max()) for side in (NEW, OLD))
     if highest != old_highest and common >= FEW_QUERIES:
         yield TopGradesDiffer(judge=match.judge, new=highest, old=old_highest)

@@ -17,8 +17,7 @@ from ranktilt.judging.records import FEWEST_QUERIES, Estimate
 from ranktilt.statistics.correction import detectable_effect
 
 DriftQuestion = Literal["agreement", "grade", "tilt", "order"]
-"""What may have changed: κ with humans, the mean grade, the tilt of grades, or the order of systems.
-"""
+"""What may have changed: κ with humans, the mean grade, the tilt of grades, the systems' order."""
 DriftKind = Literal["changed", "identical", "inconclusive"]
 """Verdict on a change."""
 

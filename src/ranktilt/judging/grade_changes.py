@@ -123,30 +123,23 @@ def _query_sums(means: Sequence[_GradeMean]) -> list[_QuerySums]:
         origin = _numbers(mean.rows["origin"], origins)
         new, old = (mean.rows[side].cast(pl.Float64).to_numpy() for side in ("new", "old"))
         ones = np.ones(len(query))
-        columns = [
+        clusters = Clusters(query=query, origin=origin, total=new - old, weight=ones)
+        new_sum, old_sum, weight = (
             np.bincount(query, weights=values, minlength=len(queries)).astype(np.float64)
             for values in (new, old, ones)
-        ]
-        clusters = Clusters(query=query, origin=origin, total=new - old, weight=ones)
-        sums.append(
-            _QuerySums(
-                new=columns[0],
-                old=columns[1],
-                weight=columns[2],
-                clusters=clusters,
-                factor=mean.factor,
-            )
         )
+        query_sums = _QuerySums(
+            new=new_sum, old=old_sum, weight=weight, clusters=clusters, factor=mean.factor
+        )
+        sums.append(query_sums)
     return sums
 
 
 def _numbers(names: pl.Series, known: pl.Series) -> Ints:
     """Return the place of each name among the known ones."""
-    places = pl.DataFrame({"name": known}).with_row_index("place")
-    joined = pl.DataFrame({"name": names}).join(
-        places, on="name", how="left", maintain_order="left"
-    )
-    return joined["place"].to_numpy().astype(np.int64)
+    index = pl.DataFrame({"name": known}).with_row_index("number")
+    joined = pl.DataFrame({"name": names}).join(index, on="name", how="left", maintain_order="left")
+    return joined["number"].to_numpy().astype(np.int64)
 
 
 def _total(sums: Sequence[_QuerySums], side: str) -> float:

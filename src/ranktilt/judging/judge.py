@@ -135,7 +135,7 @@ def judge(
     if collection is not None and len(collection.sources) > 1:
         graded = GradedCollection.from_grades(collection, grades, pair)
         sources = source_results(graded, evaluated, inference)
-    kept = KeptGrades.from_grades(
+    kept_grades = KeptGrades.from_grades(
         grades.by_judge,
         scale.human,
         collection,
@@ -178,7 +178,7 @@ def judge(
         corrected=systems.corrected,
         weaknesses=tuple(weaknesses),
         confounds=sources.confounds,
-        grades=kept,
+        grades=kept_grades,
     )
 
 

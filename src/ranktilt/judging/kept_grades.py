@@ -127,21 +127,19 @@ class KeptGrades:
         """Return what a file holds of it."""
         queries = self.pairs["query_id"].unique(maintain_order=True)
         documents = self.pairs.unique("doc_id", keep="first", maintain_order=True)
-        grades = {name: _text_of_grades(column) for name, column in self.grades.items()}
-        return {
+        row: dict[str, Any] = {
             "queries": text_of_names(queries),
             "documents": text_of_names(documents["doc_id"]),
             "sources": text_of_names(documents["source"]),
             "origins": text_of_names(documents["origin"]),
-            "query": _text_of_numbers(self.pairs["query_id"], queries),
-            "document": _text_of_numbers(self.pairs["doc_id"], documents["doc_id"]),
-            "human": _text_of_grades(self.pairs["human"]),
-            "grades": grades,
-            "values": [_row_of_values(values) for values in self.values],
-            "twins": list(self.twins),
-            "steps": self.steps,
-            "is_complete": self.is_complete,
         }
+        row["query"] = _text_of_numbers(self.pairs["query_id"], queries)
+        row["document"] = _text_of_numbers(self.pairs["doc_id"], documents["doc_id"])
+        row["human"] = _text_of_grades(self.pairs["human"])
+        row["grades"] = {name: _text_of_grades(column) for name, column in self.grades.items()}
+        row["values"] = [_row_of_values(values) for values in self.values]
+        row["twins"] = list(self.twins)
+        return {**row, "steps": self.steps, "is_complete": self.is_complete}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> KeptGrades:
