@@ -106,7 +106,10 @@ def _change_table(drift: JudgeDrift) -> Table:
         ("old", number_of("old", fixed)),
         ("difference", _difference),
         (Column("corrected p", spare=1), number_of("p_corrected", p_value)),
-        (Column("would find", spare=2), number_of("detectable", fixed)),
+        (
+            Column("would find", spare=2, hint="smallest change found four times in five"),
+            number_of("detectable", fixed),
+        ),
         (Column("of", spare=3, hint="pairs, twins or systems"), number_of("pairs", count)),
         (Column("queries", spare=3), number_of("queries", count)),
     ]
