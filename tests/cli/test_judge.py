@@ -120,6 +120,8 @@ def test_a_model_grades_and_is_audited(
         dry = cli(*words, "--dry-run", "--price", "1,2")
         assert (dry.code, server.requests) == (0, [])
         assert re.search(r"pairs +480 pairs", dry.out)
+        probed = cli(*words, "--dry-run", "--probe-pairs", "20")
+        assert re.search(r"and probes .*\npairs +60 pairs", probed.out)
         done = cli(
             *words,
             "--save-grades",
@@ -214,7 +216,7 @@ def test_a_limit_that_an_audit_of_judges_cannot_hold_is_refused(files: Path, cli
         "--json",
         "j.json",
     )
-    message = "--max-tilt: an audit of judges takes --max-gap and --min-tau"
+    message = "--max-tilt: an audit of judges takes --max-gap, --min-tau, and with --baseline"
     assert message in refused(cli, "gate", "j.json", "--max-tilt", "5")
 
 

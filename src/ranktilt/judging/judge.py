@@ -160,7 +160,9 @@ def judge(
     }
     notes = dict.fromkeys([*grades.notes, *systems.notes, *sources.notes])
     comparisons += systems.comparisons
+    probed = list(probed)
     weaknesses = chain.from_iterable(map(_weaknesses, probed))
+    doses = [probes.doses for probes in probed if probes.doses is not None]
     return JudgeAudit(
         spec=spec,
         judges=tuple(judges_by_name),
@@ -177,6 +179,7 @@ def judge(
         tilts=sources.tilts,
         corrected=systems.corrected,
         weaknesses=tuple(weaknesses),
+        length_doses=tuple(doses),
         confounds=sources.confounds,
         grades=kept_grades,
     )

@@ -19,6 +19,7 @@ from ranktilt.judging.drift import compare_judges
 from ranktilt.judging.drift_match import AuditedJudges
 from ranktilt.judging.drift_result import JudgeDrift
 from ranktilt.judging.kept_grades import KeptGrades, nothing_kept
+from ranktilt.judging.length_doses import LengthDoses
 from ranktilt.judging.records import (
     Agreement,
     AgreementStatistic,
@@ -75,6 +76,8 @@ class JudgeAudit(
     """Means of systems from few human labels and a judge's."""
     weaknesses: tuple[Weakness, ...] = ()
     """Changes of grades by edits of passages."""
+    length_doses: tuple[LengthDoses, ...] = ()
+    """Grades of passages at several lengths."""
     confounds: tuple[Confound, ...] = ()
     """Other differences between the two sources of the twins."""
     grades: Coded[KeptGrades] = field(default_factory=nothing_kept)

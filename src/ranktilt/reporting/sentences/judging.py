@@ -23,6 +23,7 @@ from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import cannot_vary, effect_words
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.judge_doses import dose_finding
 from ranktilt.reporting.sentences.judge_standings import (
     coefficient_words,
     contest,
@@ -91,11 +92,12 @@ def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
     sides = _side_findings(audit)
     orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
     tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]
+    doses = [dose_finding(doses) for doses in audit.length_doses]
     agreements = [_agreement_finding(agreement) for agreement in audit.overall]
     if len(agreements) > _MOST_AGREEMENTS:
         agreements = []  # the table of judges says it shorter
     contests = [Finding(kind="described", sentence=text) for text in _contest_sentences(audit)]
-    return (*contests, *ranked(sides), *ranked(orders), *tilts, *ranked(agreements))
+    return (*contests, *ranked(sides), *ranked(orders), *ranked(doses), *tilts, *ranked(agreements))
 
 
 def _side_findings(audit: JudgeAudit) -> list[Finding]:

@@ -48,6 +48,7 @@ from ranktilt.reporting.sentences.judge_standings import (
     statistic_name,
 )
 from ranktilt.reporting.tones import Tone
+from ranktilt.reporting.views.judge_doses import dose_blocks
 
 _COEFFICIENTS: tuple[tuple[str, str], ...] = (
     ("exact", "same grade"),
@@ -221,6 +222,7 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
         )
     if audit.weaknesses:
         blocks.append(_weaknesses(audit))
+    blocks += dose_blocks(audit)
     blocks += [_confusion(audit), _query_table(audit)]
     yield Section("agreement", "How far does a judge agree with humans?", (), tuple(blocks))
 
