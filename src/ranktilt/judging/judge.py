@@ -16,6 +16,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.judging.agreement import QueryDraws, grade_agreement
+from ranktilt.judging.calibration import CalibrationOptions, calibrate
 from ranktilt.judging.comparison import compare_kappas
 from ranktilt.judging.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.judge_grades import CommonScale, GradesOf, file_name, named_judges
@@ -143,6 +144,11 @@ def judge(
         twins=sources.twins,
         steps=scale.steps,
     )
+    calibrated = calibrate(
+        grades.by_judge,
+        kept_grades,
+        CalibrationOptions(resamples=resamples, seed=seed, correction=correction),
+    )
     human_file = "" if human is None else file_name(human)
     files = {name: file_name(of_judge) for name, of_judge in judges_by_name.items()}
     spec = {
@@ -158,7 +164,7 @@ def judge(
         "resamples": resamples,
         "seed": seed,
     }
-    notes = dict.fromkeys([*grades.notes, *systems.notes, *sources.notes])
+    notes = dict.fromkeys([*grades.notes, *systems.notes, *sources.notes, *calibrated.notes])
     comparisons += systems.comparisons
     probed = list(probed)
     weaknesses = chain.from_iterable(map(_weaknesses, probed))
@@ -180,6 +186,7 @@ def judge(
         corrected=systems.corrected,
         weaknesses=tuple(weaknesses),
         length_doses=tuple(doses),
+        calibrations=calibrated.calibrations,
         confounds=sources.confounds,
         grades=kept_grades,
     )

@@ -15,6 +15,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError
+from ranktilt.judging.calibration_result import Calibration
 from ranktilt.judging.drift import compare_judges
 from ranktilt.judging.drift_match import AuditedJudges
 from ranktilt.judging.drift_result import JudgeDrift
@@ -78,6 +79,8 @@ class JudgeAudit(
     """Changes of grades by edits of passages."""
     length_doses: tuple[LengthDoses, ...] = ()
     """Grades of passages at several lengths."""
+    calibrations: tuple[Calibration, ...] = ()
+    """Calibration of each judge that tells how sure it is."""
     confounds: tuple[Confound, ...] = ()
     """Other differences between the two sources of the twins."""
     grades: Coded[KeptGrades] = field(default_factory=nothing_kept)

@@ -189,6 +189,26 @@ class SystemsOfOneGrader(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConfidenceUnused(Note):
+    """Confidences of a judge that make no calibration curve."""
+
+    severity: Severity = "warning"
+    judge: str
+    reason: Literal["few", "constant"]
+    pairs: int
+    """Pairs with a confidence and a human grade."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceUnreadable(Note):
+    """Answers of a model whose confidence is no number from 0 to 1."""
+
+    severity: Severity = "warning"
+    judge: str
+    answers: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class GradesOfOneAudit(Note):
     """Pairs that one of two judges graded, left out of their comparison."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind, margins
@@ -23,6 +24,7 @@ from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import cannot_vary, effect_words
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.judge_confidence import confidence_findings
 from ranktilt.reporting.sentences.judge_doses import dose_finding
 from ranktilt.reporting.sentences.judge_standings import (
     coefficient_words,
@@ -92,12 +94,21 @@ def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
     sides = _side_findings(audit)
     orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
     tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]
+    confidences = chain.from_iterable(map(confidence_findings, audit.calibrations))
     doses = [dose_finding(doses) for doses in audit.length_doses]
     agreements = [_agreement_finding(agreement) for agreement in audit.overall]
     if len(agreements) > _MOST_AGREEMENTS:
         agreements = []  # the table of judges says it shorter
     contests = [Finding(kind="described", sentence=text) for text in _contest_sentences(audit)]
-    return (*contests, *ranked(sides), *ranked(orders), *ranked(doses), *tilts, *ranked(agreements))
+    return (
+        *contests,
+        *ranked(sides),
+        *ranked(orders),
+        *ranked(doses),
+        *confidences,
+        *tilts,
+        *ranked(agreements),
+    )
 
 
 def _side_findings(audit: JudgeAudit) -> list[Finding]:

@@ -6,6 +6,8 @@ import math
 
 from ranktilt.data.notes.judges import (
     ClusterJoined,
+    ConfidenceUnreadable,
+    ConfidenceUnused,
     FewCommonPairs,
     FewJudgedQueries,
     GradesIdentical,
@@ -29,6 +31,7 @@ from ranktilt.data.notes.judges import (
     ValuesIdentical,
 )
 from ranktilt.errors import counted, join_words
+from ranktilt.judging.calibration import FEWEST_PAIRS
 from ranktilt.judging.records import FEWEST_QUERIES
 from ranktilt.reporting.sentences.notes.base import note_words
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS
@@ -194,6 +197,29 @@ def _systems_of_one_grader(note: SystemsOfOneGrader) -> str:
     systems = counted(note.systems, "system", "systems")
     grader = _GRADERS[note.grader]
     return f"{note.judge}, {note.measure}: {systems} evaluated by {grader} only left out"
+
+
+@note_words.register
+def _confidence_unused(note: ConfidenceUnused) -> str:
+    if note.reason == "constant":
+        return (
+            f"{note.judge} tells the same confidence for every grade, which says nothing about "
+            "single grades"
+        )
+    pairs = counted(note.pairs, "pair", "pairs")
+    return (
+        f"{note.judge}: {pairs} with a confidence and a human grade; a calibration curve needs "
+        f"{FEWEST_PAIRS}"
+    )
+
+
+@note_words.register
+def _confidence_unreadable(note: ConfidenceUnreadable) -> str:
+    answers = counted(note.answers, "answer tells", "answers tell")
+    return (
+        f"{note.judge}: {answers} a confidence that is no number from 0 to 1, left out; ask for "
+        "such a number in the prompt"
+    )
 
 
 @note_words.register
