@@ -65,7 +65,7 @@ from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
 from tests.explaining.properties.planted import shop_gaps
 from tests.judging.judged import full_audit as judged
-from tests.judging.judged import two_judges
+from tests.judging.judged import probed_audit, two_judges
 from tests.mitigation.planted import mitigated_run, swept, training_study
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
@@ -420,6 +420,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "manipulation checks": designed,
     "judges": judged,
     "judges, compared": two_judges,
+    "judges, probed": probed_audit,
     "models": lambda: Installation(
         models=MODELS, here={"dense:one": "cache"}, others=[("alpha", "a-package 1.0")]
     ),

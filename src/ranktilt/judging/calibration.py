@@ -53,15 +53,15 @@ class Calibrations:
 
 
 def calibrate(
-    by_judge: Mapping[str, pl.DataFrame], kept: KeptGrades, options: CalibrationOptions
+    by_judge: Mapping[str, pl.DataFrame], judged: KeptGrades, options: CalibrationOptions
 ) -> Calibrations:
     """Compare confidences with agreement, for each judge whose grades have a ``confidence``."""
     calibrations, notes = list[Calibration](), list[Note]()
     for judge, grades in by_judge.items():
         is_told = "confidence" in grades.columns and grades["confidence"].count() > 0
-        if not is_told or not kept.is_complete:
+        if not is_told or not judged.is_complete:
             continue
-        rows = kept.of_judge(judge).join(
+        rows = judged.of_judge(judge).join(
             grades.select(*PAIR, "confidence"), on=PAIR, how="inner", maintain_order="left"
         )
         sure = rows.drop_nulls("confidence")
@@ -71,7 +71,7 @@ def calibrate(
             notes.append(ConfidenceUnused(judge=judge, reason=reason, pairs=graded.height))
             continue
         calibration = _calibration(judge, graded, options)
-        tilt = _unsure_tilt(sure, kept.twins, options) if kept.twins else None
+        tilt = _unsure_tilt(sure, judged.twins, options) if judged.twins else None
         calibrations.append(replace(calibration, without=rows.height - sure.height, tilt=tilt))
     return Calibrations(
         calibrations=tuple(_corrected(calibrations, options.correction)), notes=tuple(notes)
@@ -100,13 +100,13 @@ def equal_bins(confidence: Floats) -> npt.NDArray[np.int64]:
     """
     count = len(confidence)
     bins = min(_MOST_BINS, max(2, count // _PAIRS_OF_BIN))
-    values, place, sizes = np.unique(confidence, return_inverse=True, return_counts=True)
+    values, number, sizes = np.unique(confidence, return_inverse=True, return_counts=True)
     middle = (np.cumsum(sizes) - sizes / 2) / count
     of_value = np.minimum((middle * bins).astype(np.int64), bins - 1)
     # Two values or more are never one bin: there would be no curve.
     if len(values) > 1 and of_value[0] == of_value[-1]:
         of_value[-1] += 1
-    return np.unique(of_value[place], return_inverse=True)[1].astype(np.int64)
+    return np.unique(of_value[number], return_inverse=True)[1].astype(np.int64)
 
 
 def _calibration(judge: str, graded: pl.DataFrame, options: CalibrationOptions) -> Calibration:
@@ -235,7 +235,7 @@ class _BinSums:
 
     def resampled(self, options: CalibrationOptions) -> _Totals:
         """Return means over resampled queries, of shape (bins, resamples)."""
-        rows = [row for table in self.by_query for row in table]
+        rows = list(np.concatenate(self.by_query))
         means = np.stack(
             resampled_means(rows, resamples=options.resamples, seed=options.seed), axis=0
         )
@@ -254,9 +254,9 @@ def _unsure_tilt(
     is_of_twins = sides["query_id"].n_unique() >= FEWEST_QUERIES
     if not is_of_twins:
         sides = _source_rows(rows, twins)
-    if not sides.height:
+    if sides["confidence"].n_unique() < 2:
         return None
-    border = float(np.quantile(sides["confidence"].to_numpy(), _UNSURE, method="nearest"))
+    border = unsure_border(sides["confidence"].to_numpy())
     is_unsure = sides["confidence"] <= border
     parts = [_means(sides.filter(part), is_of_twins, twins) for part in (is_unsure, ~is_unsure)]
     both = [*parts[0], *(replace(mean, factor=-mean.factor) for mean in parts[1])]
@@ -283,6 +283,13 @@ def _unsure_tilt(
         rows=sides.height,
         queries=difference.queries,
     )
+
+
+def unsure_border(confidence: Floats) -> float:
+    """Return the confidence up to which grades are unsure: as near to a third as values allow."""
+    values, sizes = np.unique(confidence, return_counts=True)
+    shares = np.cumsum(sizes) / len(confidence)
+    return float(values[np.abs(shares[:-1] - _UNSURE).argmin()])
 
 
 def _means(rows: pl.DataFrame, is_of_twins: bool, twins: Sequence[str]) -> list[GradeMean]:

@@ -84,6 +84,18 @@ def read_grades(
     frame = (
         read_judge_qrels(grades) if isinstance(grades, str | Path) else _grade_columns(grades, name)
     )
+    frame, notes = _on_scale(frame, top, name, grades)
+    columns: list[Any] = ["query_id", "doc_id", pl.col("grade").cast(pl.Int64)]
+    if "confidence" in frame.columns:
+        _require_confidence(frame, name if isinstance(grades, pl.DataFrame) else grades)
+        columns.append(pl.col("confidence").cast(pl.Float64))
+    return frame.select(columns), notes
+
+
+def _on_scale(
+    frame: pl.DataFrame, top: int | None, name: str, grades: str | Path | pl.DataFrame
+) -> tuple[pl.DataFrame, list[Note]]:
+    """Leave out few grades outside the scale, with a note; refuse many."""
     bad = (pl.col("grade") != pl.col("grade").round()) | ~pl.col("grade").is_between(0, _HIGHEST)
     outside = frame.filter(bad if top is None else bad | (pl.col("grade") > top))
     scale = "0 or more" if top is None else f"0 to {top}"
@@ -102,11 +114,7 @@ def read_grades(
         note = GradesOutsideScale(judge=name, grades=outside.height, top=top, values=values)
         notes.append(note)
         frame = frame.join(outside, on=["query_id", "doc_id"], how="anti", maintain_order="left")
-    columns: list[Any] = ["query_id", "doc_id", pl.col("grade").cast(pl.Int64)]
-    if "confidence" in frame.columns:
-        _require_confidence(frame, name if isinstance(grades, pl.DataFrame) else grades)
-        columns.append(pl.col("confidence").cast(pl.Float64))
-    return frame.select(columns), notes
+    return frame, notes
 
 
 def _require_confidence(frame: pl.DataFrame, file: str | Path) -> None:

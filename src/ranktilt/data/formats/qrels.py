@@ -54,7 +54,8 @@ def read_judge_qrels(path: str | Path) -> pl.DataFrame:
     """Read a judge's grades as `read_qrels` does.
 
     Where a table, JSON or Parquet has a column ``confidence``, or one is named
-    (``FILE:confidence=COLUMN``), it is there too: Float64, null where it is empty, and NaN for what is no number.
+    (``FILE:confidence=COLUMN``), it is there too: Float64, null where it is empty, and NaN for what
+    is no number.
     """
     return _read(path)[0]
 

@@ -116,8 +116,18 @@ def _side_findings(audit: JudgeAudit) -> list[Finding]:
     return [
         *map(_gap_finding, audit.main_gaps),
         *map(_preference_finding, audit.preferences),
-        *(_weakness_finding(weakness) for weakness in audit.weaknesses if weakness.edit.low > 0),
+        *map(_weakness_finding, _weaknesses_found(audit)),
     ]
+
+
+def _weaknesses_found(audit: JudgeAudit) -> Iterator[Weakness]:
+    """Yield the edits that fool a judge; of several doses of one edit, the first that does."""
+    known = set[tuple[str, str]]()
+    for weakness in audit.weaknesses:
+        key = weakness.judge, weakness.edit.probe.partition(" ×")[0]
+        if weakness.edit.low > 0 and key not in known:
+            known.add(key)
+            yield weakness
 
 
 def _contest_sentences(audit: JudgeAudit) -> Iterator[str]:
@@ -139,9 +149,8 @@ def _favour_words(audit: JudgeAudit) -> list[str]:
         if preference.verdict in ("favours", "disfavours"):
             words = f"{preference.verdict} {preference.family} systems"
             favours.setdefault(preference.judge, []).append(words)
-    for weakness in audit.weaknesses:
-        if weakness.edit.low > 0:
-            favours.setdefault(weakness.judge, []).append(f"is fooled by {weakness.edit.probe}")
+    for weakness in _weaknesses_found(audit):
+        favours.setdefault(weakness.judge, []).append(f"is fooled by {weakness.edit.probe}")
     return [f"{judge} {join_words(list(dict.fromkeys(words)))}" for judge, words in favours.items()]
 
 
