@@ -19,6 +19,7 @@ from ranktilt.judging.records import FEWEST_QUERIES, Estimate
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import interval, resampled_means
 from ranktilt.statistics.correction import correct
+from ranktilt.statistics.query_ratio import QueryRatio
 
 FEWEST_PAIRS = 40
 """Fewest pairs with a confidence and a human grade for a curve."""
@@ -120,16 +121,14 @@ def _calibration(judge: str, graded: pl.DataFrame, options: CalibrationOptions) 
     bins = []
     for number in range(sums.bins):
         inside = bin_of == number
-        ends = (np.nan, np.nan)
+        agreement = Estimate(float(is_right[inside].mean()))
         if samples is not None:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                spread = interval(samples.right[number] / samples.count[number])
-            ends = (spread.low, spread.high)
+            agreement = sums.agreement(number, options)
         confidence_bin = ConfidenceBin(
             lowest=float(confidence[inside].min()),
             highest=float(confidence[inside].max()),
             confidence=float(confidence[inside].mean()),
-            agreement=Estimate(float(is_right[inside].mean()), *ends),
+            agreement=agreement,
             pairs=int(inside.sum()),
         )
         bins.append(confidence_bin)
@@ -232,6 +231,19 @@ class _BinSums:
         """Sums over all queries."""
         count, right, sure = (table.sum(1) for table in self.by_query)
         return _Totals(count=count, right=right, sure=sure)
+
+    def agreement(self, number: int, options: CalibrationOptions) -> Estimate:
+        """Return the share of right grades in a bin, with its interval.
+
+        Of a bin whose grades are all right, resamples know no others; `QueryRatio` knows that a
+        share of 1 in few queries is not sure.
+        """
+        count, right, _ = self.by_query
+        share = QueryRatio(numerator=right[number], denominator=count[number])
+        around = share.inference(
+            neutral=0.5, bounds=(0.0, 1.0), resamples=options.resamples, seed=options.seed
+        )
+        return Estimate(share.value, around.low, around.high)
 
     def resampled(self, options: CalibrationOptions) -> _Totals:
         """Return means over resampled queries, of shape (bins, resamples)."""

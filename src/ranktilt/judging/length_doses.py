@@ -12,9 +12,7 @@ import polars as pl
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.judging.grade_parsing import GRADES
 from ranktilt.measures.ranking import Floats
-from ranktilt.statistics.bootstrap import resampled_means
-from ranktilt.statistics.inversion import Inference, infer
-from ranktilt.statistics.two_way import Influence
+from ranktilt.statistics.query_ratio import QueryRatio
 
 Course = Literal["rising", "falling", "constant", "mixed"]
 """How the mean grade goes from each dose to the next."""
@@ -81,33 +79,6 @@ class LengthDoses:
         return {"course": self.course, "is_shown": self.is_shown}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _QueryRatio:
-    """A ratio of sums over queries, with its resamples."""
-
-    numerator: Floats
-    """Numerator of each query."""
-    denominator: Floats
-    """Denominator of each query."""
-
-    @property
-    def value(self) -> float:
-        """The ratio over all queries."""
-        return float(self.numerator.sum() / self.denominator.sum())
-
-    def inference(self, bounds: tuple[float, float], *, resamples: int, seed: int) -> Inference:
-        """Return its interval over queries, and the p of 0."""
-        above, below = resampled_means(
-            [self.numerator, self.denominator], resamples=resamples, seed=seed
-        )
-        residual = self.numerator - self.value * self.denominator
-        influence = Influence.from_queries(residual, self.denominator).scaled(1.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            samples = above / below
-        variance = influence.variance()
-        return infer(samples, self.value, variance=variance, neutral=0.0, bounds=bounds)
-
-
 def length_doses(
     judge: str, passages: pl.DataFrame, doses: dict[str, int], *, resamples: int, seed: int
 ) -> LengthDoses | None:
@@ -131,8 +102,8 @@ def length_doses(
     ones = _query_sums(query, np.ones(len(query)))
     dose_grades = []
     for dose, grade, length in zip(doses.values(), grades, lengths, strict=True):
-        mean = _QueryRatio(numerator=_query_sums(query, grade), denominator=ones)
-        around = mean.inference(_RANGE, resamples=resamples, seed=seed)
+        mean = QueryRatio(numerator=_query_sums(query, grade), denominator=ones)
+        around = mean.inference(neutral=0.0, bounds=_RANGE, resamples=resamples, seed=seed)
         dose_grade = DoseGrade(
             dose=dose,
             length=float(length.mean()),
@@ -142,7 +113,7 @@ def length_doses(
         )
         dose_grades.append(dose_grade)
     slope = _slope(query, np.log2(lengths), grades)
-    around = slope.inference((-np.inf, np.inf), resamples=resamples, seed=seed)
+    around = slope.inference(neutral=0.0, bounds=(-np.inf, np.inf), resamples=resamples, seed=seed)
     return LengthDoses(
         judge=judge,
         grades=tuple(dose_grades),
@@ -156,12 +127,12 @@ def length_doses(
     )
 
 
-def _slope(query: npt.NDArray[np.int64], logarithms: Floats, grades: Floats) -> _QueryRatio:
+def _slope(query: npt.NDArray[np.int64], logarithms: Floats, grades: Floats) -> QueryRatio:
     """Return the slope of grades on the logarithm of length, within passages."""
     centred = logarithms - logarithms.mean(axis=0)
     products = (centred * (grades - grades.mean(axis=0))).sum(axis=0)
     squares = (centred * centred).sum(axis=0)
-    return _QueryRatio(
+    return QueryRatio(
         numerator=_query_sums(query, products), denominator=_query_sums(query, squares)
     )
 
