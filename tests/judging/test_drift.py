@@ -373,10 +373,10 @@ def test_equal_judges_differ_at_the_level() -> None:
 
 @pytest.mark.long
 def test_planted_drift_is_found() -> None:
-    """A judge that adds .3 to ai text: the tilt is found in nearly all draws; one that errs more
+    """A judge that adds .5 to ai text: the tilt is found in nearly all draws; one that errs more
     agrees less.
     """
-    tilts = [change_of(simulated(seed, noises=(0.7, 0.7), lift=0.3), "tilt") for seed in range(40)]
+    tilts = [change_of(simulated(seed, noises=(0.7, 0.7), lift=0.5), "tilt") for seed in range(40)]
     assert sum(tilt.kind == "changed" for tilt in tilts) >= 36
     covered = sum(tilt.low <= np.median([t.value for t in tilts]) <= tilt.high for tilt in tilts)
     assert covered >= 35
