@@ -86,7 +86,6 @@ if TYPE_CHECKING:
     from ranktilt.generation.versions.make import versions as versions
     from ranktilt.generation.versions.options import Crossing as Crossing
     from ranktilt.judging.changed_facts import grade_versions as grade_versions
-    from ranktilt.judging.drift_result import JudgeDrift as JudgeDrift
     from ranktilt.judging.grading import grade as grade
     from ranktilt.judging.grading_settings import Grading as Grading
     from ranktilt.judging.judge import judge as judge
@@ -144,7 +143,6 @@ _NAMES = {
     "Grading": "judging.grading_settings",
     "GroupEstimand": "measures.base",
     "JudgeAudit": "judging.result",
-    "JudgeDrift": "judging.drift_result",
     "Measure": "measures.base",
     "MissingExtra": "errors",
     "MitigationOptions": "mitigation.options",

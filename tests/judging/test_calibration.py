@@ -279,3 +279,23 @@ def test_interval_of_excess_holds_its_value() -> None:
     assert np.mean([row.error.low <= 0.03 for row in calibrations]) >= 0.9
     sure = [drawn(seed, excess=0.15) for seed in range(40)]
     assert np.mean([row.excess.low > 0 for row in sure]) >= 0.95
+
+
+@pytest.mark.long
+def test_unsure_tilt_holds_its_level() -> None:
+    """A judge without taste that is less sure where it errs: another tilt where it is unsure is
+    called shown in 5 % of draws, up to two errors of the simulation.
+    """
+    collection, draws, count = bed(), 150, 0
+    for seed in range(draws):
+        rng = np.random.default_rng([seed, 1])
+        graded = grades(collection, noise=0.5, seed=1000 + seed)
+        is_right = (graded["grade"] == collection.qrels["grade"]).to_numpy()
+        noise = rng.normal(0, 0.12, len(is_right))
+        confidence = np.round(np.clip(np.where(is_right, 0.85, 0.7) + noise, 0, 1), 1)
+        frame = graded.with_columns(confidence=pl.Series(confidence))
+        audit = judge({"judge": frame}, collection=collection, resamples=500)
+        tilt = audit.calibrations[0].tilt
+        assert tilt is not None
+        count += tilt.is_shown
+    assert count / draws <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / draws)

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt import JudgeAudit, JudgeDrift, UserError
+from ranktilt import JudgeAudit, UserError
 from ranktilt.auditing.gate.result import Gate
 from ranktilt.errors import DataError
-from ranktilt.judging.drift_result import JudgeChange
+from ranktilt.judging.drift_result import JudgeChange, JudgeDrift
 from ranktilt.judging.gate import DriftLimits, gate_judges
 from ranktilt.judging.judge import judge
 from ranktilt.judging.judge_scores import judge_scores

@@ -185,24 +185,22 @@ def _drift_rows(compared: JudgeDrift, limits: DriftLimits) -> Iterator[GateRow]:
     if limits.max_loss is not None:
         yield from _loss_rows(compared, limits.max_loss)
     if limits.max_shift is not None:
-        for change in _asked_changes(compared, "grade", _NO_GRADES):
+        for change in _changes_on(compared, "grade", _NO_GRADES):
             yield _row(change, check_shift(change, limits.max_shift))
     if limits.checks_growth:
-        for change in _asked_changes(compared, "tilt", _NO_SOURCES):
+        for change in _changes_on(compared, "tilt", _NO_SOURCES):
             yield _row(change, check_growth(change, limits.min_effect))
 
 
 def _loss_rows(compared: JudgeDrift, max_loss: float) -> Iterator[GateRow]:
     """Check agreement by κ; values of systems alone have no κ, and are checked by τ-b."""
     losses = [change for change in compared.changes if change.question == "agreement"]
-    losses = losses or _asked_changes(compared, "order", _NO_HUMANS)
+    losses = losses or _changes_on(compared, "order", _NO_HUMANS)
     for change in losses:
         yield _row(change, check_loss(change, max_loss))
 
 
-def _asked_changes(
-    compared: JudgeDrift, question: DriftQuestion, message: str
-) -> list[JudgeChange]:
+def _changes_on(compared: JudgeDrift, question: DriftQuestion, message: str) -> list[JudgeChange]:
     """Return the changes that answer a question; `UserError` where there is none."""
     changes = [change for change in compared.changes if change.question == question]
     if not changes:

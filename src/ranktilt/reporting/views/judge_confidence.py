@@ -73,7 +73,7 @@ class _TiltRow:
     """The tilt."""
 
     @property
-    def sides(self) -> str:
+    def source_names(self) -> str:
         """What is compared."""
         of = "twins" if self.tilt.is_of_twins else "beyond humans"
         return f"{self.tilt.a} − {self.tilt.b}, {of}"
@@ -115,7 +115,7 @@ _ERROR_COLUMNS: tuple[ColumnOf, ...] = (
 """Columns of the errors."""
 _TILT_COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("judge"), attrgetter("judge")),
-    (text_column("grade gap"), attrgetter("sides")),
+    (text_column("grade gap"), attrgetter("source_names")),
     ("least sure", estimate_of("tilt.unsure", _signed)),
     ("others", estimate_of("tilt.rest", _signed)),
     ("difference", attrgetter("difference")),
