@@ -273,6 +273,29 @@ def test_queries_of_one_audit_are_left_out() -> None:
     assert drift.judges[0].queries == 10
 
 
+def test_published_kappas_of_two_judges(shared_data: Path) -> None:
+    """Cohen's κ as Table 3 of arXiv 2502.13908 has them: .0604 and .2863."""
+    folder = shared_data / "llm-judges"
+    new, old = (
+        judge([folder / f"{name}.qrels.gz"], folder / "human.qrels.gz", resamples=500)
+        for name in ("TREMA-nuggets", "willia-umbrela1")
+    )
+    drift = rt.compare(new, old, resamples=1000)
+    kappa = change_of(drift, "agreement")
+    assert (round(kappa.new, 4), round(kappa.old, 4)) == (0.0604, 0.2863)
+    assert (kappa.kind, drift.judges[0].common_pairs, kappa.queries) == ("changed", 4423, 25)
+
+
+def test_judges_of_one_audit_are_noted() -> None:
+    frames = columns(many(GRADES, 8))
+    both = judge({name: frames[name] for name in ("old", "new")}, frames["human"], **SOME)
+    single = judge({"new": frames["new"]}, frames["human"], **SOME)
+    drift = rt.compare(both, single, **SOME)
+    assert [pair.judge for pair in drift.judges] == ["new"]
+    notes = [note_sentence(note) for note in drift.notes]
+    assert any("1 judge only in the new audit ('old')" in note for note in notes)
+
+
 def test_binary_grades_of_a_wider_scale_warn() -> None:
     text = many("q1 a 0 0 0\nq1 b 1 1 1\nq1 c 2 1 2\nq1 d 3 1 3\n", 8)
     drift = rt.compare(*audits(text), **SOME)

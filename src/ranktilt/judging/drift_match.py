@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,7 @@ import polars as pl
 from ranktilt.auditing.comparison.match import common_queries
 from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.comparisons import OnlyInOneAudit
 from ranktilt.data.notes.judges import FewJudgedQueries, GradesOfOneAudit, TopGradesDiffer
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.judging.comparison import in_common
@@ -21,6 +22,8 @@ from ranktilt.judging.systems import SystemValues
 
 NEW, OLD = "new", "old"
 """Names of both sides while they are compared; the judges may have one name."""
+_NAMED = 3
+"""Most judges or systems that a note names."""
 _FEW_COMMON = 0.9
 """Share of a judge's pairs below which the common ones are called few."""
 
@@ -109,7 +112,10 @@ def match_judges(
     """
     _require_alike(new, old)
     matches, notes = list[JudgeMatch](), list[Note]()
-    for judge, old_judge in _judge_pairs(new, old):
+    pairs = _judge_pairs(new, old)
+    notes += _lone_notes("judge", "new", new.judges, [judge for judge, _ in pairs])
+    notes += _lone_notes("judge", "old", old.judges, [judge for _, judge in pairs])
+    for judge, old_judge in pairs:
         common = common_queries(
             new.queries_of(judge),
             old.queries_of(old_judge),
@@ -121,7 +127,31 @@ def match_judges(
         if common.left_out:
             notes.append(common.note("audit"))
         notes += _match_notes(match)
+        notes += _system_notes(match, new.values_of(judge), old.values_of(old_judge))
     return matches, notes
+
+
+def _lone_notes(
+    part: Literal["judge", "system"],
+    side: Literal["new", "old"],
+    names: Sequence[str],
+    common: Sequence[str],
+) -> Iterator[Note]:
+    """Note what only one audit has."""
+    lone = [name for name in names if name not in common]
+    if lone:
+        first = tuple(lone[:_NAMED])
+        yield OnlyInOneAudit(part=part, side=side, number=len(lone), first=first)
+
+
+def _system_notes(
+    match: JudgeMatch, new: Sequence[KeptValues], old: Sequence[KeptValues]
+) -> Iterator[Note]:
+    """Note systems that only one audit evaluates, where orders of systems are compared."""
+    if match.values:
+        systems = match.values[0][0].runs
+        yield from _lone_notes("system", "new", new[0].runs, systems)
+        yield from _lone_notes("system", "old", old[0].runs, systems)
 
 
 def _require_alike(new: AuditedJudges, old: AuditedJudges) -> None:
