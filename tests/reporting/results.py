@@ -67,6 +67,7 @@ from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused
 from tests.explaining.properties.planted import shop_gaps
 from tests.judging.judged import full_audit as judged
+from tests.judging.judged import probed_audit, two_judges
 from tests.mitigation.planted import mitigated_run, swept, training_study
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
@@ -429,6 +430,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "gate, nothing": lambda: gate(NOTHING),
     "manipulation checks": designed,
     "judges": judged,
+    "judges, compared": two_judges,
+    "judges, probed": probed_audit,
     "models": lambda: Installation(
         models=MODELS, here={"dense:one": "cache"}, others=[("alpha", "a-package 1.0")]
     ),
