@@ -44,7 +44,7 @@ def test_answer_is_the_sentence_with_most_query_words(
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "expected"),
+    ("text", "part", "expected"),
     [
         (COLDS, "beginning", "Zinc cures most colds. Rest helps. Drink water! Sleep well"),
         (COLDS, "middle", "Rest helps. Drink water! Zinc cures most colds. Sleep well"),
@@ -55,8 +55,8 @@ def test_answer_is_the_sentence_with_most_query_words(
         ("", "end", ""),
     ],
 )
-def test_answer_is_moved(text: str, place: str, expected: str) -> None:
-    assert answer_moved(text, ZINC, place) == expected
+def test_answer_is_moved(text: str, part: str, expected: str) -> None:
+    assert answer_moved(text, ZINC, part) == expected
 
 
 @pytest.mark.parametrize(

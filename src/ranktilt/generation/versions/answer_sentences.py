@@ -97,14 +97,14 @@ def answer_numbers(sentences: Sequence[str], sought: Iterable[str]) -> list[int]
     return sorted(numbers)
 
 
-def answer_moved(text: str, origin: Origin, place: str) -> str:
+def answer_moved(text: str, origin: Origin, part: str) -> str:
     """Move the sentences that answer to the beginning, the middle or the end of a text."""
     split = SplitText.from_text(text)
     answers = answer_numbers(split.sentences, origin.sought)
     others = [number for number in range(len(split.sentences)) if number not in answers]
     if not answers or not others:
         return text
-    before = {BEGINNING: 0, MIDDLE: (len(others) + 1) // 2, END: len(others)}[place]
+    before = {BEGINNING: 0, MIDDLE: (len(others) + 1) // 2, END: len(others)}[part]
     order = [*others[:before], *answers, *others[before:]]
     return text if order == sorted(order) else split.in_order(order)
 
@@ -121,11 +121,11 @@ def answer_repeated(text: str, origin: Origin, times: int) -> str:
     return split.in_order(order)
 
 
-def placed_edit(place: str) -> Callable[[str, Origin], str]:
+def placed_edit(part: str) -> Callable[[str, Origin], str]:
     """Return the rule that moves answers to a place; `UserError` names the places."""
-    if place not in PLACES:
-        raise UserError(str(unknown("place of the answer", place, PLACES)))
-    return partial(answer_moved, place=place)
+    if part not in PLACES:
+        raise UserError(str(unknown("place of the answer", part, PLACES)))
+    return partial(answer_moved, part=part)
 
 
 def repeated_edit(times: str) -> Callable[[str, Origin], str]:

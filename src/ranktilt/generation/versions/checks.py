@@ -124,8 +124,7 @@ def check_factors(
     """
     factors = tuple(factors)
     values_by_probe = measure(collection, base, qrels)
-    expected_probes = {probe for factor in factors for probe in (*factor.moves, *factor.holds)}
-    if expected_probes & {*ANSWER_PROBES}:
+    if any({*ANSWER_PROBES} & {*factor.moves, *factor.holds} for factor in factors):
         values_by_probe |= _answers(collection, base, qrels)
     origins = collection.origin_codes()
     origin_count = int(origins.max()) + 1

@@ -86,18 +86,18 @@ _TEXT_AND_OVERLAP = (*_TEXT, "overlap")
 """The same, and the words that a version shares with its origin."""
 
 
-def _position(place: str) -> Factor:
-    """Return the factor that moves answers to a place of the text."""
+def _position(part: str) -> Factor:
+    """Return the factor that moves answers to a part of the text."""
     moves = {
         BEGINNING: {ANSWER_POSITION: -1},
         MIDDLE: {ANSWER_OFF_CENTRE: -1},
         END: {ANSWER_POSITION: 1},
     }
-    edit = placed_edit(place)
+    edit = placed_edit(part)
     return Factor(
         name=POSITION,
-        high=place,
-        moves=moves[place],
+        high=part,
+        moves=moves[part],
         holds=(*_TEXT_AND_OVERLAP, ANSWER_COUNT),
         edit=edit,
     )
