@@ -12,8 +12,10 @@ import pytest
 from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.save import save
+from ranktilt.explaining.factors.result import FactorEffects
 from tests.citing.planted import (
     Chance,
+    Document,
     fair,
     fond_of_human_label,
     planted_answer,
@@ -24,6 +26,7 @@ from tests.cli.conftest import Cli, refused
 from tests.llm.batch_server import BatchServer
 from tests.llm.server import Faults, Server
 from tests.llm.stories import make_stories
+from tests.toy import collection_of, run_of
 
 QUERIES, ORIGINS = 24, 40
 SETTINGS = ("--set", "statistics.resamples=300")
@@ -270,3 +273,93 @@ def test_refusals(options: str, message: str, folder: Path, cli: Cli) -> None:
     (folder / "a.jsonl").write_text('{"query_id": "q", "cited": ["a"]}\n', encoding="utf-8")
     (folder / "g.csv").write_text("doc_id,source\na,x\n", encoding="utf-8")
     assert message in refused(cli, *options.split())
+
+
+@pytest.fixture
+def versions_folder(folder: Path, cli: Cli) -> Path:
+    """Versions of the shop, short and long, and a run of the documents as they are."""
+    docs = []
+    for number in range(ORIGINS):
+        text = f"Thing {number} is here{' again' * (number % 5)}. They sleep."
+        docs.append({"id": f"d{number}", "text": text, "source": "human", "origin": f"d{number}"})
+    queries = {f"q{number}": f"thing {number}" for number in range(QUERIES)}
+    collection = collection_of(docs, queries, {})
+    save(collection, folder / "things")
+    scores = {
+        f"q{number}": {f"d{(number + step) % ORIGINS}": 9.0 - step for step in range(6)}
+        for number in range(QUERIES)
+    }
+    run_of(collection, scores).save(folder / "things.trec")
+    (folder / "shop_edits.py").write_text(EDIT)
+    made = cli("generate", "versions", "things", "--factors", "shop_edits:short", "-o", "versions")
+    assert made.code == 0, made.err
+    return folder
+
+
+EDIT = """
+def short(text):
+    return text.partition(" They sleep")[0]
+
+short.moves = {"words": -1}
+"""
+BY_FACTOR = ("--run", "things.trec", "--context", "6", "--repeats", "2", "--by-factor")
+
+
+def fond_of_short(document: Document) -> float:
+    """Cite shortened texts more often."""
+    return 0.25 if "sleep" in document.text else 0.75
+
+
+def test_factors_of_versions_are_compared_and_saved_answers_say_the_same(
+    versions_folder: Path, cli: Cli
+) -> None:
+    with serving(fond_of_short) as server:
+        model = f"openai:tiny(base_url={server.url})"
+        options = (*BY_FACTOR, "--save-answers", "a.jsonl", "--json", "f.json", "-o", "f.html")
+        done = cli("cite", "versions", "--llm", model, *options)
+        assert len(server.requests) == QUERIES * 2
+    assert done.code == 0, done.err
+    assert "short=changed makes answers cite a text more often, by " in done.out
+    assert "cited, points" in done.out
+    assert "Next: See what the same changes do to ranks: ranktilt explain versions" in done.out
+    effects = FactorEffects.load(versions_folder / "f.json")
+    assert effects.estimands == ("cited", "cited first")
+    page = (versions_folder / "f.html").read_text(encoding="utf-8")
+    assert "How often a text is cited with each change" in page
+    saved = cli("cite", "a.jsonl", "--groups", "versions", "--by-factor")
+    assert saved.code == 0, saved.err
+    assert saved.out.split("\n")[4].split()[1:] == done.out.split("\n")[4].split()[1:]
+    assert cli("report", "f.json", "-o", "r.html").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--by", "origin"), "--by: --by-factor compares the levels of each factor; omit it"),
+        (("--pair", "a,b"), "--pair: --by-factor compares"),
+        (("--cluster", "page"), "--cluster: --by-factor compares"),
+        (("--label-errors", "ai:fpr=.1,fnr=.1"), "--label-errors: --by-factor compares"),
+        (("--groups", "things"), "--groups: the collection itself has the factors; omit it"),
+        (("--twins",), "the effects of factors (--by-factor) go with neither twins nor"),
+    ],
+)
+def test_options_that_factors_do_not_read_are_refused(
+    versions_folder: Path, cli: Cli, options: tuple[str, ...], message: str
+) -> None:
+    with serving(fair) as server:
+        model = f"openai:tiny(base_url={server.url})"
+        refusal = refused(cli, "cite", "versions", "--llm", model, *BY_FACTOR, *options)
+        assert refusal.startswith(message)
+        assert not server.requests
+
+
+def test_factors_need_versions(versions_folder: Path, cli: Cli, fair_server: Server) -> None:
+    model = f"openai:tiny(base_url={fair_server.url})"
+    refusal = refused(cli, "cite", "things", "--llm", model, *BY_FACTOR)
+    assert refusal.startswith("--by-factor needs versions by design")
+    assert not fair_server.requests
+    (versions_folder / "a.jsonl").write_text('{"query_id": "q1", "cited": ["d1"]}\n')
+    refusal = refused(cli, "cite", "a.jsonl", "--by-factor")
+    assert refusal.endswith("name their collection, --groups DIR")
+    options = ("--groups", "things", "--run", "things.trec")
+    assert refused(cli, "cite", "a.jsonl", "--by-factor", *options).startswith("--run: --by-factor")

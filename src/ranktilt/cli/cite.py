@@ -9,7 +9,13 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, points, verb
-from ranktilt.cli.cite_making import AnswerOptions, SessionAudit, folder_of_labels
+from ranktilt.cli.cite_making import (
+    AnswerOptions,
+    SessionAudit,
+    answers_by_factor,
+    check_by_factor,
+    folder_of_labels,
+)
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
 from ranktilt.cli.statistics_options import statistics_settings
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
     "cite answers.jsonl --groups pages.csv:id=url,source=kind",
     "cite answers.jsonl --run search.csv:id=url --groups pages.csv:id=url,source=kind -o cite.html",
     "cite DIR --llm openai:MODEL --run bm25.trec --context 10 --repeats 3 --dry-run",
+    "cite VERSIONS --llm openai:MODEL --run bm25.trec --repeats 4 --by-factor",
     arguments="ANSWERS|DIR",
     panel=UNDERSTAND,
 )
@@ -114,6 +121,9 @@ def cite(
     asked. Where all pages of a domain have one label, domains are the sample: below ten of them on
     a side the kind of pages stays open, and what holds for these domains is said.
 
+    Of versions by design (ranktilt generate versions), --by-factor shows what each factor does to
+    being cited, and cited first.
+
     With --llm, a model first answers each query from the documents of --run. Exit 1 if some
     requests got no answer; run the command again to ask only for these.
     """
@@ -136,6 +146,19 @@ def cite(
             label_errors=label_errors,
         ).execute(output.deliver)
     output.check(*inputs)
+    if model.by_factor:
+        check_by_factor(
+            {
+                "--by": by != "source",
+                "--pair": pair,
+                "--reference": labels.reference,
+                "--cluster": cluster,
+                "--label-errors": label_errors,
+                "--run": run,
+            }
+        )
+        output.deliver(answers_by_factor(answers, labels))
+        return 0
     page_labels: LabelFile | Collection | None = folder_of_labels(labels, by) or labels.labels
     if page_labels is None:
         raise UserError("cite needs the group of each page: --groups FILE:id=url,source=COLUMN")

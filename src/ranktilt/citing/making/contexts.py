@@ -11,6 +11,7 @@ import numpy as np
 
 from ranktilt.citing.making.settings import AnswerMaking, ShownLabel
 from ranktilt.citing.making.twins import Pair, Twins
+from ranktilt.citing.making.versions import DrawnVersions
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import DataError, UserError
@@ -65,8 +66,8 @@ def build_contexts(
     """Choose the documents of each query, and order them for each repeat.
 
     A query shows the first documents of its list; with twins, both versions of the first documents
-    that have two, whichever of them was ranked. Ties at the last rank fall by a seeded hash of the
-    origin, never by source.
+    that have two, whichever of them was ranked; with drawn versions, one version of each. Ties at
+    the last rank fall by a seeded hash of the origin, never by source.
 
     Raises
     ------
@@ -77,13 +78,17 @@ def build_contexts(
     """
     lists = _RankedLists.from_run(run, collection)
     twins = None if pair is None else Twins.from_collection(collection, pair)
+    versions = DrawnVersions.from_collection(collection) if making.draws_versions else None
     known = _known_queries(run, collection)
     ranked, scores = dict[str, tuple[int, ...]](), dict[str, tuple[float, ...]]()
     without_documents = 0
     for query in known[: making.first]:
-        rows, scores[query] = lists.best(query, making.context if twins is None else None)
+        takes_all = twins is not None or versions is not None
+        rows, scores[query] = lists.best(query, None if takes_all else making.context)
         if twins is not None:
             rows = twins.first_pairs(rows, making.context // 2)
+        if versions is not None:
+            rows = versions.of_first_documents(rows, making.context)
         if rows:
             ranked[query] = tuple(rows)
         else:
@@ -94,7 +99,11 @@ def build_contexts(
             f"nothing to show: the lists of {run.name} hold no {noun} of the collection"
         )
     return ContextSet(
-        contexts=tuple(_contexts(ranked, scores, making, twins)),
+        contexts=tuple(
+            _contexts(ranked, scores, making, twins)
+            if versions is None
+            else _drawn_contexts(ranked, making, versions)
+        ),
         ranked=ranked,
         left_out=UnshownEntries(
             without_text=len(run.queries) - len(known),
@@ -183,6 +192,19 @@ def _contexts(
                 is_swapped=bool(is_swapped),
                 shown_label=label,
             )
+
+
+def _drawn_contexts(
+    ranked: dict[str, tuple[int, ...]], making: AnswerMaking, versions: DrawnVersions
+) -> Iterator[Context]:
+    """Yield a context for each query and repeat, with one version of each document."""
+    for query, rows in ranked.items():
+        for repeat in range(1, making.repeats + 1):
+            order = versions.drawn(rows, query, repeat, seed=making.order_seed)
+            if making.order == "shuffled":
+                rng = random.Random(f"{making.order_seed} {query} {repeat}")
+                order = rng.sample(order, len(order))
+            yield Context(query=query, repeat=repeat, rows=tuple(order))
 
 
 def _in_order(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:

@@ -170,6 +170,7 @@ def _spec(spec: dict[str, Any], requests: AnswerRequests, run: Run, by: str) -> 
         "order_seed": making.order_seed,
         "repeats": making.repeats,
         "twins": making.has_twins,
+        "draws_versions": making.draws_versions,
         "shown_labels": list(making.shown_labels),
         "by": by,
         "text": making.text,

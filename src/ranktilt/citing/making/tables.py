@@ -79,7 +79,7 @@ def answers_of(
     requests: AnswerRequests, documents: pl.DataFrame, answers: Sequence[CitedAnswer]
 ) -> Answers:
     """Return what `cite` audits; both versions of a document were not retrieved at a rank."""
-    is_ranked = not requests.settings.has_twins
+    is_ranked = not (requests.settings.has_twins or requests.settings.draws_versions)
     contexts = [answer.context for answer in answers]
     records = {
         "query": [context.query for context in contexts],
