@@ -54,8 +54,8 @@ def run_of_originals(collection: Collection) -> Run:
     rng = np.random.default_rng(0)
     scores = {}
     for number in range(QUERIES):
-        others = [other for other in rng.permutation(DOCUMENTS) if other != number]
-        names = [f"d{number}", *(f"d{other}" for other in others[: DEPTH - 1])]
+        rest = rng.permutation([index for index in range(DOCUMENTS) if index != number])
+        names = [f"d{number}", *(f"d{index}" for index in rest[: DEPTH - 1])]
         scores[f"q{number}"] = {name: float(DEPTH - n) for n, name in enumerate(names)}
     return run_of(collection, scores)
 
@@ -93,9 +93,11 @@ def test_each_context_holds_one_version_of_each_document_and_repeats_go_round() 
     origins = collection.docs["origin"]
     for context in contexts:
         assert len(set(origins.gather(list(context.rows)))) == 4
-    shown = Counter(row for context in contexts if context.query == "q3" for row in context.rows)
-    assert len(shown) == 16
-    assert set(shown.values()) == {2}
+    repeats_by_row = Counter(
+        row for context in contexts if context.query == "q3" for row in context.rows
+    )
+    assert len(repeats_by_row) == 16
+    assert set(repeats_by_row.values()) == {2}
     again = build_contexts(collection, run_of_originals(collection), making).contexts
     assert again == contexts
     making = AnswerMaking(draws_versions=True, context=4, repeats=8, order_seed=1)
@@ -177,8 +179,8 @@ def test_saved_answers_say_the_same(tmp_path: Path) -> None:
     session = session_of(fond_of_short, tmp_path, repeats=4)
     save_answers(session, tmp_path / "a.jsonl")
     saved = citation_factor_effects(read_answers(tmp_path / "a.jsonl"), session.collection)
-    made = session_factor_effects(session)
-    values = [(row.estimand, row.effect, row.value, row.low) for row in made.rows]
+    fresh = session_factor_effects(session)
+    values = [(row.estimand, row.effect, row.value, row.low) for row in fresh.rows]
     assert [(row.estimand, row.effect, row.value, row.low) for row in saved.rows] == values
 
 

@@ -291,8 +291,9 @@ def versions_folder(folder: Path, cli: Cli) -> Path:
     }
     run_of(collection, scores).save(folder / "things.trec")
     (folder / "shop_edits.py").write_text(EDIT)
-    made = cli("generate", "versions", "things", "--factors", "shop_edits:short", "-o", "versions")
-    assert made.code == 0, made.err
+    options = ("--factors", "shop_edits:short", "-o", "versions")
+    result = cli("generate", "versions", "things", *options)
+    assert result.code == 0, result.err
     return folder
 
 

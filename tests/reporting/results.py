@@ -62,7 +62,7 @@ from tests.auditing.test_pairwise import chosen
 from tests.citing.engines import two_audits, two_engines
 from tests.citing.planted import fond_of_human_label, planted_experiment
 from tests.explaining.checks import toy_check
-from tests.explaining.factors.designed import caused
+from tests.explaining.factors.designed import caused, cited
 from tests.explaining.properties.planted import shop_gaps
 from tests.judging.judged import full_audit as judged
 from tests.mitigation.planted import mitigated_run, swept, training_study
@@ -413,6 +413,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "context experiment": cited_by_label,
     "explained gaps": shop_gaps,
     "factors": caused,
+    "factors, citations": cited,
     "factors, no source": partial(caused, ("facts", "length")),
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),

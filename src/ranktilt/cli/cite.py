@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     "cite answers.jsonl --groups pages.csv:id=url,source=kind",
     "cite answers.jsonl --run search.csv:id=url --groups pages.csv:id=url,source=kind -o cite.html",
     "cite DIR --llm openai:MODEL --run bm25.trec --context 10 --repeats 3 --dry-run",
-    "cite VERSIONS --llm openai:MODEL --run bm25.trec --repeats 4 --by-factor",
     arguments="ANSWERS|DIR",
     panel=UNDERSTAND,
 )

@@ -123,13 +123,9 @@ def citation_factor_effects(
         fit = EstimandFit(fit_outcome(outcome, design, design.terms), outcome)
         rows += effect_rows(fit, design, engine, estimand)
         sources += source_effects(fit, design, engine, estimand)
+    origin = {"collection": dict(collection.spec), "design": dict(described)}
     return FactorEffects(
-        spec={
-            **(spec or {}),
-            "collection": dict(collection.spec),
-            "design": dict(described),
-            "ranktilt": __version__,
-        },
+        spec={**(spec or {}), **origin, "ranktilt": __version__},
         factors=design.factors,
         rows=tuple(corrected_effects(rows)),
         sources=tuple(sources),
@@ -193,7 +189,7 @@ def _outcomes(table: pl.DataFrame, design: FactorDesign) -> dict[str, Outcome]:
     outcomes = {}
     for name, column in ((CITED, "cited"), (CITED_FIRST, "cited_first")):
         values = table[column].to_numpy().astype(np.float64)
-        outcomes[name] = Outcome(values, group, query, origin, row)
+        outcomes[name] = Outcome(values=values, group=group, query=query, origin=origin, row=row)
     return outcomes
 
 

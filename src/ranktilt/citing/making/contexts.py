@@ -81,36 +81,38 @@ def build_contexts(
     versions = DrawnVersions.from_collection(collection) if making.draws_versions else None
     known = _known_queries(run, collection)
     ranked, scores = dict[str, tuple[int, ...]](), dict[str, tuple[float, ...]]()
-    without_documents = 0
     for query in known[: making.first]:
-        takes_all = twins is not None or versions is not None
-        rows, scores[query] = lists.best(query, None if takes_all else making.context)
         if twins is not None:
+            rows, scores[query] = lists.best(query, None)
             rows = twins.first_pairs(rows, making.context // 2)
-        if versions is not None:
+        elif versions is not None:
+            rows, scores[query] = lists.best(query, None)
             rows = versions.of_first_documents(rows, making.context)
+        else:
+            rows, scores[query] = lists.best(query, making.context)
         if rows:
             ranked[query] = tuple(rows)
-        else:
-            without_documents += 1
     if not ranked:
-        noun = "document" if pair is None else f"twins of {pair[0]} and {pair[1]}"
-        raise UserError(
-            f"nothing to show: the lists of {run.name} hold no {noun} of the collection"
-        )
+        raise _nothing_to_show(run, pair)
+    if versions is None:
+        contexts = _contexts(ranked, scores, making, twins)
+    else:
+        contexts = _drawn_contexts(ranked, making, versions)
     return ContextSet(
-        contexts=tuple(
-            _contexts(ranked, scores, making, twins)
-            if versions is None
-            else _drawn_contexts(ranked, making, versions)
-        ),
+        contexts=tuple(contexts),
         ranked=ranked,
         left_out=UnshownEntries(
             without_text=len(run.queries) - len(known),
-            without_documents=without_documents,
+            without_documents=len(known[: making.first]) - len(ranked),
             unknown_documents=lists.unknown_documents,
         ),
     )
+
+
+def _nothing_to_show(run: Run, pair: Pair | None) -> UserError:
+    """Return the refusal of a run of which no query has a document to show."""
+    noun = "document" if pair is None else f"twins of {pair[0]} and {pair[1]}"
+    return UserError(f"nothing to show: the lists of {run.name} hold no {noun} of the collection")
 
 
 def _known_queries(run: Run, collection: Collection) -> list[str]:

@@ -47,44 +47,44 @@ CITED, CITED_FIRST = "cited", "cited first"
 """Names of the estimands of answers: whether a version is cited, and whether as the first one."""
 HEAD_TO_HEAD = "head-to-head"
 """Name of the estimand that counts wins of a version against others of the same document."""
-UNITS = {
-    unit.name: unit
-    for unit in (
-        EstimandUnit(
-            name=PRIMARY, unit="ranks", digits=1, meaning="by how many ranks a version moves up"
-        ),
-        EstimandUnit(
-            name="score gap",
-            unit="sd",
-            digits=3,
-            meaning="its score, in standard deviations of the query's scores",
-        ),
-        EstimandUnit(
-            name=HEAD_TO_HEAD,
-            unit="%",
-            digits=1,
-            meaning="pairs of versions of one document that it wins minus those it loses",
-        ),
-        EstimandUnit(
-            name="nDCG",
-            unit="points",
-            digits=2,
-            meaning="what the version adds to its query's nDCG, out of 100",
-        ),
-        EstimandUnit(
-            name=CITED,
-            unit="points",
-            digits=1,
-            meaning="how often answers that read a version cite it, in percent",
-        ),
-        EstimandUnit(
-            name=CITED_FIRST,
-            unit="points",
-            digits=1,
-            meaning="how often they cite it before all others, in percent",
-        ),
-    )
-}
+_RANK_UNITS = (
+    EstimandUnit(
+        name=PRIMARY, unit="ranks", digits=1, meaning="by how many ranks a version moves up"
+    ),
+    EstimandUnit(
+        name="score gap",
+        unit="sd",
+        digits=3,
+        meaning="its score, in standard deviations of the query's scores",
+    ),
+    EstimandUnit(
+        name=HEAD_TO_HEAD,
+        unit="%",
+        digits=1,
+        meaning="pairs of versions of one document that it wins minus those it loses",
+    ),
+    EstimandUnit(
+        name="nDCG",
+        unit="points",
+        digits=2,
+        meaning="what the version adds to its query's nDCG, out of 100",
+    ),
+)
+_CITATION_UNITS = (
+    EstimandUnit(
+        name=CITED,
+        unit="points",
+        digits=1,
+        meaning="how often answers that read a version cite it, in percent",
+    ),
+    EstimandUnit(
+        name=CITED_FIRST,
+        unit="points",
+        digits=1,
+        meaning="how often they cite it before all others, in percent",
+    ),
+)
+UNITS = {unit.name: unit for unit in (*_RANK_UNITS, *_CITATION_UNITS)}
 """Estimands by name, in the order of the tables."""
 _ROUNDING_ERROR = 1e-9
 """Size, in the unit of the estimand, below which an effect is an exact 0 plus rounding errors."""
