@@ -79,6 +79,8 @@ def test_answers_are_audited_saved_and_never_asked_twice(
     assert len(fair_server.requests) == QUERIES
     assert "tiny: 24 of 24 requests answered; asked for 24 answers" in first.err
     assert "tiny wrote 24 answers to 24 queries, each from up to 10 documents of mixed" in first.out
+    assert "domain" not in first.out
+    assert "each document of the collection counts by itself" in first.out
     again = cli(*words(fair_server, *options))
     assert len(fair_server.requests) == QUERIES
     assert again.out == first.out

@@ -104,6 +104,8 @@ def prepare(
         answers' queries.
     """
     is_exact = bool(answers.spec.get("exact_urls"))
+    # Documents of a collection have no domains, unless a column names them.
+    of_documents = isinstance(labels, Collection) and DOMAIN not in labels.docs.columns
     if isinstance(labels, Collection):
         label_file = collection_labels(labels)
         known = collection_pages(labels, by, is_exact=is_exact)
@@ -134,7 +136,12 @@ def prepare(
         counts=_counts(answers, table, retrieved),
         has_words=answers.has_words,
         kept_pages=KeptPages.from_table(answers.answers, table),
-        spec={**answers.spec, **label_file.spec(known["label"], 0), "by": by},
+        spec={
+            **answers.spec,
+            **label_file.spec(known["label"], 0),
+            "by": by,
+            "of_documents": of_documents,
+        },
     )
 
 

@@ -286,6 +286,11 @@ class CitationAudit(
         )
 
     @property
+    def of_documents(self) -> bool:
+        """Whether pages are documents of a collection, without domains."""
+        return bool(self.spec.get("of_documents"))
+
+    @property
     def primary(self) -> tuple[CitationEffect, ...]:
         """Effects of the primary question, one a pair."""
         first = self.effects[0].question
