@@ -11,6 +11,7 @@ import pytest
 
 from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.citing.result import CitationAudit
+from ranktilt.data.collection import Collection
 from ranktilt.data.save import save
 from ranktilt.explaining.factors.result import FactorEffects
 from tests.citing.planted import (
@@ -20,6 +21,7 @@ from tests.citing.planted import (
     fond_of_human_label,
     planted_answer,
     ranked_run,
+    shown_documents,
     twin_collection,
 )
 from tests.cli.conftest import Cli, refused
@@ -136,12 +138,36 @@ def test_faults_are_survived_and_what_is_missing_is_asked_again(folder: Path, cl
         options = ("--run", "mixed.trec", "--limit", "9", "--order", "ranked", *SETTINGS)
         done = cli("cite", "shop", "--llm", model, *options)
         assert done.code == 0, done.err
-        assert "some prompts are too long for the model: show fewer documents" in done.err
-        assert "warning: 3 of 9 requests gave no answer (1 filtered and 2 too long)" in done.out
-        assert len(server.requests) == 9
+        assert "warning: 1 of 9 requests gave no answer (1 filtered)" in done.out
+        assert "warning: 2 of 8 prompts did not fit the model" in done.out
+        assert len(server.requests) == 11
         again = cli("cite", "shop", "--llm", model, *options)
-        assert len(server.requests) == 11, "what a filter kept back is an answer"
+        assert len(server.requests) == 13, "what did not fit is tried again, its cut is known"
         assert "warning: 1 of 9 requests gave no answer (1 filtered)" in again.out
+
+
+def test_long_documents_are_cut_until_the_prompt_fits(folder: Path, cli: Cli) -> None:
+    collection = twin_collection(QUERIES, ORIGINS)
+    long_texts = collection.docs["text"] + " and more of it" * 60
+    docs = collection.docs.with_columns(text=long_texts)
+    save(Collection(docs, collection.queries, collection.qrels), folder / "long")
+    options = ("--run", "mixed.trec", "--limit", "12", *SETTINGS)
+    with serving(fair, context=1_200) as server:
+        model = f"openai:tiny(base_url={server.url})"
+        done = cli("cite", "long", "--llm", model, *options)
+        prompts = [body["messages"][-1]["content"] for body in server.answered]
+    assert done.code == 0, done.err
+    assert "12 of 12 requests answered" in done.err
+    assert "warning: 12 of 12 prompts did not fit the model: their longest documents" in done.out
+    for prompt in prompts:
+        lengths = {len(document.text.split()) for document in shown_documents(prompt)}
+        assert len(lengths) == 1, "all are cut to one length"
+        assert lengths.pop() > 50
+    with serving(fair, context=10) as server:
+        model = f"openai:tiny(base_url={server.url})"
+        nothing = cli("cite", "long", "--llm", model, *options)
+    assert nothing.code == 2
+    assert "no answer to 12 requests (12 too long)" in nothing.err
 
 
 def test_unanswered_requests_end_with_1_and_are_asked_again(folder: Path, cli: Cli) -> None:

@@ -22,6 +22,7 @@ from ranktilt.generation.batched_requests import (
     RoundConfig,
     RoundOutcome,
     ask_until_accepted,
+    shortened_lines,
 )
 from ranktilt.generation.generated import spec_of
 from ranktilt.llm.base import LLM
@@ -88,6 +89,8 @@ def make_answers(
             template=requests.template,
             check=check_cited_answer,
             attempts=requests.settings.attempts,
+            truncate=True,
+            shortened=shortened_lines,
             part="answer",
             label=f"answering as {model}",
         )
@@ -148,6 +151,7 @@ def _counts(
         answers_quoting=answers_quoting,
         other_form=other_form,
         cut_off=cut_off,
+        cut_prompts=len(outcome.words.keys() & outcome.accepted.keys()),
         left_out=requests.contexts.left_out,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,

@@ -14,6 +14,7 @@ from ranktilt.data.notes.made_answers import (
     NumbersInOtherForms,
     NumbersOutsideContext,
     PromptQuoted,
+    PromptsCut,
     RequestsWithoutAnswer,
     UnshownRunParts,
 )
@@ -61,6 +62,8 @@ def session_notes(session: AnswerSession) -> Iterator[Note]:
         )
     if counts.other_form:
         yield NumbersInOtherForms(numbers=counts.other_form)
+    if counts.cut_prompts:
+        yield PromptsCut(prompts=counts.cut_prompts, of_all=counts.answers)
     if counts.cut_off:
         yield AnswersCutOff(answers=counts.cut_off, of_all=counts.answers)
     if making.is_experiment and counts.without_citations:

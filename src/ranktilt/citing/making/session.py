@@ -63,6 +63,8 @@ class SessionCounts:
     """What the run holds and no request showed."""
     prompt_tokens: int
     completion_tokens: int
+    cut_prompts: int = 0
+    """Answers to prompts that did not fit the model until their documents were cut."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
