@@ -137,6 +137,7 @@ def _counts(
     answers_outside, answers_quoting = (sum(map(bool, counts)) for counts in (outside, quoted))
     without_citations = sum(not answer.citations.positions for answer in answers)
     other_form = sum(answer.citations.other_form for answer in answers)
+    cut_prompts = outcome.words.keys() & outcome.accepted.keys()
     reasons = sorted(Counter(map(_reason, outcome.rejected)).items())
     return SessionCounts(
         queries=len(requests.contexts.ranked),
@@ -151,7 +152,7 @@ def _counts(
         answers_quoting=answers_quoting,
         other_form=other_form,
         cut_off=cut_off,
-        cut_prompts=len(outcome.words.keys() & outcome.accepted.keys()),
+        cut_prompts=len(cut_prompts),
         left_out=requests.contexts.left_out,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,

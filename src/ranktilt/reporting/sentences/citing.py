@@ -127,8 +127,8 @@ def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
         else f"{rounded(detectable, 1)} points"
     )
     return (
-        f"these questions and {units_of(audit)} would find {size} four times in five, and a smaller "
-        f"difference less often. {_size_sentence(effect)}."
+        f"these questions and {units_of(audit)} would find {size} four times in five, and a "
+        f"smaller difference less often. {_size_sentence(effect)}."
     )
 
 
@@ -138,8 +138,8 @@ def _few_units(audit: CitationAudit, effect: CitationEffect) -> str:
     side = effect.a if these is None else these.thinner
     number = rounded(effect.effective_units, 1)
     text = (
-        f"{side} pages come from too few {units_of(audit)} ({number} effective) to speak of them as "
-        "a kind."
+        f"{side} pages come from too few {units_of(audit)} ({number} effective) to speak of them "
+        "as a kind."
     )
     if these is None or isnan(these.low) or effect.scale == "share":
         return text
@@ -217,8 +217,8 @@ def steadiness_sentences(audit: CitationAudit) -> Iterator[str]:
     """Say how concentrated citations are, and how alike answers to one query."""
     steady = audit.steadiness
     yield (
-        f"Citations spread as over {rounded(steady.effective_domains, 1)} equally cited {site_noun(audit)}s; "
-        f"the largest gets {rounded(100 * steady.largest_share, 1)} %."
+        f"Citations spread as over {rounded(steady.effective_domains, 1)} equally cited "
+        f"{site_noun(audit)}s; the largest gets {rounded(100 * steady.largest_share, 1)} %."
     )
     if steady.repeats and not isnan(steady.jaccard):
         yield (
