@@ -69,8 +69,8 @@ def compare(
         of_rankers = {
             "--baseline-run": baseline_run,
             "--max-failures": max_failures,
-            "--label-errors": label_errors,
         }
+        options.refuse_unread({"--label-errors": label_errors}, options.CITE_CORRECTS)
         options.refuse_unread(of_rankers, "audits of citations are compared two at a time")
     for audit in audits:
         if isinstance(audit, PairwiseAudit):
