@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from ranktilt.citing.cite import cite as cite
     from ranktilt.citing.comparison_result import CitationComparison as CitationComparison
     from ranktilt.citing.experiment.experiment import context_experiment as context_experiment
-    from ranktilt.citing.experiment.factors import (
-        citation_factor_effects as citation_factor_effects,
-    )
     from ranktilt.citing.experiment.result import ContextExperiment as ContextExperiment
     from ranktilt.citing.explain import explain_citations as explain_citations
     from ranktilt.citing.making.audit import cite_session as cite_session
@@ -177,7 +174,6 @@ _NAMES = {
     "check": "explaining.check",
     "cite": "citing.cite",
     "cite_session": "citing.making.audit",
-    "citation_factor_effects": "citing.experiment.factors",
     "context_experiment": "citing.experiment.experiment",
     "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",
