@@ -29,6 +29,15 @@ from tests.citing.planted import Chance, Document, PlantedModel, fair
 from tests.toy import collection_of, run_of, toy
 
 QUERIES, DOCUMENTS, DEPTH = 24, 30, 6
+PAGE_TYPES = {
+    "answer": pl.Int64,
+    "page": pl.String,
+    "citation_rank": pl.Int64,
+    "is_consulted": pl.Boolean,
+    "retrieval_rank": pl.Int64,
+    "cited_words": pl.Float64,
+}
+LEVELS = [("low", "low"), ("high", "low"), ("low", "high"), ("high", "high")]
 
 
 def answer_versions(*, is_judged: bool = False) -> Collection:
@@ -156,14 +165,7 @@ def test_effects_are_means_by_hand() -> None:
         ),
         pages=pl.DataFrame(
             pages,
-            schema={
-                "answer": pl.Int64,
-                "page": pl.String,
-                "citation_rank": pl.Int64,
-                "is_consulted": pl.Boolean,
-                "retrieval_rank": pl.Int64,
-                "cited_words": pl.Float64,
-            },
+            schema=PAGE_TYPES,
             orient="row",
         ),
         spec={"exact_urls": True},
@@ -217,3 +219,57 @@ def test_answers_without_versions_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(record)
     with pytest.raises(UserError, match="judged relevant to its query"):
         citation_factor_effects(read_answers(tmp_path / "a.jsonl"), answer_versions(is_judged=True))
+
+
+def drawn_world(rng: np.random.Generator, repeats: int, spread: float) -> FactorEffects:
+    """Draw answers to 40 queries, in which a factor has an effect on no average.
+
+    `spread` is how much its effect differs between documents, and between queries.
+    """
+    queries, documents, size = 40, 80, 6
+    rows = [
+        {"id": f"d{document}+{cell}", "origin": f"d{document}", "text": "t", "factor:a": a}
+        | {"factor:b": b, "source": "human"}
+        for document in range(documents)
+        for cell, (a, b) in enumerate(LEVELS)
+    ]
+    merit, of_document = rng.normal(0, 1, documents), rng.normal(0, spread, documents)
+    answers, pages = [], []
+    for query in range(queries):
+        read_documents = rng.choice(documents, size, replace=False)
+        orders = {document: rng.permutation(len(LEVELS)) for document in read_documents}
+        level, of_query = rng.normal(-0.8, 0.8), rng.normal(0, spread)
+        for repeat in range(repeats):
+            rank = 0
+            for document in rng.permutation(read_documents):
+                cell = orders[document][repeat % len(LEVELS)]
+                side = 0.5 if LEVELS[cell][0] == "high" else -0.5
+                logit = level + merit[document] + side * (of_document[document] + of_query)
+                is_cited = rng.random() < 1 / (1 + np.exp(-logit))
+                rank += is_cited
+                citation_rank = int(rank) if is_cited else None
+                page = (len(answers), f"d{document}+{cell}", citation_rank, True, None, None)
+                pages.append(page)
+            answers.append((f"q{query}", str(repeat), True, False))
+    columns = ["query", "repeat", "has_consulted", "has_retrieved"]
+    return citation_factor_effects(
+        Answers(
+            answers=pl.DataFrame(answers, schema=columns, orient="row"),
+            pages=pl.DataFrame(pages, schema=PAGE_TYPES, orient="row"),
+            spec={"exact_urls": True},
+        ),
+        collection_of(rows, {f"q{query}": "?" for query in range(queries)}, {}),
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("repeats", "spread"), [(1, 0.0), (4, 0.0), (1, 0.8), (4, 0.8)])
+def test_factors_without_an_effect_are_rarely_found(repeats: int, spread: float) -> None:
+    worlds = 200
+    rejections = Counter[tuple[str, str]]()
+    for seed in range(worlds):
+        effects = drawn_world(np.random.default_rng([seed, repeats]), repeats, spread)
+        rejections.update((row.estimand, row.effect) for row in effects.rows if row.p < 0.05)
+    for estimand in ("cited", "cited first"):
+        for name in ("a", "b"):
+            assert rejections[estimand, name] <= 0.1 * worlds, (estimand, name)

@@ -64,6 +64,7 @@ from tests.citing.planted import fond_of_human_label, planted_experiment
 from tests.explaining.checks import toy_check
 from tests.explaining.factors.designed import caused, cited
 from tests.explaining.properties.planted import shop_gaps
+from tests.generation.versions.test_answer_sentences import judged_texts
 from tests.judging.judged import full_audit as judged
 from tests.mitigation.planted import mitigated_run, swept, training_study
 from tests.reporting.audits import clear, small, three, twins, uneven
@@ -381,6 +382,12 @@ def attributed() -> Explanation:
     return explain(collection, ["words", "query-words"], attribute=[ranker])
 
 
+def answers_moved() -> ManipulationChecks:
+    """Texts whose second sentence answers, moved to the beginning and stated three times."""
+    factors = ["position:beginning", "repetition:3"]
+    return versions_by_design(judged_texts(), factors, by_rule=True).checks
+
+
 def designed() -> ManipulationChecks:
     """Texts of one sentence, without a word that the list has: neither factor moves anything."""
     return versions_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
@@ -418,6 +425,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
     "manipulation checks": designed,
+    "manipulation checks, answers": answers_moved,
     "judges": judged,
     "models": lambda: Installation(
         models=MODELS, here={"dense:one": "cache"}, others=[("alpha", "a-package 1.0")]
