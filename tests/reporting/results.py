@@ -64,8 +64,9 @@ from tests.auditing.test_repeats import engine
 from tests.citing.engines import two_audits, two_engines
 from tests.citing.planted import fond_of_human_label, planted_experiment
 from tests.explaining.checks import toy_check
-from tests.explaining.factors.designed import caused
+from tests.explaining.factors.designed import caused, cited
 from tests.explaining.properties.planted import shop_gaps
+from tests.generation.versions.test_answer_sentences import judged_texts
 from tests.judging.judged import full_audit as judged
 from tests.judging.judged import probed_audit, two_judges
 from tests.mitigation.planted import mitigated_run, swept, training_study
@@ -384,6 +385,12 @@ def attributed() -> Explanation:
     return explain(collection, ["words", "query-words"], attribute=[ranker])
 
 
+def answers_moved() -> ManipulationChecks:
+    """Texts whose second sentence answers, moved to the beginning and stated three times."""
+    factors = ["position:beginning", "repetition:3"]
+    return versions_by_design(judged_texts(), factors, by_rule=True).checks
+
+
 def designed() -> ManipulationChecks:
     """Texts of one sentence, without a word that the list has: neither factor moves anything."""
     return versions_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
@@ -425,10 +432,12 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "context experiment": cited_by_label,
     "explained gaps": shop_gaps,
     "factors": caused,
+    "factors, citations": cited,
     "factors, no source": partial(caused, ("facts", "length")),
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
     "manipulation checks": designed,
+    "manipulation checks, answers": answers_moved,
     "judges": judged,
     "judges, compared": two_judges,
     "judges, probed": probed_audit,

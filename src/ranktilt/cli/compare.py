@@ -75,8 +75,14 @@ def compare(
         of_rankers = {
             "--baseline-run": baseline_run,
             "--max-failures": max_failures,
-            "--label-errors": label_errors,
         }
+        of_labels = {"--label-errors": label_errors}
+        if isinstance(audits[0], CitationAudit):
+            options.refuse_unread(of_labels, options.CITE_CORRECTS)
+        else:
+            options.refuse_unread(
+                of_labels, "audits of judges take the labels of grades as they are"
+            )
         reason = "audits of citations, and of judges, are compared two at a time"
         options.refuse_unread(of_rankers, reason)
     for audit in audits:

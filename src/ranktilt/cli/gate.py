@@ -154,6 +154,7 @@ class GateRequest:
         """Gate an audit of citations; refuse every limit but --max-tilt."""
         from ranktilt.citing.gate import gate_citations
 
+        options.refuse_unread({"--label-errors": self.limits.label_errors}, options.CITE_CORRECTS)
         self._refuse_all_but_tilt("an audit of citations takes --max-tilt")
         return gate_citations(audit, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
 

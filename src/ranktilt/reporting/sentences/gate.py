@@ -145,7 +145,9 @@ def _citation_reason(check: LimitCheck) -> str:
     if math.isnan(check.value):
         return "undefined: too few citations on a side"
     if math.isnan(check.low):
-        return f"{signed(check.value, 1)} without an interval: too few domains carry a side"
+        return (
+            f"{signed(check.value, 1)} without an interval: too few domains or pages carry a side"
+        )
     limits = f"{signed(check.floor, 1)} to {signed(check.ceiling, 1)}"
     numbers = (
         f"{signed(check.value, 1)} [{signed(check.low, 1)}, {signed(check.high, 1)}] from neutral"
