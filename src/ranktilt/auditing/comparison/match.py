@@ -210,8 +210,8 @@ def match(
         raise UserError(
             "an audit has no measure: without judgments there is no Relative Δ to compare"
         )
-    _refuse_other_settings(new, old)
-    learned = _learned(new), _learned(old)
+    refuse_other_settings(new, old)
+    learned = learned_queries(new), learned_queries(old)
     common = common_queries(
         new.queries, old.queries, max_left_out=max_left_out, fitted=[*map(set, learned)]
     )
@@ -223,7 +223,7 @@ def match(
         for pair in new.tilted_pairs
         if pair in old.tilted_pairs or pair[::-1] in old.tilted_pairs
     ]
-    answers = _answers(new), _answers(old)
+    answers = answers_of(new), answers_of(old)
     answered = {question for _, question in answers[0]} & {question for _, question in answers[1]}
     questions = [question for question in _questions(new) if question in answered]
 
@@ -304,7 +304,7 @@ def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
     return [RunPair(new=run, old=baseline_run) for run in new.runs if run != baseline_run]
 
 
-def _answers(audit: Audit) -> AnswerOf:
+def answers_of(audit: Audit) -> AnswerOf:
     """Collect an audit's answers by run and question, from either side.
 
     Ratios from their own only.
@@ -339,21 +339,26 @@ def _pair_name(pair: Pair) -> str:
     return f"{pair[0]},{pair[1]}"
 
 
-def _refuse_other_settings(new: Audit, old: Audit) -> None:
-    """Refuse audits that group, break ties or count missing queries differently."""
+def refuse_other_settings(
+    new: Audit, old: Audit, sides: tuple[str, str] = ("new", "old")
+) -> None:
+    """Refuse audits that group, break ties or count missing queries differently.
+
+    `sides` are the names of the two audits.
+    """
     for name in ("by", "ties", "missing"):
         new_setting, old_setting = (audit.spec[name] or "none" for audit in (new, old))
         if new_setting != old_setting:
             raise UserError(
-                f"the audits differ in {name}: {new_setting!r} (new) and {old_setting!r} (old); "
-                "use the same for both"
+                f"the audits differ in {name}: {new_setting!r} ({sides[0]}) and {old_setting!r} "
+                f"({sides[1]}); use the same for both"
             )
 
     rates = [audit.spec.get("label_errors", "none") for audit in (new, old)]
     if rates[0] != rates[1]:
         raise UserError(
-            f"the audits differ in label errors: {rates[0]!r} (new) and {rates[1]!r} (old); audit "
-            "both with the same --label-errors"
+            f"the audits differ in label errors: {rates[0]!r} ({sides[0]}) and {rates[1]!r} "
+            f"({sides[1]}); audit both with the same --label-errors"
         )
 
 
@@ -425,7 +430,7 @@ def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note
     # queries.
     shuffled = any(not effect.twins and effect.estimand.sided for effect in effects)
     if common.fitted:
-        files = dict.fromkeys([*_learned(new).values(), *_learned(old).values()])
+        files = dict.fromkeys([*learned_queries(new).values(), *learned_queries(old).values()])
         yield FittedQueriesLeftOut(
             queries=len(common.fitted),
             files=tuple(files),
@@ -435,7 +440,7 @@ def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note
         yield common.note("audit", keeps_medians=shuffled)
 
 
-def _learned(audit: Audit) -> dict[str, str]:
+def learned_queries(audit: Audit) -> dict[str, str]:
     """Return the queries that runs of an audit learned from, each with the file of the fit."""
     learned = dict[str, str]()
     for spec in audit.spec.get("runs", ()):
@@ -507,8 +512,8 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
             b=ALL,
             columns=columns,
         )
-    new = _tilt(match.new, runs.new, measure, pair)
-    old = _tilt(match.old, runs.old, measure, pair)
+    new = tilt_of(match.new, runs.new, measure, pair)
+    old = tilt_of(match.old, runs.old, measure, pair)
     return ChangeTask(
         run=runs.new,
         old_run=runs.old,
@@ -522,7 +527,7 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
     )
 
 
-def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
+def tilt_of(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
     """Return a run's tilt, seen from the first group of the pair."""
     for tilt in audit.tilts:
         if (tilt.run, tilt.measure) == (run, measure) and {tilt.a, tilt.b} == set(pair):
