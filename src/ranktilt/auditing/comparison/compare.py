@@ -159,17 +159,9 @@ def compare(
         resamples=resamples, seed=seed, correction=correction, max_left_out=max_left_out
     )
     options.check()
-    if more and baseline_run is not None:
-        raise UserError("--baseline-run compares the runs of one audit, so give one; or omit it")
+    _refuse_unclear(new, old, baseline_run, has_more=bool(more))
     if more or _are_ranked(new, old, baseline_run):
         return _ranks([new, *([] if old is None else [old]), *more], options, label_errors)
-    if isinstance(new, Comparable) and old is None:
-        raise UserError(f"{new.header.noun} is compared with another one: NEW.json OLD.json")
-    if (old is None) == (baseline_run is None):
-        raise UserError(
-            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN); "
-            f"an audit of {FEWEST_RUNS} runs or more needs neither"
-        )
     if isinstance(new, Comparable):
         if label_errors is not None:
             raise UserError(f"to compare, {new.header.noun} takes no --label-errors; omit it")
@@ -183,6 +175,30 @@ def compare(
     new_audit = corrected_audit(new, label_errors)
     old_audit = new_audit if old is None else corrected_audit(old, label_errors)
     return compare_audits(new_audit, old_audit, options, baseline_run=baseline_run)
+
+
+def _refuse_unclear(new: Any, old: Any, baseline_run: str | None, *, has_more: bool) -> None:
+    """Refuse inputs that do not say what to compare with."""
+    if has_more:
+        if baseline_run is not None:
+            raise UserError(
+                "--baseline-run compares the runs of one audit, so give one; or omit it"
+            )
+        return
+    if isinstance(new, Comparable) and old is None:
+        raise UserError(f"{new.header.noun} is compared with another one: NEW.json OLD.json")
+    if _are_ranked(new, old, baseline_run):
+        return
+    if old is None and baseline_run is None and isinstance(new, Audit) and len(new.runs) == 2:
+        raise UserError(
+            "to compare the two runs of an audit, name the one to compare with: --baseline-run "
+            f"{new.runs[0]!r} or {new.runs[1]!r}"
+        )
+    if (old is None) == (baseline_run is None):
+        raise UserError(
+            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN); "
+            f"an audit of {FEWEST_RUNS} runs or more needs neither"
+        )
 
 
 def _are_ranked(new: Any, old: Any, baseline_run: str | None) -> bool:

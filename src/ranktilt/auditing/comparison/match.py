@@ -339,9 +339,7 @@ def _pair_name(pair: Pair) -> str:
     return f"{pair[0]},{pair[1]}"
 
 
-def refuse_other_settings(
-    new: Audit, old: Audit, sides: tuple[str, str] = ("new", "old")
-) -> None:
+def refuse_other_settings(new: Audit, old: Audit, sides: tuple[str, str] = ("new", "old")) -> None:
     """Refuse audits that group, break ties or count missing queries differently.
 
     `sides` are the names of the two audits.

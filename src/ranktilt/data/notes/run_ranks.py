@@ -26,6 +26,10 @@ class FewerQueriesRanked(Note):
     excluded: int
     queries: int
     """Queries that count for any run."""
+    fewest_run: str
+    """Run for which the fewest queries count."""
+    fewest: int
+    """Queries that count for this run."""
 
 
 @dataclass(frozen=True, kw_only=True)

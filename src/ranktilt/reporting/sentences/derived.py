@@ -30,6 +30,7 @@ _DERIVED = {
     "ProbeFigure": "probes:derived_part",
     "ProbeResult": "probes:derived",
     "ProbeTable": "probes:derived_part",
+    "RunRanks": "run_ranks:derived",
     "SourceAudits": "source_audits:derived",
     "TrainingStudy": "training_study:derived",
     "UnmatchedCall": "notes.comparisons:derived_unmatched",
@@ -46,6 +47,7 @@ _LEADING = {
     "Gate": "gate:leading",
     "JudgeAudit": "judging:leading",
     "PairwiseAudit": "pairwise:leading",
+    "RunRanks": "run_ranks:leading",
     "SequentialAudit": "sequential:leading",
     "TrainingStudy": "training_study:leading",
 }

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -117,34 +119,28 @@ class RankedAudits:
     @property
     def measures(self) -> list[str]:
         """Notations of the measures that all audits have."""
-        first, *others = ([*map(repr, audit.measures)] for audit in self.audits)
-        return [name for name in first if all(name in other for other in others)]
+        notations = [[*map(repr, audit.measures)] for audit in self.audits]
+        common = set[str](notations[0]).intersection(*notations)
+        return [notation for notation in notations[0] if notation in common]
 
     @property
     def pairs(self) -> list[Pair]:
         """Pairs of groups that have a Relative Δ in all audits, as the first one turns them."""
-        first, *others = (audit.tilted_pairs for audit in self.audits)
-        known_pairs = [{frozenset(pair) for pair in other} for other in others]
-        return [pair for pair in first if all(frozenset(pair) in known for known in known_pairs)]
+        pairs = [set(map(frozenset, audit.tilted_pairs)) for audit in self.audits]
+        common = pairs[0].intersection(*pairs)
+        return [pair for pair in self.audits[0].tilted_pairs if frozenset(pair) in common]
 
     def questions(self, estimand: str) -> list[Question]:
         """Return an estimand with each pair of groups about which all audits answer it."""
-        questions = [question for _, question in self._answers_of[0] if question[0] == estimand]
+        answered = [set(map(itemgetter(1), answers)) for answers in self._answers_of]
+        common = answered[0].intersection(*answered)
         # An answer is there from both sides; the first side is that of the audit.
-        first_sides = dict[frozenset[str], Question]()
+        questions = dict[frozenset[str], Question]()
         for answer in self.audits[0].query_answers:
             question = repr(answer.estimand), (answer.a, answer.b)
-            if question in questions:
-                first_sides.setdefault(frozenset(question[1]), question)
-        return [
-            question
-            for question in first_sides.values()
-            if all(self._has_answer(answers, question) for answers in self._answers_of)
-        ]
-
-    @staticmethod
-    def _has_answer(answers: AnswerOf, question: Question) -> bool:
-        return any(known == question for _, known in answers)
+            if question[0] == estimand and question in common:
+                questions.setdefault(frozenset(question[1]), question)
+        return list(questions.values())
 
     def means(self, measure: str) -> list[RunAnswer]:
         """Return the effectiveness of every run on one measure."""
@@ -233,25 +229,10 @@ def ranked_audits(audits: Sequence[Audit], *, max_left_out: float) -> RankedAudi
     UserError
         If more than `max_left_out` percent of the queries are not in all of them.
     """
-    first = audits[0]
-    holding = Counter(query for audit in audits for query in audit.queries)
-    common = [query for query in first.queries if holding[query] == len(audits)]
-    # That a run learned from a query, and its audit lacks it, is held against nobody.
-    fitted = {query for audit in audits for query in learned_queries(audit)}
-    left_out = [query for query, count in holding.items() if count < len(audits)]
-    unfitted = [query for query in left_out if query not in fitted]
-    if not common:
-        raise UserError(
-            "the audits have no query in common; rank runs that were audited on the same queries"
-        )
-    percent = 100 * len(unfitted) / (len(common) + len(unfitted))
-    if percent > max_left_out:
-        queries = counted(len(unfitted), "query is", "queries are")
-        raise UserError(
-            f"the audits cover different queries: {queries} not in all of them "
-            f"({names(unfitted)}), {percent:.1f} % and more than --max-left-out "
-            f"{max_left_out:g}; audit all runs on the same queries"
-        )
+    counts = Counter(chain.from_iterable(audit.queries for audit in audits))
+    common = [query for query in audits[0].queries if counts[query] == len(audits)]
+    left_out = [query for query, count in counts.items() if count < len(audits)]
+    _refuse_other_queries(audits, len(common), left_out, max_left_out)
     rows = []
     for audit in audits:
         row_of = {query: row for row, query in enumerate(audit.queries)}
@@ -264,9 +245,30 @@ def ranked_audits(audits: Sequence[Audit], *, max_left_out: float) -> RankedAudi
     )
 
 
+def _refuse_other_queries(
+    audits: Sequence[Audit], common: int, left_out: Sequence[str], max_left_out: float
+) -> None:
+    """Refuse audits of which too many queries are not in all of them."""
+    if not common:
+        raise UserError(
+            "the audits have no query in common; rank runs that were audited on the same queries"
+        )
+    # That an audit lacks a query, because its run learned from it, counts for nothing.
+    fitted = set(chain.from_iterable(map(learned_queries, audits)))
+    unfitted = [query for query in left_out if query not in fitted]
+    percent = 100 * len(unfitted) / (common + len(unfitted))
+    if percent > max_left_out:
+        queries = counted(len(unfitted), "query is", "queries are")
+        raise UserError(
+            f"the audits cover different queries: {queries} not in all of them "
+            f"({names(unfitted)}), {percent:.1f} % and more than --max-left-out "
+            f"{max_left_out:g}; audit all runs on the same queries"
+        )
+
+
 def _audit_runs(audits: Sequence[Audit]) -> Iterator[AuditRun]:
     """Yield the runs of all audits; those of one name get the names of their files too."""
-    counts = Counter(run for audit in audits for run in audit.runs)
+    counts = Counter(chain.from_iterable(audit.runs for audit in audits))
     stems = [audit_name(audit, index) for index, audit in enumerate(audits)]
     if len(set(stems)) < len(stems):  # files of one name in several folders
         stems = [f"{stem}, {number}" for number, stem in enumerate(stems, start=1)]

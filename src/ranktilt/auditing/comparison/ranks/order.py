@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from ranktilt.statistics.label_errors import Gap
 from ranktilt.statistics.letters import compact_letters
 from ranktilt.statistics.ranks import rank_intervals
 from ranktilt.statistics.two_way import Influence, combine_influences
+
+MOST_LETTERS = 26
+"""Most letters of an order; where more are needed, there are none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +73,7 @@ class ResampledRun:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TestedOrder:
+class OrderedRuns:
     """Runs in the order of their answers, the highest first, with a test of every two."""
 
     runs: tuple[ResampledRun, ...]
@@ -79,7 +82,9 @@ class TestedOrder:
     """Differences of every two, each of the higher run to the lower one."""
     excluded: int
     """Queries that count for some runs, and not for all."""
-    rate_error: float = 0.0
+    query_counts: Mapping[str, int]
+    """Number of queries that count for each run."""
+    rate_error: float
     """Relative error of rates of label errors, by which all answers are scaled."""
 
     @property
@@ -96,9 +101,9 @@ def _unit(sample: Sample) -> float:
     return 100.0 if isinstance(sample.estimand, Measure) else 1.0
 
 
-def tested_order(
-    answers: Sequence[RunAnswer], options: ComparisonOptions, *, rate_error: float = 0.0
-) -> TestedOrder:
+def ordered_runs(
+    answers: Sequence[RunAnswer], options: ComparisonOptions, *, rate_error: float
+) -> OrderedRuns:
     """Order runs by their answers, and test every two over the queries that count for all.
 
     `rate_error` is the relative error of rates of label errors, by which all answers are scaled.
@@ -116,14 +121,16 @@ def tested_order(
         changes.append(change)
         report("pairs of runs", len(changes), pair_count)
     excluded = int(masks.any(axis=0).sum() - counts.sum())
-    return TestedOrder(
-        runs=tuple(runs), changes=tuple(changes), excluded=excluded, rate_error=rate_error
+    return OrderedRuns(
+        runs=tuple(runs),
+        changes=tuple(changes),
+        excluded=excluded,
+        query_counts={answer.run: int(answer.sample.mask.sum()) for answer in answers},
+        rate_error=rate_error,
     )
 
 
-def _resampled_runs(
-    answers: Sequence[RunAnswer], options: ComparisonOptions
-) -> list[ResampledRun]:
+def _resampled_runs(answers: Sequence[RunAnswer], options: ComparisonOptions) -> list[ResampledRun]:
     """Resample the queries of all runs together."""
     columns = list[Floats]()
     for answer in answers:
@@ -143,28 +150,30 @@ def _difference(higher: ResampledRun, lower: ResampledRun) -> Change:
     lowest, highest = sample.estimand.bounds
     if isinstance(sample.estimand, Measure):
         lowest, highest = -np.inf, np.inf
+    value = higher.value - lower.value
     inference = infer(
         higher.draws - lower.draws,
-        higher.value - lower.value,
+        value,
         variance=variance,
         neutral=neutral,
         bounds=(lowest - highest, highest - lowest),
     )
+    query_count, twins = int(sample.mask.sum()), sample.twins and lower.sample.twins
     return Change(
         run=higher.name,
         old_run=lower.name,
         estimand=sample.estimand,
         a=sample.a,
         b=sample.b,
-        value=higher.value - lower.value,
+        value=value,
         low=inference.low,
         high=inference.high,
         error=inference.error,
         p=inference.p,
         p_corrected=np.nan,
-        queries=int(sample.mask.sum()),
+        queries=query_count,
         dropped=inference.dropped,
-        twins=sample.twins and lower.sample.twins,
+        twins=twins,
         effective_n=variance.effective_n,
         new=higher.value,
         old=lower.value,
@@ -174,10 +183,10 @@ def _difference(higher: ResampledRun, lower: ResampledRun) -> Change:
 
 
 def ranked(
-    orders: Sequence[TestedOrder], correction: str
+    orders: Sequence[OrderedRuns], correction: str
 ) -> tuple[list[RankedRun], list[RunDifference]]:
     """Return the ranks of all runs by orders of one family, which are corrected together."""
-    changes = [change for order in orders for change in order.changes]
+    changes = list(chain.from_iterable(order.changes for order in orders))
     corrected_changes = iter(corrected(changes, correction))
     ranks, differences = list[RankedRun](), list[RunDifference]()
     for order in orders:
@@ -187,13 +196,13 @@ def ranked(
     return ranks, differences
 
 
-def _ranks(order: TestedOrder, changes: Sequence[Change]) -> list[RankedRun]:
+def _ranks(order: OrderedRuns, changes: Sequence[Change]) -> list[RankedRun]:
     """Return the interval of each run's rank, and its letters."""
     count = len(order.runs)
     is_above = np.zeros((count, count), dtype=bool)
     is_above[np.triu_indices(count, 1)] = [change.is_shown for change in changes]
     intervals = rank_intervals(is_above)
-    letters = compact_letters(is_above | is_above.T)
+    letters = compact_letters(is_above | is_above.T, most=MOST_LETTERS)
     ranks = []
     for index, run in enumerate(order.runs):
         sample = run.sample

@@ -117,7 +117,7 @@ class RunOrder:
         return tuple(rank.run for rank in self.ranks if rank.worst_rank == len(self.ranks))
 
     @property
-    def shown(self) -> int:
+    def shown_pairs(self) -> int:
         """Number of pairs of runs whose difference is shown."""
         return sum(difference.is_shown for difference in self.differences)
 

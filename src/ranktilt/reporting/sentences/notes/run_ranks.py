@@ -24,7 +24,8 @@ def _fewer_queries_ranked(note: FewerQueriesRanked) -> str:
     queries = counted(note.queries, "query", "queries")
     return (
         f"{note.question}: {note.excluded} of {queries} left out, because they do not count for "
-        "every run"
+        f"every run; {note.fewest_run} has the fewest ({note.fewest}): without it the others are "
+        "ranked on more"
     )
 
 
