@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.auditing.comparison.comparability import comparability_notes, depth_notes
 from ranktilt.auditing.contributions import CommonNumbering, common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
@@ -41,6 +42,12 @@ Question = tuple[str, Pair]
 """Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) for all groups together."""
 _NAMED = 3
 """Most names that a note or message lists."""
+_HINTS = {
+    "run": "name the runs alike (--run NAME=FILE)",
+    "measure": "audit both with the same judgments and measures",
+    "pair of groups": "audit both with the same groups",
+}
+"""What to do about audits that have nothing of a kind in common."""
 MAX_LEFT_OUT = 10.0
 """Largest percentage of all queries that only one of two results may hold."""
 
@@ -247,7 +254,13 @@ def match(
         for run in runs
         if run.new != run.old and baseline_run is None
     ]
-    notes = (*_query_notes(common, new, old), *renamed, *_rounded(new, old))
+    notes = (
+        *_query_notes(common, new, old),
+        *renamed,
+        *_rounded(new, old),
+        *comparability_notes(new, old, ("new", "old")),
+        *depth_notes(new, old, runs, _deepest(measures)),
+    )
     return Match(
         new=new,
         old=old,
@@ -270,6 +283,13 @@ def _run_pairs(new: Audit, old: Audit, baseline_run: str | None) -> list[RunPair
     if len(new.runs) == len(old.runs) == 1:
         return [RunPair(new=new.runs[0], old=old.runs[0])]
     return [RunPair(new=run, old=run) for run in new.runs if run in old.runs]
+
+
+def _deepest(measures: Iterable[str]) -> int | None:
+    """Return the largest cutoff of some measures; None if one has none, or there are none."""
+    cutoffs = [to_measure(measure).cutoff for measure in measures]
+    known = [cutoff for cutoff in cutoffs if cutoff is not None]
+    return max(known) if known and len(known) == len(cutoffs) else None
 
 
 def _measure_names(audit: Audit) -> list[str]:
@@ -456,7 +476,7 @@ def _refuse_nothing(
         new_names, old_names = (", ".join(side) or "none" for side in (new, old))
         raise UserError(
             f"the audits have no {noun} in common: the new one has {new_names}; "
-            f"the old one has {old_names}"
+            f"the old one has {old_names}; {_HINTS[noun]}"
         )
 
 

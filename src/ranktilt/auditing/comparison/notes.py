@@ -39,10 +39,16 @@ def change_notes(
     uneven = dict.fromkeys(
         GroupPair(a=change.a, b=change.b)
         for change in contrasts
-        if not change.twins and change.estimand.sided
+        if not change.twins and change.estimand.sided and _is_from_medians(change)
     )
     if uneven:
         yield TiltsFromMedians(pairs=tuple(uneven))
+
+
+def _is_from_medians(change: Change) -> bool:
+    """Return whether medians are neutral, as where neither run has twins; see `neutral_values`."""
+    neutral = change.estimand.neutral
+    return not change.neutral_new == change.neutral_old == neutral
 
 
 def _undefined(contrasts: Sequence[Change]) -> Iterator[Note]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from math import isnan
 
+from ranktilt.auditing.comparison.comparability import comparability_notes
 from ranktilt.auditing.comparison.match import MAX_LEFT_OUT, Question, refuse_other_settings
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.primary import primary_notation
@@ -74,6 +75,7 @@ def rank_runs(audits: Sequence[Audit], options: ComparisonOptions) -> RunRanks:
         raise UserError("no two runs answer the same question, so there is nothing to rank")
     notes = [
         *_inherited(audits),
+        *_comparability(audits),
         *_left_out(sides),
         *_question_notes(audits, questions),
         *chain.from_iterable(family.notes for family in families),
@@ -177,6 +179,13 @@ def _inherited(audits: Sequence[Audit]) -> Iterator[Note]:
     for audit in audits:
         yield from warnings_of(audit.notes)
     yield from correction_notes(audits[0].notes)
+
+
+def _comparability(audits: Sequence[Audit]) -> Iterator[Note]:
+    """Note what else differs between the first audit and each other one."""
+    for index, audit in enumerate(audits[1:], start=1):
+        sides = audit_name(audits[0], 0), audit_name(audit, index)
+        yield from comparability_notes(audits[0], audit, sides)
 
 
 def _left_out(sides: RankedAudits) -> Iterator[Note]:
