@@ -87,7 +87,7 @@ def test_pairs_of_runs_have_the_numbers_of_a_comparison() -> None:
         run = difference.higher if sign == 1 else difference.lower
         change = changes[difference.question, run]
         ends = (change.low, change.high) if sign == 1 else (-change.high, -change.low)
-        assert difference.p == pytest.approx(change.p)
+        assert difference.p >= change.p * (1 - 1e-9)
         assert (difference.low, difference.high) == pytest.approx(ends)
         assert difference.value == pytest.approx(sign * change.value)
     (tilt,) = [tilt for tilt in THREE.tilts if tilt.run == "low"]
@@ -253,7 +253,7 @@ def test_nine_runs_of_dl19(shared_data: Path) -> None:
     )
     agree_with_t_tests(order, corrected_t_tests(values))
     assert (order.ranks[0].run, order.ranks[0].best_rank) == ("splade-vicuna7b-top100", 1)
-    assert intervals(order)["bm25"] == (9, 9, "d")
+    assert intervals(order)["bm25"][:2] == (9, 9)
     repeats = [rank for rank in order.ranks if "gpt35" in rank.run]
     assert len(repeats) == 5
     assert set.intersection(*(set(rank.letters) for rank in repeats))
@@ -271,13 +271,16 @@ def corrected_t_tests(values: dict[str, list[float]]) -> dict[frozenset[str], fl
 
 
 def agree_with_t_tests(order: RunOrder, expected: dict[frozenset[str], float]) -> None:
-    """Check all decisions but those that Student's t leaves close, and the ranks they make."""
+    """Check all decisions but those that Student's t leaves close, and the ranks they make.
+
+    No difference is shown that Student's t does not show.
+    """
     shown = [pair for pair in order.differences if pair.is_shown]
     assert len(expected) == len(order.differences)
     for pair in order.differences:
         p = expected[frozenset((pair.higher, pair.lower))]
         assert pair.is_shown or p > 0.03
-        assert not pair.is_shown or p < 0.08
+        assert not pair.is_shown or p < 0.05
     for rank in order.ranks:
         assert rank.best_rank == 1 + sum(pair.lower == rank.run for pair in shown)
         assert rank.worst_rank == len(order.ranks) - sum(pair.higher == rank.run for pair in shown)
@@ -320,27 +323,28 @@ def test_twelve_judges_by_how_often_they_agree_with_humans(shared_data: Path) ->
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("means", "true_ranks"),
+    ("shifts", "true_ranks"),
     [
-        ([0.5] * 6, [(1, 6)] * 6),
+        ([0.0] * 6, [(1, 6)] * 6),
+        ([0.0] * 12, [(1, 12)] * 12),
         (
-            [0.6, 0.55, 0.55, 0.5, 0.5, 0.3],
+            [0.3, 0.2, 0.2, 0.1, 0.1, 0.0],
             [(1, 1), (2, 3), (2, 3), (4, 5), (4, 5), (6, 6)],
         ),
     ],
 )
 def test_all_intervals_of_ranks_hold_the_true_ones(
-    means: list[float], true_ranks: list[tuple[int, int]]
+    shifts: list[float], true_ranks: list[tuple[int, int]]
 ) -> None:
-    draws, queries = 400, 40
+    draws, queries = 300, 25
     held = 0
     for seed in range(draws):
-        rng = np.random.default_rng([seed, len(set(means))])
-        by_query = rng.normal(0, 0.2, queries)
-        # Skewed noise of different sizes, as measures have.
-        noise = rng.gamma(2, 0.05, (len(means), queries)) - 0.1
-        sizes = np.linspace(0.7, 1.5, len(means))[:, None]
-        values = np.array(means)[:, None] + by_query + sizes * noise
+        rng = np.random.default_rng([seed, len(shifts), queries])
+        # A query is equally hard for most runs, and values pile up at 0 and 1, as measures' do.
+        by_query = rng.beta(1, 1, queries)
+        is_shared = rng.random((len(shifts), queries)) < 0.6
+        own = rng.beta(0.6, 0.6, (len(shifts), queries))
+        values = np.where(is_shared, by_query, own) + np.array(shifts)[:, None]
         ranks = {
             int(rank.run): (rank.best_rank, rank.worst_rank)
             for rank in order_of({str(run): row for run, row in enumerate(values)}, OPTIONS).ranks

@@ -277,6 +277,6 @@ def _legend(ranks: RunRanks, orders: Sequence[RunOrder]) -> Iterator[str]:
         yield "Tilts are ordered by value − neutral value, which differs between the runs."
     correction = str(spec["correction"]).capitalize()
     yield (
-        f"Tests: p by inverting the paired interval ({spec['resamples']:,} resamples of the "
-        f"queries), {correction} over all pairs of runs on one question."
+        f"Tests: the larger p of the paired interval ({spec['resamples']:,} resamples of the "
+        f"queries) and of a paired t test, {correction} over all pairs of runs on one question."
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
+from math import isnan
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.progress import report
 from ranktilt.statistics.bootstrap import FEWEST_ROWS, resampled_means
-from ranktilt.statistics.inversion import infer
+from ranktilt.statistics.inversion import infer, student_p
 from ranktilt.statistics.label_errors import Gap
 from ranktilt.statistics.letters import compact_letters
 from ranktilt.statistics.ranks import rank_intervals
@@ -144,7 +145,12 @@ def _resampled_runs(answers: Sequence[RunAnswer], options: ComparisonOptions) ->
 
 
 def _difference(higher: ResampledRun, lower: ResampledRun) -> Change:
-    """Test the difference of two runs, as a comparison of the two does."""
+    """Test the difference of two runs: its interval is that of a comparison of the two.
+
+    Its p is the larger one of the interval and of Student's t. Resamples of few queries say too
+    little of the far tail, where a p is that is corrected for many pairs: of 12 equal runs and 25
+    queries, the interval alone showed some difference in 8 of 100 draws, and both in 3.
+    """
     sample, neutral = higher.sample, higher.answer.neutral - lower.answer.neutral
     variance = combine_influences([higher.influence, lower.influence], [1.0, -1.0]).variance()
     lowest, highest = sample.estimand.bounds
@@ -158,6 +164,8 @@ def _difference(higher: ResampledRun, lower: ResampledRun) -> Change:
         neutral=neutral,
         bounds=(lowest - highest, highest - lowest),
     )
+    by_t = student_p(value, variance=variance, neutral=neutral)
+    p = inference.p if isnan(by_t) else max(inference.p, by_t)
     query_count, twins = int(sample.mask.sum()), sample.twins and lower.sample.twins
     return Change(
         run=higher.name,
@@ -169,7 +177,7 @@ def _difference(higher: ResampledRun, lower: ResampledRun) -> Change:
         low=inference.low,
         high=inference.high,
         error=inference.error,
-        p=inference.p,
+        p=p,
         p_corrected=np.nan,
         queries=query_count,
         dropped=inference.dropped,
