@@ -3,7 +3,7 @@
 If the probability that any of the tests shows a difference that is none is at most 5 %, all
 intervals together hold the true ranks with a probability of at least 95 %: D. Al Mohamad,
 J. J. Goeman, E. W. van Zwet, Biometrics 78(1), 2022 (simultaneous intervals by Tukey's test and its
-steps down). M. Klein, T. Wright, J. Wieczorek (JRSS A 183(3), 2020) count intervals that do not
+steps down). M. Klein, T. Wright, J. Wieczorek (JRSS C 69(3), 2020) count intervals that do not
 overlap in the same way.
 """
 
