@@ -262,8 +262,8 @@ class TestOneAudit:
         ):
             compare(AUDIT, baseline_run="neutrall")
         either = (
-            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN); an "
-            "audit of 3 runs or more needs neither"
+            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN); "
+            "an audit of 3 runs or more needs neither"
         )
         with refused(either):
             compare(AUDIT, AUDIT, baseline_run="neutral")
@@ -272,12 +272,12 @@ class TestOneAudit:
             compare(alone)
         with refused("--baseline-run compares the runs of one audit, so give one; or omit it"):
             compare(AUDIT, AUDIT, AUDIT, baseline_run="neutral")
-        two = audit(PEOPLE, RUNS[:2], ["AWRF@3"], **QUICK)
+        two_runs = audit(PEOPLE, RUNS[:2], ["AWRF@3"], **QUICK)
         with refused(
             "to compare the two runs of an audit, name the one to compare with: --baseline-run "
             "'neutral' or 'female'"
         ):
-            compare(two)
+            compare(two_runs)
         with refused("nothing to compare: the audit has no run other than 'neutral'"):
             compare(alone, baseline_run="neutral")
 

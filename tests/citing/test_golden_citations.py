@@ -71,7 +71,8 @@ def test_these_domains(audit: CitationAudit) -> None:
 
 def test_headline_names_both_sides_in_their_order(folder: Path, audit: CitationAudit) -> None:
     assert audit.headline.endswith(
-        "user-generated pages are cited 4.2 % as often as published ones: ratio 0.042 [0.020, 0.086]."
+        "user-generated pages are cited 4.2 % as often as published ones: ratio 0.042 [0.020, "
+        "0.086]."
     )
     labels = f"{folder}/{LABELS}"
     turned = cite(folder / "answers.jsonl", labels, reference="user-generated", resamples=999)

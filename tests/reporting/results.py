@@ -147,7 +147,8 @@ def refused(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
 def changed() -> Comparison:
     values = np.random.default_rng(0).random((2, 2, 4, 40))
     names = {"runs": ("bm25", "dense"), "measures": ("nDCG@3", "RR"), "groups": ("a", "b", "c")}
-    return compare(*(audit_of(v, **names) for v in (values, values[:, :, ::-1])), resamples=200)
+    new, old = (audit_of(table, **names) for table in (values, values[:, :, ::-1]))
+    return compare(new, old, resamples=200)
 
 
 def ranked_runs() -> RunRanks:
