@@ -13,6 +13,7 @@ import polars as pl
 from benchmarks.simulated import half_length_half_source
 from ranktilt import Audit, Collection, audit, controls
 from ranktilt.auditing.comparison.compare import compare
+from ranktilt.auditing.comparison.ranks.result import RunRanks
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.gate.gate import gate
 from ranktilt.auditing.gate.result import Gate
@@ -150,7 +151,12 @@ def refused(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
 def changed() -> Comparison:
     values = np.random.default_rng(0).random((2, 2, 4, 40))
     names = {"runs": ("bm25", "dense"), "measures": ("nDCG@3", "RR"), "groups": ("a", "b", "c")}
-    return compare(*(audit_of(v, **names) for v in (values, values[:, :, ::-1])), resamples=200)
+    new, old = (audit_of(table, **names) for table in (values, values[:, :, ::-1]))
+    return compare(new, old, resamples=200)
+
+
+def ranked_runs() -> RunRanks:
+    return compare(THREE, resamples=400)
 
 
 def turned() -> Comparison:
@@ -426,6 +432,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "citations, compared": two_engines,
     "comparison": changed,
     "comparison, turned": turned,
+    "ranks of runs": ranked_runs,
     "comparison, nothing new": gone,
     "comparison, runs of one audit": prompts,
     "attribution": attributed,
