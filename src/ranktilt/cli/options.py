@@ -91,6 +91,15 @@ LabelErrors = Annotated[
         group=QUESTION,
     ),
 ]
+ByQuery = Annotated[
+    str | None,
+    Parameter(
+        help="Answer by groups of queries too, and test whether they differ: a column of the "
+        "queries (topic, year:3), or FILE:COLUMN.",
+        metavar="COLUMN",
+        group=QUESTION,
+    ),
+]
 Reference = Annotated[
     str | None,
     Parameter(

@@ -50,6 +50,7 @@ def audit(
     card: options.Card = False,
     controls: options.Controls = False,
     label_errors: options.LabelErrors = None,
+    by_query: options.ByQuery = None,
     sequential: SequentialOptions = SequentialOptions(),
     text: options.Text = None,
     max_failures: options.MaxFailures = None,
@@ -72,6 +73,7 @@ def audit(
         primary=statistics.primary,
         preset=preset,
         label_errors=label_errors,
+        by_query=by_query,
     )
     if sequential.stop_at_tilt is not None:
         output.check(*inputs.files)
@@ -89,6 +91,7 @@ def audit(
         max_failures=max_failures,
         statistics=statistics,
         label_errors=label_errors,
+        by_query=by_query,
     )
     question.check()
     rankers = question.rankers(inputs)
@@ -98,6 +101,7 @@ def audit(
         _audit_sources(apart, rankers, inputs, question, output)
         return
     collection = sources.together(inputs, collection)
+    question.check_query_groups(collection)
     pairs = inputs.pairs_to_compare(collection, was_ranked_before=bool(saved_runs))
     runs = saved_runs or rank_with(rankers, collection, inputs.names)
     result = question.audit(collection, runs, rankers, by=inputs.column, pairs=pairs)
@@ -117,6 +121,7 @@ def _audit_sources(
 
     parts = []
     for collection, compared in zip(apart.collections, apart.pairs, strict=True):
+        question.check_query_groups(collection)
         pairs = pairs_to_name(collection, compared)
         runs = rank_with(rankers, collection, inputs.names)
         result = question.audit(collection, runs, rankers, by=inputs.column, pairs=pairs)

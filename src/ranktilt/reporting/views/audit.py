@@ -24,6 +24,7 @@ from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import control_sentences, legend
 from ranktilt.reporting.views.group_standings import standing_chart, standing_sentences
+from ranktilt.reporting.views.query_groups import query_group_sentences
 from ranktilt.reporting.views.readings import scale_title, verdict_chart
 
 
@@ -92,7 +93,8 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     """Give the verdicts and conflicts, the largest finding first, and then what controls change."""
     findings = [Sentence(f.sentence, _tone(f), "strong") for f in findings_of(audit)]
     changes = [Sentence(text, "warning", "strong") for text in control_sentences(audit)]
-    return (*standing_sentences(audit), *findings, *changes)
+    groups = query_group_sentences(audit)
+    return (*standing_sentences(audit), *findings, *groups, *changes)
 
 
 def _tone(finding: Finding) -> Tone:

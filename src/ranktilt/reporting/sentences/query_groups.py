@@ -1,0 +1,122 @@
+"""Sentences about groups of queries: whether they differ, and where the tilt is largest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ranktilt.auditing.effects import FEWEST
+from ranktilt.auditing.query_groups.result import (
+    GroupAnswer,
+    GroupDifference,
+    QueryBreakdown,
+    QueryGroup,
+    TiltVariance,
+    small_groups,
+)
+from ranktilt.errors import counted, join_words
+from ranktilt.reporting.numbers import decimal, probability
+from ranktilt.reporting.sentences.effects import corrected_p, interval_words
+
+_MOST_SENTENCES = 4
+"""Rankers and pairs of groups that have a sentence each; of more, those whose groups differ."""
+_MOST_NAMED = 4
+"""Groups that a sentence names."""
+
+
+def breakdown_sentences(breakdown: QueryBreakdown, primary: str) -> Iterator[str]:
+    """Say of each ranker and pair whether groups of queries differ, and where the tilt is largest.
+
+    Only the primary question is answered in words.
+    """
+    differences = [row for row in breakdown.differences if row.question == primary]
+    several = len({(row.a, row.b) for row in differences}) > 1
+    told = differences
+    if len(differences) > _MOST_SENTENCES:
+        told = [row for row in differences if row.is_shown]
+    for difference in told:
+        name = subject(difference, several=several)
+        words = difference_words(breakdown.column, difference)
+        worst = breakdown.worst(difference)
+        if worst is None:
+            yield f"{name}: {words}"
+            continue
+        count = len(breakdown.answers_to(*_key(difference)))
+        yield f"{name}: {words}; {_worst_words(worst, count)}"
+    if len(told) < len(differences):
+        yield (
+            f"in {len(differences) - len(told)} of {len(differences)} answers, groups of queries "
+            f"by {breakdown.column} are not shown to differ"
+        )
+
+
+def _key(difference: GroupDifference) -> tuple[str, str, str, str]:
+    return difference.run, difference.question, difference.a, difference.b
+
+
+def subject(row: GroupDifference | TiltVariance, *, several: bool) -> str:
+    """Name the ranker, and the pair of groups where there are several."""
+    pair = f"{row.a} | {row.b}"
+    if not row.run:
+        return pair
+    return f"{row.run}, {pair}" if several else row.run
+
+
+def difference_words(column: str, difference: GroupDifference) -> str:
+    """Say whether the groups of queries differ."""
+    groups = f"groups of queries by {column}"
+    if math.isnan(difference.p):
+        return f"{groups} cannot be compared: fewer than two have {FEWEST} queries that count"
+    p = f"corrected p {probability(difference.p_corrected)}"
+    if difference.is_shown:
+        return f"the tilt differs between {groups} ({p})"
+    return f"the tilt is not shown to differ between {groups} ({p})"
+
+
+def _worst_words(worst: GroupAnswer, count: int) -> str:
+    """Say where the tilt is largest, and that the largest of several is no fair estimate."""
+    effect = worst.effect
+    side = effect.side(effect.favours)
+    place = f"largest in {worst.group}, toward {side}" if side else f"largest in {worst.group}"
+    verdict = "" if side else ", where no tilt is shown"
+    value = " ".join(filter(None, (effect.estimand.answer(effect.value), interval_words(effect))))
+    queries = counted(effect.queries, "query", "queries")
+    numbers = ", ".join(filter(None, (value, queries, corrected_p(effect))))
+    return (
+        f"it is {place}{verdict} ({numbers}; the largest of {count}, so other queries of this "
+        "group would likely show less)"
+    )
+
+
+def variance_sentence(row: TiltVariance, *, several: bool) -> str:
+    """Say how much of the variance over queries is more than the noise of their documents."""
+    name = subject(row, several=several)
+    if math.isnan(row.share):
+        return (
+            f"{name}: {counted(row.queries, 'query has', 'queries have')} several documents to "
+            f"split, too few to tell how much queries differ beyond noise ({FEWEST} needed)"
+        )
+    low, high = decimal(100 * row.low, 0), decimal(100 * row.high, 0)
+    return (
+        f"{name}: {decimal(100 * row.share, 0)} % [{low}, {high}] of the variance of the tilt over "
+        "queries is more than the noise of their documents (split halves of the documents of "
+        f"{counted(row.queries, 'query', 'queries')}, stepped up by Spearman and Brown)"
+    )
+
+
+def group_count_sentences(
+    column: str, groups: Sequence[QueryGroup], without_group: int
+) -> Iterator[str]:
+    """Say which groups are too small for a verdict, and how many queries have no group."""
+    small = small_groups(groups)
+    if small:
+        names = [f"{group.name} ({group.queries})" for group in small[:_MOST_NAMED]]
+        if len(small) > _MOST_NAMED:
+            names.append(f"{len(small) - _MOST_NAMED} more")
+        yield (
+            f"fewer than {FEWEST} queries by {column}, so nothing is decided there: "
+            f"{join_words(names)}"
+        )
+    if without_group:
+        have = "query has" if without_group == 1 else "queries have"
+        yield f"{without_group:,} {have} no {column}, and count in no group"
