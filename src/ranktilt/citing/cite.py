@@ -8,6 +8,11 @@ from itertools import combinations
 from pathlib import Path
 
 from ranktilt.auditing.label_errors.notes import label_notes
+from ranktilt.auditing.query_groups.grouping import (
+    QueryGroups,
+    collection_query_groups,
+    read_query_groups,
+)
 from ranktilt.citing.domains import domain_citations, steadiness
 from ranktilt.citing.effects import Exchanges, citation_effects
 from ranktilt.citing.funnel import funnel_parts, rank_rates, stage_shares
@@ -19,6 +24,7 @@ from ranktilt.citing.label_errors import (
 )
 from ranktilt.citing.notes import citation_notes
 from ranktilt.citing.prepare import CitationInputs, load_list, prepare
+from ranktilt.citing.query_groups import citation_breakdown
 from ranktilt.citing.result import CitationAudit, CitationEffect
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
@@ -50,6 +56,7 @@ def cite(
     resamples: int = RESAMPLES,
     seed: int = 0,
     label_errors: str | LabelErrors | None = None,
+    by_query: str | None = None,
 ) -> CitationAudit:
     """Audit whom an engine's answers cite, of what they consulted and what was retrieved.
 
@@ -83,6 +90,10 @@ def cite(
         How often labels of two groups are wrong: ``"ai:fpr=.02,fnr=.05"``, or the file of a checked
         sample. Rates and shares are corrected for it; rates at equal rank cannot be, and are left
         out.
+    by_query : str, optional
+        Give every answer by groups of queries too, and test whether they differ: a file with ids of
+        queries (``"queries.tsv:market"``), or, where `labels` is a collection, a column of its
+        queries.
 
     Returns
     -------
@@ -104,6 +115,7 @@ def cite(
     exchanges = Exchanges(resamples=resamples, seed=seed, correction=correction)
     inputs = prepare(answers, labels, run=run, by=by, cluster=cluster)
     chosen_pairs = _pairs(inputs, pairs, reference)
+    groups = None if by_query is None else _query_groups(by_query, answers, labels)
     errors, model, spec = label_errors, None, dict(inputs.spec)
     if isinstance(errors, str):
         errors = LabelErrors.from_text(errors)
@@ -117,6 +129,12 @@ def cite(
         pair = PairCorrection(model=model, a=chosen_pairs[0][0])
         stages = tuple(corrected_stage(stage, pair) for stage in stages)
         funnel = tuple(corrected_part(part, pair) for part in funnel)
+    breakdown = None
+    if groups is not None:
+        spec["by_query"] = groups.text
+        breakdown = citation_breakdown(
+            inputs, chosen_pairs, exchanges, groups, primary=effects[0].question, model=model
+        )
     origin = {} if run is None else {"run": run.name, "run_files": run.spec.get("files", [])}
     audit = CitationAudit(
         effects=effects,
@@ -132,6 +150,7 @@ def cite(
         correction=correction,
         pages=inputs.kept_pages,
         spec={**spec, **origin, "resamples": resamples, "seed": seed},
+        by_query=breakdown,
     )
     notes = [*citation_notes(audit), *label_notes(errors, margin, model, ())]
     notes += [FewerThanErrors(group=group) for group in _below_errors(effects)]
@@ -150,6 +169,13 @@ def _below_errors(effects: Sequence[CitationEffect]) -> list[str]:
             if value == 0:
                 groups[group] = None
     return list(groups)
+
+
+def _query_groups(text: str, answers: Answers, labels: object) -> QueryGroups:
+    """Group the queries of the answers by a file, or by a column of the collection's queries."""
+    if isinstance(labels, Collection):
+        return collection_query_groups(text, labels, answers.queries)
+    return read_query_groups(text, answers.queries)
 
 
 def _pairs(

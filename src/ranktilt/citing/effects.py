@@ -57,10 +57,10 @@ def citation_effects(
                 effect = _corrected_effect(effect, rows, estimate, around, model)
             effects.append(effect)
     first = effects[0].question
-    primary = _corrected(
+    primary = corrected_effects(
         [effect for effect in effects if effect.question == first], exchanges.correction
     )
-    others = _corrected(
+    others = corrected_effects(
         [effect for effect in effects if effect.question != first], exchanges.correction
     )
     return [*(_with_these_units(effect, inputs, exchanges, model) for effect in primary), *others]
@@ -114,7 +114,7 @@ def _corrected_effect(
     return replace(corrected, observed=observed_citations(effect))
 
 
-def _corrected(family: Sequence[CitationEffect], correction: str) -> list[CitationEffect]:
+def corrected_effects(family: Sequence[CitationEffect], correction: str) -> list[CitationEffect]:
     """Correct the p-values of effects that are tested together."""
     ps = correct([effect.p for effect in family], correction).tolist()
     return [

@@ -97,6 +97,7 @@ def cite(
         ),
     ] = None,
     label_errors: options.LabelErrors = None,
+    by_query: options.ByQuery = None,
     margin: Annotated[
         float,
         Parameter(
@@ -134,6 +135,7 @@ def cite(
             cluster=cluster,
             margin=margin,
             label_errors=label_errors,
+            by_query=by_query,
         ).execute(output.deliver)
     output.check(*inputs)
     page_labels: LabelFile | Collection | None = folder_of_labels(labels, by) or labels.labels
@@ -159,6 +161,7 @@ def cite(
             seed=statistics.seed,
             correction=statistics.correction,
             label_errors=label_errors,
+            by_query=by_query,
         )
     )
     return 0

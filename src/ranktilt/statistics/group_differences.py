@@ -143,9 +143,7 @@ def welch_p(scores: QueryScores, group: Ints) -> float:
     # Differences from the first group hold all that groups can differ in.
     contrast = np.hstack([-np.ones((len(sizes) - 1, 1)), np.eye(len(sizes) - 1)])
     differences = contrast @ means
-    distance = float(
-        differences @ np.linalg.solve(contrast @ covariance @ contrast.T, differences)
-    )
+    distance = float(differences @ np.linalg.solve(contrast @ covariance @ contrast.T, differences))
     precision = 1 / variances
     share = 1 - precision / precision.sum()
     between = len(sizes) - 1

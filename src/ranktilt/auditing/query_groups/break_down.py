@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
+from itertools import chain
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.infer import Inferences, infer
@@ -17,23 +16,26 @@ from ranktilt.auditing.measure import measure
 from ranktilt.auditing.prepare import AuditInputs, prepare
 from ranktilt.auditing.query_groups.differences import (
     GroupedScores,
+    corrected_differences,
+    corrected_rest,
     grouped_scores,
-    tested_differences,
+    compare_groups,
+    tilt_variance,
 )
 from ranktilt.auditing.query_groups.grouping import QueryGroups
 from ranktilt.auditing.query_groups.result import (
+    AnswerKey,
     GroupAnswer,
     GroupDifference,
     QueryBreakdown,
-    QueryGroup,
     RestDifference,
     TiltVariance,
     key_of,
+    query_group_counts,
 )
 from ranktilt.auditing.significance import Sample, corrected
 from ranktilt.errors import UserError
-from ranktilt.statistics.correction import correct
-from ranktilt.statistics.heterogeneity import split_half_share
+from ranktilt.measures.contrast import RelativeDelta
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,9 +48,7 @@ class _Tested:
     against_rest: tuple[RestDifference, ...]
 
 
-def break_down(
-    inputs: AuditInputs, inferences: Inferences, groups: QueryGroups
-) -> QueryBreakdown:
+def break_down(inputs: AuditInputs, inferences: Inferences, groups: QueryGroups) -> QueryBreakdown:
     """Answer an audit's questions for each group of queries, and test whether the groups differ."""
     answers = _answers(inputs, groups)
     tested = [
@@ -56,31 +56,19 @@ def break_down(
         for sample in (*inferences.tilt_samples, *inferences.card_samples)
         if not sample.estimand.descriptive
     ]
-    options = inputs.options.inference
-    against_rest = list[RestDifference]()
-    for question in tested:
-        ps = correct([rest.p for rest in question.against_rest], options.correction)
-        against_rest += [
-            replace(rest, p_corrected=float(p))
-            for rest, p in zip(question.against_rest, ps, strict=True)
-        ]
-    counts = [int((groups.code == number).sum()) for number in range(len(groups.names))]
     return QueryBreakdown(
         column=groups.column,
-        groups=tuple(
-            QueryGroup(name=name, queries=count)
-            for name, count in zip(groups.names, counts, strict=True)
-        ),
+        groups=query_group_counts(groups.names, groups.code),
         without_group=int((groups.code < 0).sum()),
         answers=tuple(answers),
         differences=tuple(
-            _corrected_differences(
+            corrected_differences(
                 [question.difference for question in tested],
                 repr(inputs.primary),
-                options.correction,
+                inputs.options.inference.correction,
             )
         ),
-        against_rest=tuple(against_rest),
+        against_rest=tuple(chain.from_iterable(question.against_rest for question in tested)),
         variances=tuple(_variances(inputs, tested)),
     )
 
@@ -127,102 +115,40 @@ def _tested(
     inputs: AuditInputs, groups: QueryGroups, sample: Sample, answers: Sequence[GroupAnswer]
 ) -> _Tested:
     """Test one question: all groups together, and each against all others."""
-    key = (sample.run, _notation(sample), sample.a, sample.b)
-    neutral = {
-        groups.names.index(answer.group): answer.effect.neutral
+    key = AnswerKey(run=sample.run, question=_notation(sample), a=sample.a, b=sample.b)
+    alone = {
+        groups.names.index(answer.group): answer.effect
         for answer in answers
         if key_of(answer.effect) == key
     }
-    grouped = grouped_scores(sample, groups, inputs.judgments.queries, neutral)
+    grouped = grouped_scores(sample, groups, inputs.judgments.queries, alone)
     options = inputs.options.inference
-    found = tested_differences(grouped, resamples=options.resamples, seed=options.seed)
-    numbers = grouped.tested() if found is not None else []
-    rest = list[RestDifference]()
-    if found is not None and len(numbers) > 2:
-        rest = list(_rest(key, groups, grouped, [test.p for test in found.against_rest]))
+    difference, rest = compare_groups(
+        key, groups.names, grouped, resamples=options.resamples, seed=options.seed
+    )
     return _Tested(
         sample=sample,
         grouped=grouped,
-        difference=GroupDifference(
-            run=sample.run,
-            question=key[1],
-            a=sample.a,
-            b=sample.b,
-            groups=tuple(groups.names[number] for number in numbers),
-            p=np.nan if found is None else found.together.p,
-            shuffle_p=np.nan if found is None else found.together.shuffle_p,
-            welch_p=np.nan if found is None else found.together.welch_p,
-            p_corrected=np.nan,
-            family_size=1,
-        ),
-        against_rest=tuple(rest),
+        difference=difference,
+        against_rest=corrected_rest(rest, options.correction),
     )
-
-
-def _rest(
-    key: tuple[str, str, str, str],
-    groups: QueryGroups,
-    grouped: GroupedScores,
-    ps: Sequence[float],
-) -> Iterator[RestDifference]:
-    """Yield each tested group against all others that are tested."""
-    run, question, a, b = key
-    tested = grouped.tested()
-    for number, p in zip(tested, ps, strict=True):
-        yield RestDifference(
-            group=groups.names[number],
-            run=run,
-            question=question,
-            a=a,
-            b=b,
-            value=grouped.distance_from_rest(number, tested),
-            p=p,
-            p_corrected=np.nan,
-        )
-
-
-def _corrected_differences(
-    differences: Sequence[GroupDifference], primary: str, correction: str
-) -> list[GroupDifference]:
-    """Correct the tests of the primary question together, and those of all others."""
-    rows = list(differences)
-    for is_primary in (True, False):
-        indices = [
-            index
-            for index, difference in enumerate(differences)
-            if (difference.question == primary) == is_primary
-        ]
-        ps = [differences[index].p for index in indices]
-        tests = max(sum(not np.isnan(p) for p in ps), 1)
-        for index, p in zip(indices, correct(ps, correction), strict=True):
-            rows[index] = replace(differences[index], p_corrected=float(p), family_size=tests)
-    return rows
 
 
 def _variances(inputs: AuditInputs, tested: Sequence[_Tested]) -> Iterator[TiltVariance]:
     """Yield how much of the variance over queries is more than noise, for the primary question."""
     options = inputs.options.inference
     for question in tested:
-        difference, scores = question.difference, question.grouped.scores
-        if difference.question != repr(inputs.primary) or question.sample.clusters is None:
-            continue
-        every = np.ones(len(scores.score), dtype=np.bool_)
-        share = split_half_share(
-            scores.select(every), resamples=options.resamples, seed=options.seed
-        )
-        yield TiltVariance(
-            run=difference.run,
-            question=difference.question,
-            a=difference.a,
-            b=difference.b,
-            share=share.share,
-            low=share.low,
-            high=share.high,
-            queries=share.queries,
-        )
+        is_primary = question.difference.question == repr(inputs.primary)
+        if is_primary and question.sample.clusters is not None:
+            yield tilt_variance(
+                question.difference,
+                question.grouped.scores,
+                resamples=options.resamples,
+                seed=options.seed,
+            )
 
 
 def _notation(sample: Sample) -> str:
     """Return the notation of a sample's question, as effects have it."""
-    measure_name = getattr(sample.estimand, "measure", None)
-    return measure_name if isinstance(measure_name, str) else repr(sample.estimand)
+    estimand = sample.estimand
+    return estimand.measure if isinstance(estimand, RelativeDelta) else repr(estimand)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from ranktilt.auditing.effects import ALPHA, FEWEST, Effect
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerKey:
+    """What tells an answer from the others."""
+
+    run: str
+    """Name of the run; empty for answers of one engine."""
+    question: str
+    """Notation of the question."""
+    a: str
+    """The first group of documents."""
+    b: str
+    """The second group of documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +110,8 @@ class TiltVariance:
     """95 % interval over other queries."""
     queries: int
     """Queries whose documents can be split."""
-    by: Literal["documents"] = "documents"
-    """What the noise is of: halves of each query's documents.
+    by: Literal["documents", "units"] = "documents"
+    """What the noise is of: halves of each query's documents, or of its units such as domains.
 
     Repeats of a run say the same of an engine that is random; they are a second value here."""
 
@@ -130,9 +145,9 @@ class QueryBreakdown:
     variances: tuple[TiltVariance, ...]
     """What queries differ in beyond noise, for the primary question of each run and pair."""
 
-    def answers_to(self, run: str, question: str, a: str, b: str) -> list[GroupAnswer]:
-        """Return the answers to one question, in the order of the groups."""
-        key = (run, question, a, b)
+    def answers_to(self, difference: GroupDifference) -> list[GroupAnswer]:
+        """Return the answers that a test compares, in the order of the groups."""
+        key = key_of(difference)
         return [answer for answer in self.answers if key_of(answer.effect) == key]
 
     def worst(self, difference: GroupDifference) -> GroupAnswer | None:
@@ -140,9 +155,7 @@ class QueryBreakdown:
 
         It is the largest of several, so its value is larger than further queries would give.
         """
-        answers = self.answers_to(
-            difference.run, difference.question, difference.a, difference.b
-        )
+        answers = self.answers_to(difference)
         enough = [answer for answer in answers if answer.effect.testable]
         enough = [answer for answer in enough if not np.isnan(answer.effect.value)]
         return max(enough, key=_distance, default=None)
@@ -154,15 +167,24 @@ class QueryBreakdown:
             (
                 rest
                 for rest in self.against_rest
-                if rest.group == answer.group and (rest.run, rest.question, rest.a, rest.b) == key
+                if rest.group == answer.group and key_of(rest) == key
             ),
             None,
         )
 
 
-def key_of(effect: Effect) -> tuple[str, str, str, str]:
-    """Return what tells an answer from the others: run, question and both groups of documents."""
-    return effect.run, effect.measure, effect.a, effect.b
+def key_of(row: Effect | GroupDifference | RestDifference | TiltVariance) -> AnswerKey:
+    """Return the answer that a row is about."""
+    question = row.measure if isinstance(row, Effect) else row.question
+    return AnswerKey(run=row.run, question=question, a=row.a, b=row.b)
+
+
+def query_group_counts(names: Sequence[str], code: npt.NDArray[np.int64]) -> tuple[QueryGroup, ...]:
+    """Return the groups with their numbers of queries."""
+    counts = np.bincount(code[code >= 0], minlength=len(names)).tolist()
+    return tuple(
+        QueryGroup(name=name, queries=count) for name, count in zip(names, counts, strict=True)
+    )
 
 
 def _distance(answer: GroupAnswer) -> float:

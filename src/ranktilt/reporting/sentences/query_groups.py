@@ -41,17 +41,13 @@ def breakdown_sentences(breakdown: QueryBreakdown, primary: str) -> Iterator[str
         if worst is None:
             yield f"{name}: {words}"
             continue
-        count = len(breakdown.answers_to(*_key(difference)))
+        count = len(breakdown.answers_to(difference))
         yield f"{name}: {words}; {_worst_words(worst, count)}"
     if len(told) < len(differences):
         yield (
             f"in {len(differences) - len(told)} of {len(differences)} answers, groups of queries "
             f"by {breakdown.column} are not shown to differ"
         )
-
-
-def _key(difference: GroupDifference) -> tuple[str, str, str, str]:
-    return difference.run, difference.question, difference.a, difference.b
 
 
 def subject(row: GroupDifference | TiltVariance, *, several: bool) -> str:

@@ -33,7 +33,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import DASH, count, number, number_of, p_value, signed
+from ranktilt.reporting.numbers import DASH, count, number, number_of, p_value
 from ranktilt.reporting.sentences.query_groups import (
     breakdown_sentences,
     group_count_sentences,
@@ -212,14 +212,16 @@ def _figure(audit: Audit, breakdown: QueryBreakdown) -> Iterator[IntervalChart]:
         return
     pair = differences[0].a, differences[0].b
     drawn = [row for row in differences if (row.a, row.b) == pair][:_MOST_SCALES]
-    answers = [breakdown.answers_to(row.run, row.question, row.a, row.b) for row in drawn]
+    answers = [breakdown.answers_to(row) for row in drawn]
     groups = [group for group in breakdown.groups if _has_answer(group.name, answers)][:MOST_ROWS]
     if not groups:
         return
     rows = []
     for group in groups:
         readings = tuple(_reading(audit, group.name, of_run) for of_run in answers)
-        rows.append(IntervalRow(label=group.name, readings=readings, note=f"{group.queries} queries"))
+        rows.append(
+            IntervalRow(label=group.name, readings=readings, note=f"{group.queries} queries")
+        )
     first = next(answer.effect for of_run in answers for answer in of_run)
     titles = [row.run for row in drawn] if len(drawn) > 1 else [scale_title(first)]
     sides = (pair[1], pair[0]) if first.estimand.sided else ("", "")
