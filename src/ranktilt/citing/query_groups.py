@@ -17,9 +17,9 @@ from ranktilt.auditing.effects import FEWEST
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.query_groups.differences import (
     GroupedScores,
+    compare_groups,
     corrected_differences,
     corrected_rest,
-    compare_groups,
     tilt_variance,
 )
 from ranktilt.auditing.query_groups.grouping import QueryGroups

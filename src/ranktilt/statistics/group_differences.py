@@ -28,7 +28,7 @@ import numpy.typing as npt
 from scipy import special
 
 from ranktilt.statistics.bootstrap import blocks
-from ranktilt.statistics.two_way import effective_number
+from ranktilt.statistics.two_way import effective_number, sums
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -166,7 +166,7 @@ def effective_documents(scores: QueryScores, group: Ints) -> Floats:
     for number in range(count):
         is_member = group_of_cell == number
         if is_member.any():
-            weight = np.bincount(scores.origin[is_member], weights=scores.weight[is_member])
+            weight = sums(scores.origin[is_member], scores.weight[is_member])
             numbers[number] = effective_number(weight)
     return numbers
 
@@ -188,10 +188,10 @@ def _of_documents(scores: QueryScores, group: Ints, means: Floats, sizes: Floats
     # Centred within the group, or a difference between groups would count as its own error.
     residual = (scores.residual - means[group[query]] * share) / sizes[group[query]]
     origin = np.unique(scores.origin, return_inverse=True)[1]
-    sums = np.zeros((count, int(origin.max()) + 1))
-    np.add.at(sums, (group[query], origin), residual)
+    totals = np.zeros((count, int(origin.max()) + 1))
+    np.add.at(totals, (group[query], origin), residual)
     own = np.bincount(group[query], weights=residual**2, minlength=count)
-    values, vectors = np.linalg.eigh(sums @ sums.T - np.diag(own))
+    values, vectors = np.linalg.eigh(totals @ totals.T - np.diag(own))
     added: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
     return added
 
@@ -231,25 +231,26 @@ def _statistics(ordered: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     a group certain.
     """
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    sums = np.add.reduceat(ordered, starts, axis=1)
+    totals = np.add.reduceat(ordered, starts, axis=1)
     squares = np.add.reduceat(ordered**2, starts, axis=1)
-    total = sums.sum(axis=1, keepdims=True), squares.sum(axis=1, keepdims=True)
-    everything = float(sizes.sum())
-    overall = (total[1] - total[0] ** 2 / everything) / (everything - 1)
-    means, errors = _moderated(sums, squares, sizes, overall)
+    whole_total = totals.sum(axis=1, keepdims=True)
+    whole_square = squares.sum(axis=1, keepdims=True)
+    size = float(sizes.sum())
+    overall = (whole_square - whole_total**2 / size) / (size - 1)
+    means, errors = _moderated(totals, squares, sizes, overall)
     precision = 1 / errors
     centre = (precision * means).sum(axis=1, keepdims=True) / precision.sum(axis=1, keepdims=True)
     together: Floats = (precision * (means - centre) ** 2).sum(axis=1)
     rest_means, rest_errors = _moderated(
-        total[0] - sums, total[1] - squares, everything - sizes, overall
+        whole_total - totals, whole_square - squares, size - sizes, overall
     )
     against_rest: Floats = (means - rest_means) ** 2 / (errors + rest_errors)
     return together, against_rest
 
 
 def _moderated(
-    sums: Floats, squares: Floats, sizes: Floats, overall: Floats
+    totals: Floats, squares: Floats, sizes: Floats, overall: Floats
 ) -> tuple[Floats, Floats]:
     """Return means and their squared errors, with one more query of the overall variance."""
-    within = np.maximum(squares - sums**2 / sizes, 0.0)
-    return sums / sizes, (within + overall) / sizes / sizes
+    within = np.maximum(squares - totals**2 / sizes, 0.0)
+    return totals / sizes, (within + overall) / sizes / sizes

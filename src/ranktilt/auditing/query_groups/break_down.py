@@ -16,10 +16,10 @@ from ranktilt.auditing.measure import measure
 from ranktilt.auditing.prepare import AuditInputs, prepare
 from ranktilt.auditing.query_groups.differences import (
     GroupedScores,
+    compare_groups,
     corrected_differences,
     corrected_rest,
     grouped_scores,
-    compare_groups,
     tilt_variance,
 )
 from ranktilt.auditing.query_groups.grouping import QueryGroups

@@ -55,7 +55,8 @@ def grouped_scores(
     """Return the scores behind an answer: how far each query pulls it from its value.
 
     `alone` has the answer of each group by itself, which says whether it has enough queries. Where
-    the value that favours nobody is not the same in all groups, as without twins, it is taken off first. Queries that repeat each other are one, of the group of the first.
+    the value that favours nobody is not the same in all groups, as without twins, it is taken off
+    first. Queries that repeat each other are one, of the group of the first.
     """
     influence = sample.influence()
     counted = np.flatnonzero(sample.mask)

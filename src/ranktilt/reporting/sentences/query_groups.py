@@ -14,8 +14,11 @@ from ranktilt.auditing.query_groups.result import (
     TiltVariance,
     small_groups,
 )
+from ranktilt.citing.questions import QuestionKey
+from ranktilt.citing.result import CitationBreakdown, CitationGroupAnswer
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import decimal, probability
+from ranktilt.reporting.sentences.citing import ratio_words
 from ranktilt.reporting.sentences.effects import corrected_p, interval_words
 
 _MOST_SENTENCES = 4
@@ -78,25 +81,68 @@ def _worst_words(worst: GroupAnswer, count: int) -> str:
     value = " ".join(filter(None, (effect.estimand.answer(effect.value), interval_words(effect))))
     queries = counted(effect.queries, "query", "queries")
     numbers = ", ".join(filter(None, (value, queries, corrected_p(effect))))
+    return f"it is {place}{verdict} ({numbers}; {_largest_of(count)})"
+
+
+def _largest_of(count: int) -> str:
+    """Say that the largest of several answers is no fair estimate."""
+    return f"the largest of {count}, so more queries of this group would likely show less"
+
+
+def citation_breakdown_sentences(
+    breakdown: CitationBreakdown, primary: QuestionKey
+) -> Iterator[str]:
+    """Say of each pair whether groups of queries differ, and in which a side is cited least."""
+    for difference in breakdown.differences:
+        if difference.question != primary:
+            continue
+        words = difference_words(breakdown.column, difference)
+        answers = breakdown.answers_to(difference)
+        known = [answer for answer in answers if not math.isnan(answer.effect.value)]
+        sentence = f"{subject(difference, several=False)}: {words}"
+        if len(known) > 1 and not math.isnan(difference.p):
+            worst = max(known, key=_citation_distance)
+            sentence = f"{sentence}; it is {_worst_citation_words(worst, len(known))}"
+        yield sentence
+
+
+def _citation_distance(answer: CitationGroupAnswer) -> float:
+    """Return how far an answer is from neutral; a ratio and its inverse are as far."""
+    effect = answer.effect
+    if effect.scale == "share":
+        return abs(effect.value - effect.neutral)
+    return math.inf if not effect.value else abs(math.log(effect.value))
+
+
+def _worst_citation_words(answer: CitationGroupAnswer, count: int) -> str:
+    effect = answer.effect
+    value = f"{effect.a} pages are cited {ratio_words(effect.value)} times as often"
+    if effect.scale == "share":
+        value = f"{effect.a} pages get {decimal(effect.value)} %"
+    citations = counted(effect.citations_a, "citation", "citations")
     return (
-        f"it is {place}{verdict} ({numbers}; the largest of {count}, so other queries of this "
-        "group would likely show less)"
+        f"largest in {answer.group} ({value}, {citations} on "
+        f"{counted(effect.questions, 'query', 'queries')}; {_largest_of(count)})"
     )
 
 
-def variance_sentence(row: TiltVariance, *, several: bool) -> str:
-    """Say how much of the variance over queries is more than the noise of their documents."""
+def variance_sentence(row: TiltVariance, *, several: bool, noise: str = "documents") -> str:
+    """Say how much of the variance over queries is more than the noise of their documents.
+
+    `noise` names what is split in halves.
+    """
     name = subject(row, several=several)
     if math.isnan(row.share):
         return (
-            f"{name}: {counted(row.queries, 'query has', 'queries have')} several documents to "
-            f"split, too few to tell how much queries differ beyond noise ({FEWEST} needed)"
+            f"{name}: {counted(row.queries, 'query has', 'queries have')} several {noise} "
+            f"to split, too few to tell how much queries differ beyond noise ({FEWEST} needed)"
         )
     low, high = decimal(100 * row.low, 0), decimal(100 * row.high, 0)
     return (
         f"{name}: {decimal(100 * row.share, 0)} % [{low}, {high}] of the variance of the tilt over "
-        "queries is more than the noise of their documents (split halves of the documents of "
-        f"{counted(row.queries, 'query', 'queries')}, stepped up by Spearman and Brown)"
+        f"queries is more than the noise of their {noise} (split halves of the "
+        f"{noise} of {counted(row.queries, 'query', 'queries')}, stepped up by Spearman "
+        "and Brown)"
     )
 
 
@@ -110,7 +156,7 @@ def group_count_sentences(
         if len(small) > _MOST_NAMED:
             names.append(f"{len(small) - _MOST_NAMED} more")
         yield (
-            f"fewer than {FEWEST} queries by {column}, so nothing is decided there: "
+            f"Nothing is decided for groups of fewer than {FEWEST} queries by {column}: "
             f"{join_words(names)}"
         )
     if without_group:

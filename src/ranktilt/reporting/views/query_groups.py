@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -15,6 +15,7 @@ from ranktilt.auditing.query_groups.result import (
 )
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.document import (
+    Block,
     Cell,
     Column,
     ColumnOf,
@@ -84,7 +85,7 @@ def query_group_section(audit: Audit) -> Iterator[Section]:
     first = [answer for answer in breakdown.answers if answer.effect.measure == primary]
     others = [answer for answer in breakdown.answers if answer.effect.measure != primary]
     title = f"By group of queries: {breakdown.column}"
-    blocks = [
+    blocks: list[Block] = [
         PageBlocks(make=partial(_figure, audit, breakdown)),
         _answer_table(audit, breakdown, first, caption=f"{title}, the primary question"),
     ]
@@ -178,11 +179,16 @@ def _rest_p(row: _GroupRow) -> Cell:
     return Cell(DASH) if row.rest is None else number(row.rest.p_corrected, p_value)
 
 
-def difference_table(differences: Sequence[GroupDifference]) -> Table:
-    """Lay out the tests of whether groups of queries differ, a row a question."""
+def difference_table(
+    differences: Sequence[GroupDifference], names: Mapping[str, str] = {}
+) -> Table:
+    """Lay out the tests of whether groups of queries differ, a row a question.
+
+    `names` has what questions are called, where that is not their notation.
+    """
     pairs = {(row.a, row.b) for row in differences}
     columns: list[ColumnOf] = [
-        (name_column("question"), attrgetter("question")),
+        (name_column("question"), lambda row: names.get(row.question, row.question)),
         (Column("groups compared"), lambda row: number(len(row.groups), count)),
         (Column("p, shuffled groups", hint=_SHUFFLED), number_of("shuffle_p", p_value)),
         (Column("p, Welch", hint=_WELCH), number_of("welch_p", p_value)),
