@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
+from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.auditing.query_groups.grouping import (
     QueryGroups,
@@ -115,7 +116,7 @@ def cite(
     exchanges = Exchanges(resamples=resamples, seed=seed, correction=correction)
     inputs = prepare(answers, labels, run=run, by=by, cluster=cluster)
     chosen_pairs = _pairs(inputs, pairs, reference)
-    groups = None if by_query is None else _query_groups(by_query, answers, labels)
+    groups = _query_groups(by_query, answers, labels)
     errors, model, spec = label_errors, None, dict(inputs.spec)
     if isinstance(errors, str):
         errors = LabelErrors.from_text(errors)
@@ -129,12 +130,6 @@ def cite(
         pair = PairCorrection(model=model, a=chosen_pairs[0][0])
         stages = tuple(corrected_stage(stage, pair) for stage in stages)
         funnel = tuple(corrected_part(part, pair) for part in funnel)
-    breakdown = None
-    if groups is not None:
-        spec["by_query"] = groups.text
-        breakdown = citation_breakdown(
-            inputs, chosen_pairs, exchanges, groups, primary=effects[0].question, model=model
-        )
     origin = {} if run is None else {"run": run.name, "run_files": run.spec.get("files", [])}
     audit = CitationAudit(
         effects=effects,
@@ -150,13 +145,30 @@ def cite(
         correction=correction,
         pages=inputs.kept_pages,
         spec={**spec, **origin, "resamples": resamples, "seed": seed},
-        by_query=breakdown,
     )
     notes = [*citation_notes(audit), *label_notes(errors, margin, model, ())]
     notes += [FewerThanErrors(group=group) for group in _below_errors(effects)]
     if model is not None and audit.rank_rates:
         notes.append(RanksAsLabelled())
-    return replace(audit, notes=tuple(notes))
+    audit = replace(audit, notes=tuple(notes))
+    return _with_query_groups(audit, inputs, groups, exchanges=exchanges, model=model)
+
+
+def _with_query_groups(
+    audit: CitationAudit,
+    inputs: CitationInputs,
+    groups: QueryGroups | None,
+    *,
+    exchanges: Exchanges,
+    model: LabelModel | None,
+) -> CitationAudit:
+    """Add every answer by groups of queries, where there are some."""
+    if groups is None:
+        return audit
+    pairs = [(effect.a, effect.b) for effect in audit.primary]
+    question = audit.primary[0].question
+    breakdown = citation_breakdown(inputs, pairs, exchanges, groups, primary=question, model=model)
+    return replace(audit, by_query=breakdown, spec={**audit.spec, "by_query": groups.text})
 
 
 def _below_errors(effects: Sequence[CitationEffect]) -> list[str]:
@@ -171,8 +183,10 @@ def _below_errors(effects: Sequence[CitationEffect]) -> list[str]:
     return list(groups)
 
 
-def _query_groups(text: str, answers: Answers, labels: object) -> QueryGroups:
+def _query_groups(text: str | None, answers: Answers, labels: object) -> QueryGroups | None:
     """Group the queries of the answers by a file, or by a column of the collection's queries."""
+    if text is None:
+        return None
     if isinstance(labels, Collection):
         return collection_query_groups(text, labels, answers.queries)
     return read_query_groups(text, answers.queries)

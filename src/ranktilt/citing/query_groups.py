@@ -94,8 +94,8 @@ def _answers(
     for number, name in enumerate(groups.names):
         is_member = pl.col("query").is_in(groups.members(number))
         part = replace(inputs, rows=inputs.rows.filter(is_member))
-        held = set(part.rows["label"].unique())
-        group_pairs = [pair for pair in pairs if held.issuperset(pair)]
+        labels = set(part.rows["label"].unique())
+        group_pairs = [pair for pair in pairs if labels.issuperset(pair)]
         if group_pairs:
             of_group = citation_effects(part, group_pairs, exchanges, model)
             effects += of_group

@@ -73,32 +73,37 @@ def read_query_table(path: str, names: Collection[str], column: str) -> pl.DataF
     """
     with rereadable(Path(path)) as file_path:
         frame = _read(DataFile(path=file_path))
-    candidates = [
-        name for name in frame.columns if folded(name) in (*_IDS, _TEXT) and name != column
-    ]
-    if not candidates:
-        raise _no_ids(Path(path), [name for name in frame.columns if name != LINE])
-    wanted = set(names)
-    ids = {name: id_texts(frame[name], f"column {name!r}") for name in candidates}
-    held = {name: len(wanted.intersection(values.drop_nulls())) for name, values in ids.items()}
-    id_column = max(candidates, key=held.__getitem__)
-    if not held[id_column]:
-        first = next((value for value in ids[id_column] if value), "")
-        raise DataError(
-            path,
-            f"names none of the {len(wanted):,} queries (first: {next(iter(names), '')!r}; the "
-            f"file's look like {first!r})",
-        )
+    id_column = _id_column(path, frame, names, column)
+    columns = [name for name in frame.columns if name not in (id_column, _TEXT, LINE)]
     if column and column not in frame.columns:
-        columns = [name for name in frame.columns if name not in (id_column, _TEXT, LINE)]
         raise DataError(path, str(unknown("column", column, columns)))
-    others = [name for name in frame.columns if name not in (id_column, _TEXT, LINE)]
-    if column:
-        others = [column]
-    lines = [LINE] if LINE in frame.columns else []
-    values = frame.with_columns(ids[id_column].alias("id")).select("id", *others, *lines)
+    columns = [column] if column else columns
+    if LINE in frame.columns:
+        columns.append(LINE)
+    ids = id_texts(frame[id_column], f"column {id_column!r}")
+    values = frame.with_columns(ids.alias("id")).select("id", *columns)
     values = values.filter(pl.col("id").is_not_null() & (pl.col("id") != ""))
     return one_row_each(Path(path), values, "query", "id").drop(LINE, strict=False)
+
+
+def _id_column(path: str, frame: pl.DataFrame, names: Collection[str], column: str) -> str:
+    """Return the column that holds the most of the ids; refuse a file with none of them."""
+    possible = {*_IDS, _TEXT}
+    candidates = [name for name in frame.columns if folded(name) in possible and name != column]
+    if not candidates:
+        raise _no_ids(Path(path), [name for name in frame.columns if name != LINE])
+    known = set(names)
+    ids = {name: id_texts(frame[name], f"column {name!r}") for name in candidates}
+    matches = {name: len(known.intersection(values)) for name, values in ids.items()}
+    best = max(candidates, key=matches.__getitem__)
+    if matches[best]:
+        return best
+    first = next(filter(None, ids[best]), "")
+    raise DataError(
+        path,
+        f"names none of the {len(known):,} queries (first: {next(iter(names), '')!r}; the "
+        f"file's look like {first!r})",
+    )
 
 
 def _read(file: DataFile) -> pl.DataFrame:
@@ -112,8 +117,7 @@ def _read(file: DataFile) -> pl.DataFrame:
         cells = [cell.strip().strip('"') for cell in header.lstrip("#").split(separator)]
         ids = [cell for cell in cells if folded(cell) in _IDS]
         if len(cells) > 1 and ids:
-            named = DataFile(path=file.path, columns={"id": ids[0]})
-            table = read_named_table(named)
+            table = read_named_table(DataFile(path=file.path, columns={"id": ids[0]}))
             positions = {str(number): name for number, name in enumerate(table.names)}
             return table.frame.rename(positions)
     raise _no_ids(file.path, [shorten(header)])

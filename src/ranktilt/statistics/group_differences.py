@@ -190,8 +190,8 @@ def _of_documents(scores: QueryScores, group: Ints, means: Floats, sizes: Floats
     origin = np.unique(scores.origin, return_inverse=True)[1]
     totals = np.zeros((count, int(origin.max()) + 1))
     np.add.at(totals, (group[query], origin), residual)
-    own = np.bincount(group[query], weights=residual**2, minlength=count)
-    values, vectors = np.linalg.eigh(totals @ totals.T - np.diag(own))
+    cells_squared = np.bincount(group[query], weights=residual**2, minlength=count)
+    values, vectors = np.linalg.eigh(totals @ totals.T - np.diag(cells_squared))
     added: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
     return added
 

@@ -3,8 +3,8 @@
 Each query's documents are split into two random halves; each half has a tilt. Where queries differ
 in their tilt, both halves of a query agree; where they do not, they are unrelated. The correlation
 r of the halves over queries is that of half as many documents. Stepped up to all of them by
-Spearman (British Journal of Psychology 3, 1910) and Brown (ibid.), ``2r / (1 + r)``, it is the share
-of the variance that other documents of the same queries would show again.
+Spearman and Brown (British Journal of Psychology 3, 1910), ``2r / (1 + r)``, it is the share of the
+variance that other documents of the same queries would show again.
 
 The mean over all splits has a closed form, so nothing is drawn. Of a query with score e = Σ r_o and
 n documents of equal weight, the halves' product has the mean ``(e² − Σ r_o²) / 4 · n / (n − 1)``.

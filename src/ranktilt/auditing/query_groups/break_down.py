@@ -56,19 +56,19 @@ def break_down(inputs: AuditInputs, inferences: Inferences, groups: QueryGroups)
         for sample in (*inferences.tilt_samples, *inferences.card_samples)
         if not sample.estimand.descriptive
     ]
+    differences = corrected_differences(
+        [question.difference for question in tested],
+        repr(inputs.primary),
+        inputs.options.inference.correction,
+    )
+    against_rest = chain.from_iterable(question.against_rest for question in tested)
     return QueryBreakdown(
         column=groups.column,
         groups=query_group_counts(groups.names, groups.code),
         without_group=int((groups.code < 0).sum()),
         answers=tuple(answers),
-        differences=tuple(
-            corrected_differences(
-                [question.difference for question in tested],
-                repr(inputs.primary),
-                inputs.options.inference.correction,
-            )
-        ),
-        against_rest=tuple(chain.from_iterable(question.against_rest for question in tested)),
+        differences=tuple(differences),
+        against_rest=tuple(against_rest),
         variances=tuple(_variances(inputs, tested)),
     )
 

@@ -19,6 +19,7 @@ from ranktilt.auditing.significance import Sample
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.group_differences import (
+    DifferenceTest,
     GroupDifferences,
     QueryScores,
     group_differences,
@@ -66,22 +67,19 @@ def grouped_scores(
     shift = _shift(influence.query_weight, group, alone)
     has_query = influence.query >= 0
     cell_shift = np.where(has_query, shift[np.where(has_query, influence.query, 0)], 0.0)
-    return GroupedScores(
-        scores=QueryScores(
-            score=influence.query_residual - shift * influence.query_weight,
-            query=influence.query,
-            origin=influence.origin,
-            residual=influence.residual - cell_shift * influence.weight,
-            weight=influence.weight,
-        ),
-        weight=influence.query_weight,
-        group=group,
-        tested=[
-            number
-            for number, effect in sorted(alone.items())
-            if effect.testable and (group == number).sum() > 1
-        ],
+    scores = QueryScores(
+        score=influence.query_residual - shift * influence.query_weight,
+        query=influence.query,
+        origin=influence.origin,
+        residual=influence.residual - cell_shift * influence.weight,
+        weight=influence.weight,
     )
+    tested = [
+        number
+        for number, effect in sorted(alone.items())
+        if effect.testable and (group == number).sum() > 1
+    ]
+    return GroupedScores(scores=scores, weight=influence.query_weight, group=group, tested=tested)
 
 
 def _shift(weight: Floats, group: Ints, alone: Mapping[int, Effect]) -> Floats:
@@ -117,15 +115,18 @@ def compare_groups(
     """
     tests = tested_differences(grouped, resamples=resamples, seed=seed)
     numbers = [] if tests is None else grouped.tested
+    together = DifferenceTest(p=np.nan, shuffle_p=np.nan, welch_p=np.nan)
+    if tests is not None:
+        together = tests.together
     difference = GroupDifference(
         run=key.run,
         question=key.question,
         a=key.a,
         b=key.b,
         groups=tuple(names[number] for number in numbers),
-        p=np.nan if tests is None else tests.together.p,
-        shuffle_p=np.nan if tests is None else tests.together.shuffle_p,
-        welch_p=np.nan if tests is None else tests.together.welch_p,
+        p=together.p,
+        shuffle_p=together.shuffle_p,
+        welch_p=together.welch_p,
         p_corrected=np.nan,
         family_size=1,
     )

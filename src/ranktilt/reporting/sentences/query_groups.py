@@ -34,10 +34,10 @@ def breakdown_sentences(breakdown: QueryBreakdown, primary: str) -> Iterator[str
     """
     differences = [row for row in breakdown.differences if row.question == primary]
     several = len({(row.a, row.b) for row in differences}) > 1
-    told = differences
+    rows = differences
     if len(differences) > _MOST_SENTENCES:
-        told = [row for row in differences if row.is_shown]
-    for difference in told:
+        rows = [row for row in differences if row.is_shown]
+    for difference in rows:
         name = subject(difference, several=several)
         words = difference_words(breakdown.column, difference)
         worst = breakdown.worst(difference)
@@ -46,9 +46,9 @@ def breakdown_sentences(breakdown: QueryBreakdown, primary: str) -> Iterator[str
             continue
         count = len(breakdown.answers_to(difference))
         yield f"{name}: {words}; {_worst_words(worst, count)}"
-    if len(told) < len(differences):
+    if len(rows) < len(differences):
         yield (
-            f"in {len(differences) - len(told)} of {len(differences)} answers, groups of queries "
+            f"in {len(differences) - len(rows)} of {len(differences)} answers, groups of queries "
             f"by {breakdown.column} are not shown to differ"
         )
 
@@ -76,12 +76,11 @@ def _worst_words(worst: GroupAnswer, count: int) -> str:
     """Say where the tilt is largest, and that the largest of several is no fair estimate."""
     effect = worst.effect
     side = effect.side(effect.favours)
-    place = f"largest in {worst.group}, toward {side}" if side else f"largest in {worst.group}"
-    verdict = "" if side else ", where no tilt is shown"
+    toward = f", toward {side}" if side else ", where no tilt is shown"
     value = " ".join(filter(None, (effect.estimand.answer(effect.value), interval_words(effect))))
     queries = counted(effect.queries, "query", "queries")
     numbers = ", ".join(filter(None, (value, queries, corrected_p(effect))))
-    return f"it is {place}{verdict} ({numbers}; {_largest_of(count)})"
+    return f"it is largest in {worst.group}{toward} ({numbers}; {_largest_of(count)})"
 
 
 def _largest_of(count: int) -> str:

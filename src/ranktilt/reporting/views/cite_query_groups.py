@@ -200,10 +200,12 @@ def _is_drawn(effect: CitationEffect) -> bool:
 def _row(answer: CitationGroupAnswer) -> IntervalRow:
     effect, ends = answer.effect, _ends(answer.effect)
     is_share = effect.scale == "share"
-    place = float if is_share else _doublings
+    on_scale = float if is_share else _doublings
     value, low, high = map(decimal if is_share else ratio_words, (ends.value, ends.low, ends.high))
     reading = IntervalReading(
-        mark=IntervalMark(value=place(ends.value), low=place(ends.low), high=place(ends.high)),
+        mark=IntervalMark(
+            value=on_scale(ends.value), low=on_scale(ends.low), high=on_scale(ends.high)
+        ),
         text=f"{value} [{low}, {high}]",
         neutral=effect.neutral if is_share else 0.0,
     )

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.query_groups.result import (
     GroupAnswer,
     GroupDifference,
     QueryBreakdown,
+    QueryGroup,
     RestDifference,
 )
 from ranktilt.auditing.result import Audit
+from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -49,6 +53,12 @@ _SHUFFLED = "the share of shuffled groups of queries that differ as much"
 _WELCH = "Welch's test, with documents that queries share in its error"
 _MOST_SCALES = 2
 """Rankers that the figure shows."""
+
+_TEST_COLUMNS: tuple[ColumnOf, ...] = (
+    (Column("p, shuffled groups", hint=_SHUFFLED), number_of("shuffle_p", p_value)),
+    (Column("p, Welch", hint=_WELCH), number_of("welch_p", p_value)),
+    (Column("corrected p"), number_of("p_corrected", p_value)),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,9 +200,7 @@ def difference_table(
     columns: list[ColumnOf] = [
         (name_column("question"), lambda row: names.get(row.question, row.question)),
         (Column("groups compared"), lambda row: number(len(row.groups), count)),
-        (Column("p, shuffled groups", hint=_SHUFFLED), number_of("shuffle_p", p_value)),
-        (Column("p, Welch", hint=_WELCH), number_of("welch_p", p_value)),
-        (Column("corrected p"), number_of("p_corrected", p_value)),
+        *_TEST_COLUMNS,
     ]
     return tabulated(
         "Do the groups differ?",
@@ -218,17 +226,13 @@ def _figure(audit: Audit, breakdown: QueryBreakdown) -> Iterator[IntervalChart]:
         return
     pair = differences[0].a, differences[0].b
     drawn = [row for row in differences if (row.a, row.b) == pair][:_MOST_SCALES]
-    answers = [breakdown.answers_to(row) for row in drawn]
-    groups = [group for group in breakdown.groups if _has_answer(group.name, answers)][:MOST_ROWS]
-    if not groups:
+    effects = [_effects_of(breakdown, row) for row in drawn]
+    answered = set(chain.from_iterable(effects))
+    groups = [group for group in breakdown.groups if group.name in answered]
+    rows = [_chart_row(audit, group, effects) for group in groups[:MOST_ROWS]]
+    if not rows:
         return
-    rows = []
-    for group in groups:
-        readings = tuple(_reading(audit, group.name, of_run) for of_run in answers)
-        rows.append(
-            IntervalRow(label=group.name, readings=readings, note=f"{group.queries} queries")
-        )
-    first = next(answer.effect for of_run in answers for answer in of_run)
+    first = next(iter(effects[0].values()), None) or next(iter(effects[-1].values()))
     titles = [row.run for row in drawn] if len(drawn) > 1 else [scale_title(first)]
     sides = (pair[1], pair[0]) if first.estimand.sided else ("", "")
     yield interval_chart(
@@ -241,14 +245,23 @@ def _figure(audit: Audit, breakdown: QueryBreakdown) -> Iterator[IntervalChart]:
     )
 
 
-def _has_answer(group: str, answers: Sequence[Sequence[GroupAnswer]]) -> bool:
-    return any(answer.group == group for of_run in answers for answer in of_run)
+def _effects_of(breakdown: QueryBreakdown, difference: GroupDifference) -> dict[str, Effect]:
+    """Return the answers that a test compares, by their group."""
+    answers = breakdown.answers_to(difference)
+    return {answer.group: answer.effect for answer in answers}
 
 
-def _reading(audit: Audit, group: str, answers: Sequence[GroupAnswer]) -> IntervalReading | None:
-    for answer in answers:
-        if answer.group == group:
-            effect = answer.effect
-            tone = VERDICT_TONES[effect.favours] if effect.favours else ""
-            return effect_reading(effect, audit.margin, tone)
-    return None
+def _chart_row(
+    audit: Audit, group: QueryGroup, effects: Sequence[Mapping[str, Effect]]
+) -> IntervalRow:
+    """Draw a group's answers, one a ranker."""
+    readings = [_reading(audit, effects_of_run.get(group.name)) for effects_of_run in effects]
+    queries = counted(group.queries, "query", "queries")
+    return IntervalRow(label=group.name, readings=tuple(readings), note=queries)
+
+
+def _reading(audit: Audit, effect: Effect | None) -> IntervalReading | None:
+    if effect is None:
+        return None
+    tone = VERDICT_TONES[effect.favours] if effect.favours else ""
+    return effect_reading(effect, audit.margin, tone)
