@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite, isnan, log2
+from math import isfinite, isnan
 from operator import attrgetter
 
 from ranktilt.citing.result import (
@@ -14,6 +14,7 @@ from ranktilt.citing.result import (
     CitationEffect,
     CitationGroupAnswer,
 )
+from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -169,51 +170,33 @@ def _citations(answer: CitationGroupAnswer) -> str:
 
 
 def _figure(audit: CitationAudit, breakdown: CitationBreakdown) -> Iterator[IntervalChart]:
-    """Draw the ratios of the primary question by group, of the first pair."""
+    """Draw the answers to the primary question by group, of the first pair."""
     first = audit.primary[0]
     answers = [
         answer
         for answer in breakdown.answers
         if _question_of(answer) == (first.a, first.b, first.question)
+        and isfinite(answer.effect.value)
     ]
-    rows = [_row(answer) for answer in answers if _is_drawn(answer.effect)][:MOST_ROWS]
-    if not rows:
+    if not answers:
         return
-    is_share = first.scale == "share"
-    left_out = len(answers) - len(rows)
-    says = "Line: 95 % interval of each group alone."
-    if left_out:
-        says += f" Not drawn: {left_out} of {len(answers)} groups, without a citation of a side."
-    unit = "part, %" if is_share else "doublings"
+    title = f"{QUESTION_WORDS[first.question]}, {first.a} against {first.b}, by group of queries"
     yield interval_chart(
-        f"{QUESTION_WORDS[first.question]}, {first.a} against {first.b}, by group of queries",
-        says,
-        rows,
-        scales=(unit,),
+        title[:1].upper() + title[1:],
+        "Line: 95 % interval of each group alone.",
+        [_row(answer) for answer in answers[:MOST_ROWS]],
+        scales=("part, %" if first.scale == "share" else "times as often",),
     )
-
-
-def _is_drawn(effect: CitationEffect) -> bool:
-    return isfinite(effect.value) and (effect.scale == "share" or effect.value > 0)
 
 
 def _row(answer: CitationGroupAnswer) -> IntervalRow:
     effect, ends = answer.effect, _ends(answer.effect)
-    is_share = effect.scale == "share"
-    on_scale = float if is_share else _doublings
-    value, low, high = map(decimal if is_share else ratio_words, (ends.value, ends.low, ends.high))
+    show = decimal if effect.scale == "share" else ratio_words
+    value, low, high = map(show, (ends.value, ends.low, ends.high))
     reading = IntervalReading(
-        mark=IntervalMark(
-            value=on_scale(ends.value), low=on_scale(ends.low), high=on_scale(ends.high)
-        ),
-        text=f"{value} [{low}, {high}]",
-        neutral=effect.neutral if is_share else 0.0,
+        mark=IntervalMark(value=ends.value, low=ends.low, high=ends.high),
+        text=value if isnan(ends.low) else f"{value} [{low}, {high}]",
+        neutral=effect.neutral,
     )
-    return IntervalRow(
-        label=answer.group, readings=(reading,), note=f"{effect.questions:,} queries"
-    )
-
-
-def _doublings(ratio: float) -> float:
-    """Return the logarithm of a ratio; NaN where it has no place on a scale."""
-    return log2(ratio) if isfinite(ratio) and ratio > 0 else float("nan")
+    queries = counted(effect.questions, "query", "queries")
+    return IntervalRow(label=answer.group, readings=(reading,), note=queries)
