@@ -139,6 +139,7 @@ def welch_p(scores: QueryScores, group: Ints) -> float:
     variances = squares / (sizes - 1)
     # A group whose queries all agree, as on 0, has the scatter of the others.
     variances = np.where(variances > 0, variances, pooled) / sizes
+    documents = effective_documents(scores, group)
     covariance = np.diag(variances) + _of_documents(scores, group, means, sizes)
     # Differences from the first group hold all that groups can differ in.
     contrast = np.hstack([-np.ones((len(sizes) - 1, 1)), np.eye(len(sizes) - 1)])
@@ -147,7 +148,7 @@ def welch_p(scores: QueryScores, group: Ints) -> float:
     precision = 1 / variances
     share = 1 - precision / precision.sum()
     between = len(sizes) - 1
-    freedom = np.fmax(np.fmin(sizes, effective_documents(scores, group)) - 1, _EPSILON)
+    freedom = np.fmax(np.fmin(sizes, documents) - 1, _EPSILON)
     spare = float((share**2 / freedom).sum())
     correction = 1 + 2 * (between - 1) / (between * (between + 2)) * spare
     within = between * (between + 2) / (3 * spare)
@@ -193,7 +194,10 @@ def _of_documents(scores: QueryScores, group: Ints, means: Floats, sizes: Floats
     cells_squared = np.bincount(group[query], weights=residual**2, minlength=count)
     values, vectors = np.linalg.eigh(totals @ totals.T - np.diag(cells_squared))
     added: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return added
+    documents = effective_documents(scores, group)
+    # G / (G − 1), as for one estimate: few documents show too little of their scatter.
+    stretch = np.sqrt(documents / np.fmax(documents - 1, _EPSILON))
+    return added * np.outer(stretch, stretch)
 
 
 def _shuffle_ps(
