@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,12 @@ def run_that_favours(collection: rt.Collection, tilt: dict[str, float], seed: in
 
 @pytest.fixture(scope="module")
 def planted() -> rt.Audit:
-    """One topic of four favours llm."""
+    return planted_audit()
+
+
+@cache
+def planted_audit() -> rt.Audit:
+    """Return an audit of four topics, in one of which llm is favoured."""
     collection = twins(without_topic=3)
     run = run_that_favours(collection, {"health": 3.0})
     return rt.audit(

@@ -59,6 +59,7 @@ from tests.auditing.arrays import audit_of, decided, studied, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
+from tests.auditing.test_query_groups import planted_audit
 from tests.citing.engines import two_audits, two_engines
 from tests.citing.planted import fond_of_human_label, planted_experiment
 from tests.explaining.checks import toy_check
@@ -392,6 +393,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, three groups": three,
     "audit, clear": clear,
     "audit, card": torn,
+    "audit, query groups": planted_audit,
     "audit, papers' rules": by_the_papers_rules,
     "audit, controls": controlled,
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
