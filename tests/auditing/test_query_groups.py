@@ -309,3 +309,117 @@ def test_numbers_are_cut_as_columns_of_documents_are() -> None:
     few = collection.queries.with_columns(grade=pl.Series([1, 2] * 40))
     groups = read_query_groups("grade", few["id"].to_list(), few)
     assert groups.names == ("grade 1", "grade 2")
+
+
+def random_lists(seed: int) -> tuple[rt.Collection, rt.Run]:
+    """Lists of documents that are no twins, in random order, with judgments and an age."""
+    rng = np.random.default_rng(seed)
+    docs = [
+        {
+            "id": f"d{number}",
+            "text": f"text {number}",
+            "source": "ai" if rng.random() < 0.4 else "human",
+            "origin": f"d{number}",
+            "age": int(rng.integers(1, 80)),
+        }
+        for number in range(200)
+    ]
+    queries = {f"q{number}": f"question {number}" for number in range(60)}
+    scores, qrels = {}, {}
+    for query in queries:
+        drawn = rng.choice(200, 30, replace=False)
+        scores[query] = {f"d{number}": float(rng.normal()) for number in drawn}
+        qrels[query] = {f"d{number}": 1 for number in drawn[:12]}
+    collection = collection_of(docs, queries, qrels)
+    topics = pl.Series(["a" if number % 2 else "b" for number in range(60)])
+    known = collection.queries.with_columns(topic=topics)
+    collection = rt.Collection(collection.docs, known, collection.qrels)
+    return collection, run_of(collection, scores)
+
+
+@pytest.mark.parametrize(
+    ("by", "question"),
+    [
+        ("source", "Share@10"),
+        ("source", "NDSR@10"),
+        ("source", "nDCG@10"),
+        ("age", "PropertyLift@10"),
+    ],
+)
+def test_random_lists_vary_by_noise_alone(by: str, question: str) -> None:
+    shares = []
+    for seed in range(6):
+        collection, run = random_lists(seed)
+        audit = rt.audit(
+            collection, run, question, by=by, by_query="topic", resamples=100, confounds=False
+        )
+        assert audit.by_query is not None
+        (variance,) = audit.by_query.variances
+        shares.append(variance.share)
+    assert np.mean(shares) < 0.3
+
+
+@pytest.mark.parametrize("question", ["ExposureRatio@10", "AP@10", "RR@10"])
+def test_answers_that_are_no_sums_of_documents_have_no_share(question: str) -> None:
+    collection, run = random_lists(0)
+    audit = rt.audit(collection, run, question, by_query="topic", resamples=100)
+    assert audit.by_query is not None
+    assert audit.by_query.variances == ()
+    assert "of the variance of the tilt" not in str(audit)
+
+
+def test_labels_that_err_are_corrected_in_each_group() -> None:
+    collection, run = random_lists(1)
+    audit = rt.audit(
+        collection,
+        run,
+        "Share@10",
+        by_query="topic",
+        label_errors="ai:fpr=.02,fnr=.05",
+        resamples=RESAMPLES,
+    )
+    assert audit.by_query is not None
+    for answer in audit.by_query.answers:
+        assert answer.effect.observed is not None
+        # J = 1 − .02 − .05
+        assert answer.effect.value == pytest.approx(answer.effect.observed.value / 0.93)
+
+
+def test_queries_that_repeat_each_other_count_once() -> None:
+    collection = twins()
+    texts = [f"question {number // 2 if number < 20 else number}" for number in range(QUERIES)]
+    queries = collection.queries.with_columns(text=pl.Series(texts))
+    collection = rt.Collection(collection.docs, queries, collection.qrels)
+    run = run_that_favours(collection, {"health": 3.0})
+    audit = rt.audit(collection, run, "nDCG@5", by_query="topic", resamples=RESAMPLES)
+    assert audit.by_query is not None
+    (difference,) = audit.by_query.differences
+    assert difference.is_shown
+
+
+@pytest.mark.long
+@pytest.mark.data
+@pytest.mark.parametrize("sizes", [(10, 10, 10, 10), (20, 20, 30)])
+def test_level_with_random_groups_of_real_rankings(
+    shared_data: Path, sizes: tuple[int, ...]
+) -> None:
+    """Relative Δ and head-to-head of BM25 on NFCorpus: random groups differ in 5 % of draws."""
+    collection = rt.load(shared_data / "cocktail-nfcorpus")
+    run = rt.ranker("bm25").rank(collection)
+    ids = collection.queries_with_judgments["id"].to_list()
+    rng = np.random.default_rng(0)
+    draws, rejected = 60, 0
+    names = np.repeat(np.array(list("abcd"))[: len(sizes)], sizes)
+    for _ in range(draws):
+        group_of = dict(zip(rng.permutation(ids).tolist(), names.tolist(), strict=False))
+        known = collection.queries.with_columns(
+            topic=pl.Series([group_of.get(name) for name in collection.queries["id"]])
+        )
+        grouped = rt.Collection(collection.docs, known, collection.qrels)
+        audit = rt.audit(
+            grouped, run, "HeadToHead", by_query="topic", resamples=199, confounds=False
+        )
+        assert audit.by_query is not None
+        (difference,) = audit.by_query.differences
+        rejected += difference.p <= 0.05
+    assert rejected / draws <= 0.06 + 2.6 * np.sqrt(0.05 * 0.95 / draws)

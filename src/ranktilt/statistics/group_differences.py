@@ -198,7 +198,8 @@ def _of_documents(scores: QueryScores, group: Ints, means: Floats, sizes: Floats
     # G / (G − 1), as for one estimate: few documents show too little of their scatter.
     stretch = np.sqrt(documents / np.fmax(documents - 1, _EPSILON))
     stretch = np.where(np.isnan(stretch), 1.0, stretch)  # a group whose documents are not known
-    return added * np.outer(stretch, stretch)
+    added *= np.outer(stretch, stretch)
+    return added
 
 
 def _shuffle_ps(

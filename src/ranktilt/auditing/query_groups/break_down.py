@@ -36,6 +36,10 @@ from ranktilt.auditing.query_groups.result import (
 from ranktilt.auditing.significance import Sample, corrected
 from ranktilt.errors import UserError
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.exposure.property_lift import PropertyEstimand
+
+_SUMS = ("nDCG", "P", "R", "NDSR", "Share")
+"""Questions whose answer a document adds to, whichever others are of its group."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,13 +143,29 @@ def _variances(inputs: AuditInputs, tested: Sequence[_Tested]) -> Iterator[TiltV
     options = inputs.options.inference
     for question in tested:
         is_primary = question.difference.question == repr(inputs.primary)
-        if is_primary and question.sample.clusters is not None:
+        if is_primary and _adds_up(question.sample):
             yield tilt_variance(
                 question.difference,
                 question.grouped.scores,
                 resamples=options.resamples,
                 seed=options.seed,
             )
+
+
+def _adds_up(sample: Sample) -> bool:
+    """Return whether documents add to an answer independently of each other, if nothing tilts.
+
+    Of twins, exchanged labels say so. Without twins, halves of the documents behind a ratio of
+    exposures, or behind AP and RR, agree even in random lists: what a document adds depends on the
+    labels of the others.
+    """
+    estimand = sample.estimand
+    if sample.clusters is None:
+        return False
+    if sample.twins or isinstance(estimand, PropertyEstimand):
+        return True
+    of = estimand.of if isinstance(estimand, RelativeDelta) else estimand
+    return of is not None and of.name in _SUMS
 
 
 def _notation(sample: Sample) -> str:

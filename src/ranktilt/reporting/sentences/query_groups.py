@@ -39,8 +39,10 @@ def breakdown_sentences(breakdown: QueryBreakdown, primary: str) -> Iterator[str
         rows = [row for row in differences if row.is_shown]
     for difference in rows:
         name = subject(difference, several=several)
-        words = difference_words(breakdown.column, difference)
         worst = breakdown.worst(difference)
+        is_sided = worst is None or worst.effect.estimand.sided
+        noun = "the tilt" if is_sided else difference.question
+        words = difference_words(breakdown.column, difference, noun)
         if worst is None:
             yield f"{name}: {words}"
             continue
@@ -61,15 +63,15 @@ def subject(row: GroupDifference | TiltVariance, *, several: bool) -> str:
     return f"{row.run}, {pair}" if several else row.run
 
 
-def difference_words(column: str, difference: GroupDifference) -> str:
-    """Say whether the groups of queries differ."""
+def difference_words(column: str, difference: GroupDifference, noun: str = "the tilt") -> str:
+    """Say whether the groups of queries differ in what `noun` names."""
     groups = f"groups of queries by {column}"
     if math.isnan(difference.p):
         return f"{groups} cannot be compared: fewer than two have {FEWEST} queries that count"
     p = f"corrected p {probability(difference.p_corrected)}"
     if difference.is_shown:
-        return f"the tilt differs between {groups} ({p})"
-    return f"the tilt is not shown to differ between {groups} ({p})"
+        return f"{noun} differs between {groups} ({p})"
+    return f"{noun} is not shown to differ between {groups} ({p})"
 
 
 def _worst_words(worst: GroupAnswer, count: int) -> str:
@@ -80,6 +82,8 @@ def _worst_words(worst: GroupAnswer, count: int) -> str:
     value = " ".join(filter(None, (effect.estimand.answer(effect.value), interval_words(effect))))
     queries = counted(effect.queries, "query", "queries")
     numbers = ", ".join(filter(None, (value, queries, corrected_p(effect))))
+    if not effect.estimand.sided:
+        return f"it is farthest from random lists in {worst.group} ({numbers})"
     return f"it is largest in {worst.group}{toward} ({numbers}; {_largest_of(count)})"
 
 
