@@ -87,8 +87,10 @@ def test_planted_tilt_is_found_and_named(planted: rt.Audit) -> None:
     worst = breakdown.worst(difference)
     assert worst is not None
     assert (worst.group, worst.effect.favours) == ("health", "b")
-    shown = [answer.group for answer in breakdown.answers_to(difference) if answer.effect.favours]
-    assert shown == ["health"]
+    favouring = [
+        answer.group for answer in breakdown.answers_to(difference) if answer.effect.favours
+    ]
+    assert favouring == ["health"]
     rest = {
         row.group: row.p_corrected for row in breakdown.against_rest if row.question == "nDCG@5"
     }
@@ -162,9 +164,9 @@ def test_differences_from_the_rest_follow_from_the_groups_values() -> None:
         for mask in (is_law, ~is_law)
     )
     (rest,) = [row for row in audit.by_query.against_rest if row.group == "law"]
-    whole = 200 * (a.sum() - b.sum()) / (a.sum() + b.sum())
+    together = 200 * (a.sum() - b.sum()) / (a.sum() + b.sum())
     # Linear at the value over all queries: exact for a ratio with the same denominator.
-    assert rest.value == pytest.approx((inside - whole) - (outside - whole), rel=1e-9)
+    assert rest.value == pytest.approx((inside - together) - (outside - together), rel=1e-9)
 
 
 def test_small_groups_are_shown_and_decide_nothing() -> None:

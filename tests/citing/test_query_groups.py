@@ -86,9 +86,9 @@ def planted_answers(folder: Path) -> None:
     for query in range(40):
         topic = "health" if query < 20 else "law"
         topics.append(f"q{query},{topic}")
-        shown = rng.choice(60, 12, replace=False)
+        pages = rng.choice(60, 12, replace=False)
         cited, passed = [], []
-        for page in shown.tolist():
+        for page in pages.tolist():
             is_ai = page % 2 == 1
             chance = 0.05 if is_ai and topic == "health" else 0.5
             (cited if rng.random() < chance else passed).append(f'"https://p{page}.org/"')
@@ -98,8 +98,8 @@ def planted_answers(folder: Path) -> None:
         )
     (folder / "answers.jsonl").write_text("\n".join(lines) + "\n")
     (folder / "topics.csv").write_text("\n".join(topics) + "\n")
-    pages = [f"https://p{page}.org/,{'ai' if page % 2 else 'human'}" for page in range(60)]
-    (folder / "pages.csv").write_text("\n".join(["url,kind", *pages]) + "\n")
+    rows = [f"https://p{page}.org/,{'ai' if page % 2 else 'human'}" for page in range(60)]
+    (folder / "pages.csv").write_text("\n".join(["url,kind", *rows]) + "\n")
 
 
 def test_planted_topic_is_found_and_named(tmp_path: Path) -> None:

@@ -42,10 +42,10 @@ def words(folder: Path, *more: str) -> list[str]:
 def test_audit_is_printed_paged_and_made_again(cli: Cli, labelled: Path, tmp_path: Path) -> None:
     topics = f"{labelled / 'topics.csv'}:topic"
     first, second, page = tmp_path / "first.json", tmp_path / "second.json", tmp_path / "page.html"
-    made = cli(*words(labelled, "--by-query", topics, "--json", str(first), "-o", str(page)))
-    assert made.code == 0, made.err
-    assert "run: the tilt differs between groups of queries by topic" in made.out
-    assert "it is largest in health, toward ai" in made.out
+    printed = cli(*words(labelled, "--by-query", topics, "--json", str(first), "-o", str(page)))
+    assert printed.code == 0, printed.err
+    assert "run: the tilt differs between groups of queries by topic" in printed.out
+    assert "it is largest in health, toward ai" in printed.out
     html = page.read_text()
     assert 'id="query-groups"' in html
     assert "Do the groups differ?" in html
@@ -57,10 +57,10 @@ def test_audit_is_printed_paged_and_made_again(cli: Cli, labelled: Path, tmp_pat
 
 
 def test_numbers_in_parts(cli: Cli, labelled: Path) -> None:
-    made = cli(*words(labelled, "--by-query", f"{labelled / 'topics.csv'}:year:2"))
-    assert made.code == 0, made.err
-    assert "year 1990 to 2009" in made.out
-    assert "year 2010 to 2029" in made.out
+    printed = cli(*words(labelled, "--by-query", f"{labelled / 'topics.csv'}:year:2"))
+    assert printed.code == 0, printed.err
+    assert "year 1990 to 2009" in printed.out
+    assert "year 2010 to 2029" in printed.out
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,10 @@ def test_column_of_texts_has_the_ids_where_queries_are_texts(tmp_path: Path) -> 
             "query_id,topic\nq1,health\nq1,law\n",
             "query 'q1' has two values of 'topic': 'health' (line 2) and 'law'",
         ),
+        (
+            "topic,market\nq1,health\n",
+            "column 'topic' has the ids of the queries; expected a column of groups (valid: market)",
+        ),
         ("query_id,market\nq1,health\n", "unknown column 'topic' (valid: market)"),
         (
             "q1\thealth\nq2\tlaw\n",
@@ -75,7 +79,16 @@ def test_column_of_texts_has_the_ids_where_queries_are_texts(tmp_path: Path) -> 
         ("query_id,topic\n", "expected rows below the header, got none"),
         ("{", "expected"),
     ],
-    ids=["other ids", "two values", "other column", "no header", "empty", "header only", "broken"],
+    ids=[
+        "other ids",
+        "two values",
+        "ids",
+        "other column",
+        "no header",
+        "empty",
+        "header only",
+        "broken",
+    ],
 )
 def test_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "topics.csv"

@@ -66,9 +66,9 @@ def test_documents_that_a_group_shares_make_it_less_certain() -> None:
     score = np.where(GROUP == 0, 1.0, 0.0) + 0.3 * uneven_scores(6)
     query = np.repeat(np.arange(len(GROUP)), 2)
     is_first = GROUP[query] == 0
-    own = np.arange(len(query))
-    is_second_cell = own % 2 == 1
-    shared = np.where(is_first & is_second_cell, len(own), own)
+    unshared = np.arange(len(query))
+    is_second_cell = unshared % 2 == 1
+    shared = np.where(is_first & is_second_cell, len(query), unshared)
 
     def p(origin: np.ndarray) -> float:
         scores = QueryScores(
@@ -80,8 +80,8 @@ def test_documents_that_a_group_shares_make_it_less_certain() -> None:
         )
         return welch_p(scores, GROUP)
 
-    assert p(own) == pytest.approx(welch_p(QueryScores.from_scores(score), GROUP))
-    assert p(shared) > p(own)
+    assert p(unshared) == pytest.approx(welch_p(QueryScores.from_scores(score), GROUP))
+    assert p(shared) > p(unshared)
 
 
 def test_effective_documents_of_groups() -> None:

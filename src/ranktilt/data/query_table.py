@@ -90,6 +90,13 @@ def _id_column(path: str, frame: pl.DataFrame, names: Collection[str], column: s
     """Return the column that holds the most of the ids; refuse a file with none of them."""
     possible = {*_IDS, _TEXT}
     candidates = [name for name in frame.columns if folded(name) in possible and name != column]
+    if folded(column) in possible and not set(names).isdisjoint(_texts(frame, column)):
+        columns = [name for name in frame.columns if folded(name) not in possible and name != LINE]
+        raise DataError(
+            path,
+            f"column {column!r} has the ids of the queries; expected a column of groups "
+            f"(valid: {', '.join(columns) or 'none'})",
+        )
     if not candidates:
         raise _no_ids(Path(path), [name for name in frame.columns if name != LINE])
     known = set(names)
@@ -104,6 +111,11 @@ def _id_column(path: str, frame: pl.DataFrame, names: Collection[str], column: s
         f"names none of the {len(known):,} queries (first: {next(iter(names), '')!r}; the "
         f"file's look like {first!r})",
     )
+
+
+def _texts(frame: pl.DataFrame, column: str) -> list[str]:
+    """Return the values of a column that are known; none where there is no such column."""
+    return frame[column].cast(pl.String).drop_nulls().to_list() if column in frame.columns else []
 
 
 def _read(file: DataFile) -> pl.DataFrame:
