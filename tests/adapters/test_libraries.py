@@ -169,6 +169,7 @@ class TestFiles:
 
 
 class TestObjects:
+    @pytest.mark.long
     def test_runs(self) -> None:
         ranx, pandas = pytest.importorskip("ranx"), pytest.importorskip("pandas")
         rows = [
@@ -191,6 +192,7 @@ class TestObjects:
         with refused("expected a column for score, got qid, docno"):
             rt.Run.from_pandas(frame[["qid", "docno"]])
 
+    @pytest.mark.long
     def test_measures_are_those_of_an_audit(self) -> None:
         ir_measures = pytest.importorskip("ir_measures")
         collection = toy()
@@ -274,6 +276,7 @@ class TestObjects:
             [tilt.value], rel=1e-13
         )
 
+    @pytest.mark.long
     def test_a_model_of_mteb_is_a_ranker(self) -> None:
         pytest.importorskip("mteb")
         model = as_mteb(rt.ranker("bm25"))

@@ -393,3 +393,17 @@ class TestRandomLists:
             ).card
             bands.append(effect.null_high - effect.null_low)
         assert bands[1] > 2 * bands[0]
+
+
+def test_lists_know_which_entries_are_relevant() -> None:
+    collection, run = listed(["aab", "bba"], LETTERS, relevant=2)
+    groups = grouping(collection, "kind")
+    judged_run = JudgedRun.from_run(run, collection, Judgments.from_collection(collection, groups))
+    lists = judged_run.group_lists(groups)
+    assert lists.relevant.tolist() == [True, True, False, True, True, False]
+
+
+def test_without_relevant_documents_no_entry_has_a_judgment() -> None:
+    collection, _ = listed(["ab"], LETTERS, relevant=0)
+    judgments = Judgments.from_collection(collection, grouping(collection, "kind"))
+    assert judgments.find(np.array([0, 0]), np.array([0, 1])).tolist() == [-1, -1]

@@ -16,6 +16,7 @@ from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.pairs import choose_pairs, grouped_pairs
 from ranktilt.auditing.grouping.twins import are_twins, twin_rows
 from ranktilt.auditing.groups import Groups
+from ranktilt.data.label_remarks import parts_of_numbers
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reporting.reload import reload
 from ranktilt.reporting.sentences.notes import note_sentence, note_sentences
@@ -566,3 +567,12 @@ def test_fractions_that_are_groups_are_said_to_be_numbers() -> None:
         "; numbers from .1 to .9; --by score:2 makes two bins, --by score:.5 splits them there"
     )
     assert grouping(documents("grade", [1, 2, 3]), "grade").remarks == ()
+
+
+@pytest.mark.parametrize(("low", "middle"), [(0.49, 0.5), (0.5, 0.75)])
+def test_numbers_are_parted_at_a_half_only_where_some_are_below_it(
+    low: float, middle: float
+) -> None:
+    parts = parts_of_numbers(pl.Series([low, 0.75, 0.9]))
+    assert parts is not None
+    assert parts.parted_at == middle

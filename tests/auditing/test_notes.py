@@ -143,7 +143,9 @@ def test_few_queries_without_judgments_are_warned_of(queries: int, is_warned: bo
     assert any(text.endswith(warning) for text in texts) == is_warned
 
 
-@pytest.mark.parametrize(("queries", "answered"), [(40, 1), (40, 29), (40, 30), (40, 0), (20, 5)])
+@pytest.mark.parametrize(
+    ("queries", "answered"), [(40, 1), (40, 29), (30, 29), (40, 30), (40, 0), (20, 5)]
+)
 def test_few_queries_that_find_anything_are_warned_of(queries: int, answered: int) -> None:
     collection = twins(queries)
     run = ordered(

@@ -104,6 +104,7 @@ def true_shares() -> dict[str, float]:
     }
 
 
+@pytest.mark.long
 def test_a_known_judge_is_recovered(ask_judge) -> None:
     result = ask_judge(Judge(value=tilted, first=FIRST, prose=PROSE))
     kinds = [("relevant", 144, 24), ("irrelevant", 144, 24)]
@@ -331,6 +332,7 @@ def judged(counts: Counts, **options: int) -> PairOutcome:
     return outcome("relevant", counts, Dyads(rows, rows, rows), **options)
 
 
+@pytest.mark.long
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Of each share, over 44 queries, in 1,000 draws."""
     true = {

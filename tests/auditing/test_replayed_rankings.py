@@ -2,6 +2,7 @@
 nothing.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -58,11 +59,14 @@ def calls(
     records, run = logged(LISTS, QUERIES, TEXTS, answer, ids=ids, step=step)
     if ids:
         return [
-            LoggedCall(n, r["query"], tuple(r["ids"]), "", r["answer"])
+            LoggedCall(
+                number=n, query=r["query"], ids=tuple(r["ids"]), prompt="", answer=r["answer"]
+            )
             for n, r in enumerate(records, 1)
         ], run
     return [
-        LoggedCall(n, None, (), r["prompt"], r["response"]) for n, r in enumerate(records, 1)
+        LoggedCall(number=n, query=None, ids=(), prompt=r["prompt"], answer=r["response"])
+        for n, r in enumerate(records, 1)
     ], run
 
 
@@ -85,7 +89,7 @@ def test_queries_may_alternate_and_log_of_two_runs_is_refused() -> None:
     mixed = [first[n] for n in (0, 3, 1, 4, 2)]
     assert names(replay_calls(mixed, CANDIDATES).published) == run
     first, _ = calls(lambda query, passages: "[4] > [3] > [2] > [1]")
-    again = [logged_call._replace(number=logged_call.number + len(first)) for logged_call in first]
+    again = [replace(logged_call, number=logged_call.number + len(first)) for logged_call in first]
     with pytest.raises(UserError, match=r"^the log holds several runs: call 6 ranks a query again"):
         replay_calls([*first, *again], CANDIDATES)
 
@@ -128,7 +132,7 @@ def test_what_an_answer_leaves_out_follows_and_repeats_count_once(
     texts = [TEXTS[name] for name in "abcd"]
     candidates = one_query(QUERIES["q1"], *((text,) for text in texts))
     rankings = replay_calls(
-        [call(prompt(QUERIES["q1"], texts))._replace(answer=answer)], candidates
+        [replace(call(prompt(QUERIES["q1"], texts)), answer=answer)], candidates
     )
     assert (rankings.answers[0].kind, rankings.model[0]) == (kind, order)
     assert rankings.strict[0][:2] == order[:2]
@@ -136,13 +140,13 @@ def test_what_an_answer_leaves_out_follows_and_repeats_count_once(
 
 def test_unrelated_calls_are_counted_and_doubtful_ones_left_out() -> None:
     first, _ = calls(lambda query, passages: "[4] > [3] > [2] > [1]", ids=True)
-    trimmed = first[0]._replace(ids=("f", "a", "e"), answer="[2] > [1]")
+    trimmed = replace(first[0], ids=("f", "a", "e"), answer="[2] > [1]")
     replay = replay_calls([trimmed, *first[3:]], CANDIDATES)
     assert (replay.other_order, replay.unmatched, replay.called) == (1, [], {0, 1})
     assert names(replay.published)["q1"] == list("abcdfeg"), "in the places that these three held"
     texts, _ = calls(lambda query, passages: "[4] > [3] > [2] > [1]")
     lost = replay_calls(
-        [texts[1]._replace(prompt=texts[1].prompt.replace(TEXTS["d"], TEXTS["a"]))], CANDIDATES
+        [replace(texts[1], prompt=texts[1].prompt.replace(TEXTS["d"], TEXTS["a"]))], CANDIDATES
     )
     mismatch = Mismatch(kind="equal texts reordered")
     assert lost.unmatched == [UnmatchedCall(call=2, mismatch=mismatch)]
@@ -151,7 +155,7 @@ def test_unrelated_calls_are_counted_and_doubtful_ones_left_out() -> None:
 def test_call_that_shows_one_document_twice_is_left_out() -> None:
     texts, _ = calls(lambda query, passages: "[4] > [3] > [2] > [1]")
     # The first call shows d, e, f and g, whose text is that of c too.
-    doubled = texts[0]._replace(prompt=texts[0].prompt.replace(TEXTS["g"], TEXTS["d"]))
+    doubled = replace(texts[0], prompt=texts[0].prompt.replace(TEXTS["g"], TEXTS["d"]))
     (unmatched,) = replay_calls([doubled], CANDIDATES).unmatched
     assert unmatched.mismatch.kind == "repeated document"
 

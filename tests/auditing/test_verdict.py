@@ -533,7 +533,7 @@ ASKED = "-m nDCG@10 --set statistics.resamples=1000"
 def test_tilt_is_explained_levelled_and_gated_with_given_options() -> None:
     assert commands(of(HUMAN)) == [
         "ranktilt explain data -r bm25 --attribution",
-        f"ranktilt mitigate data -r bm25 {ASKED} --save-ranker mitigated -o level.html",
+        f"ranktilt mitigate data -r bm25 {ASKED} --save-ranker mitigated -o mitigated.html",
         f"ranktilt audit data -r bm25 {ASKED} --json audit.json && ranktilt gate audit.json "
         "--max-tilt 5",
     ]
@@ -546,7 +546,7 @@ def test_tilt_is_explained_levelled_and_gated_with_given_options() -> None:
         ),
         (
             "ranktilt mitigate --run engine.trec --groups pages.csv:id=url,source=is_ai --name "
-            f"1=ai {ASKED} --save-run mitigated.trec -o level.html"
+            f"1=ai {ASKED} --save-run mitigated.trec -o mitigated.html"
         ),
     ]
 
@@ -564,7 +564,7 @@ def test_steps_name_all_that_was_read_and_how() -> None:
     )
     assert commands(chosen)[1:] == [
         f"ranktilt mitigate data -r bm25 --pair human,llm {ASKED} --save-ranker mitigated "
-        "-o level.html",
+        "-o mitigated.html",
         f"ranktilt audit data -r bm25 --source human --source llm {ASKED} --json audit.json && "
         "ranktilt gate audit.json --max-tilt 5",
     ]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ranktilt.citing.citable_pages import SEARCH_RANK
 from ranktilt.citing.cite import cite
-from ranktilt.citing.explain import SEARCH_RANK, explain_citations
+from ranktilt.citing.explain import explain_citations
 from ranktilt.citing.result import CitationAudit
 from ranktilt.errors import UserError
 from ranktilt.explaining.properties.result import ExplainedGaps

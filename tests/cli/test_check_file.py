@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
+from ranktilt.data.formats.recognition import EVALUATIONS, kinds_of
 from tests.cli.conftest import Cli
 from tests.toy import run_of, toy, write
 
@@ -165,3 +166,8 @@ def test_few_grades_called_score_are_judgments_too(cli: Cli, tmp_path: Path) -> 
     path = write(tmp_path / "graded.csv", "\n".join(["query_id,doc_id,score", *rows]) + "\n")
     _, out, _ = cli("check", path, "--format", "json")
     assert "judgments" in out
+
+
+def test_values_per_query_are_known_by_a_column_of_a_measure() -> None:
+    assert kinds_of(["query_id", "nDCG@10"]) == (EVALUATIONS,)
+    assert kinds_of(["query_id", "seconds", "clicks"]) == ()

@@ -130,6 +130,7 @@ def test_mix_unites_folders_and_reads_and_writes_parts(cli: Cli, tmp_path: Path)
         assert not (folder / "corpus.jsonl").exists()
 
 
+@pytest.mark.long
 def test_a_collection_is_built_and_its_texts_are_cut(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +285,7 @@ def people(tmp_path: Path, *, unlabelled: int = 0) -> Path:
     return write(tmp_path / "people.csv", HEAD + "".join(lines))
 
 
+@pytest.mark.long
 def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
     destination, build = (
         tmp_path / "people",
@@ -334,6 +336,7 @@ def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
 REGIONS = ("Europe", "Asia", "Northern America", "Europe|Asia", "Africa", "Côte d'Ivoire")
 
 
+@pytest.mark.long
 def test_every_verb_reads_a_union_of_groups(cli: Cli, tmp_path: Path) -> None:
     """build, audit, rank and pairwise mean the same documents, and the next command can be
     pasted.

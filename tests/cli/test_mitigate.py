@@ -62,7 +62,7 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
         "--set",
         "statistics.seed=1",
         "-o",
-        "level.html",
+        "mitigated.html",
         "--json",
         "level.json",
     )
@@ -99,7 +99,7 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert len(audited["queries"]) == 86  # neither those to fit on nor those to choose by
     tilt, promised = audited["tilts"][0], bench.tilt(chosen.name, ("human", "claude"))
     assert tilt["value"] == pytest.approx(promised.value)
-    assert "by strength of offset" in Path("level.html").read_text("utf-8")
+    assert "by strength of offset" in Path("mitigated.html").read_text("utf-8")
     assert cli("report", "level.json", "-o", "again.html").code == 0
 
 
@@ -121,7 +121,7 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
         "--json",
         "level.json",
         "-o",
-        "level.html",
+        "mitigated.html",
     )
     code, out, _ = cli("mitigate", bundled, "-r", "bm25", "--fit", "bells", *options)
     assert code == 0
@@ -129,7 +129,7 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
     assert bench.spec["queries"] == {"fit": 12, "select": 72, "test": 144}
     assert bench.spec["fitted_on"] == "bells"
     assert "fitted on bells" in out
-    assert "fitted on bells" in Path("level.html").read_text("utf-8")
+    assert "fitted on bells" in Path("mitigated.html").read_text("utf-8")
     qrels = bundled / "qrels" / "test.tsv"
     grades = pl.read_csv(qrels, separator="\t")
     dev = pl.col("query-id").is_in(grades["query-id"].unique(maintain_order=True)[:50].to_list())
@@ -139,6 +139,7 @@ def test_another_collection_is_fitted_on(cli: Cli, bundled: Path) -> None:
     assert rt.Bench.load("level.json").spec["queries"] == {"fit": 12, "select": 50, "test": 166}
 
 
+@pytest.mark.long
 def test_run_and_labels_suffice_and_audit_gate_level_agree(cli: Cli, bundled: Path) -> None:
     before = sorted(path.name for path in Path().iterdir())
     arguments = (
@@ -279,6 +280,7 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
     )
 
 
+@pytest.mark.long
 def test_saved_run_keeps_results_below_the_corrected_ones(cli: Cli, bundled: Path) -> None:
     rt.ranker("bm25@50").rank(rt.bundled()).save("bm25.trec")
     words = (*RUN, "--set", "statistics.resamples=200", "--method", "interleave")
@@ -298,6 +300,7 @@ def test_saved_run_keeps_results_below_the_corrected_ones(cli: Cli, bundled: Pat
         assert [doc for doc, _ in after[query][22:]] == [doc for doc, _ in before[query][22:]]
 
 
+@pytest.mark.long
 def test_nothing_is_saved_unless_forced(cli: Cli, bundled: Path) -> None:
     words = ("--run", "bm25.trec", "--groups", "labels.tsv", *QUICKLY, "--margin", "0.5")
     words += ("--method", "offset", "--method", "interleave")
@@ -359,6 +362,7 @@ def test_saving_is_refused_before_anything_is_ranked(cli: Cli, bundled: Path, li
 
 
 @pytest.mark.neural
+@pytest.mark.long
 def test_a_study_of_training_is_written(
     cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,6 +427,7 @@ def test_what_is_named_behind_a_collection() -> None:
     assert read_amounts(["human=100,llm=0"], "--curve") == {"human": 100, "llm": 0}
 
 
+@pytest.mark.long
 def test_page_of_a_mitigated_run_leaves_out_fitted_queries(cli: Cli, bundled: Path) -> None:
     rt.ranker("bm25@50").rank(rt.bundled()).save("bm25.trec")
     words = (*RUN, "--set", "statistics.resamples=200", "--method", "interleave")

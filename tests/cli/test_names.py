@@ -52,6 +52,16 @@ def test_named_runs_are_printed_and_named_in_next_commands(
     assert "plain=bm25" in commands or not commands
 
 
+@pytest.mark.parametrize("verb", ["check toy", "explain toy --attribution", "rank toy -o run.trec"])
+def test_verbs_without_names_of_rankers_say_what_to_type(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(toy(), tmp_path / "toy")
+    assert run([*verb.split(), "-r", "plain=bm25"]) == 2
+    assert "type 'bm25' instead of 'plain=bm25'" in capsys.readouterr().err
+
+
 def test_mitigate_calls_a_ranker_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +75,7 @@ def test_mitigate_calls_a_ranker_by_its_name(
     assert content["spec"]["mitigation"]["name"] == "our engine"
 
 
+@pytest.mark.long
 def test_mitigate_calls_a_run_by_its_name_in_files_and_next_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

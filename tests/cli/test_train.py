@@ -199,6 +199,7 @@ def test_triples_and_documents_of_sources_in_numbers(
     assert record["figures"]["positives"] == 10
 
 
+@pytest.mark.long
 def test_a_retriever_is_trained_and_audited(
     cli: Cli, mixed: Path, tiny: Path, tmp_path: Path
 ) -> None:
@@ -253,6 +254,7 @@ def test_a_retriever_is_trained_and_audited(
     assert "Relative Δ" in out
 
 
+@pytest.mark.long
 def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
     models = tmp_path / "models"
     command = (
@@ -380,6 +382,7 @@ def test_no_twins_names_the_command_that_writes_them(
     )
 
 
+@pytest.mark.long
 def test_held_out_ones_are_next(
     cli: Cli, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

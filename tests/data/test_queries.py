@@ -54,8 +54,8 @@ def test_parquet_of_queries_is_read(tmp_path: Path) -> None:
     path = tmp_path / "queries.parquet"
     pl.DataFrame({"qid": [1, 2], "query": ["cold", "warm"]}).write_parquet(path)
     assert read_queries(path).queries.select("id", "text").rows() == [("1", "cold"), ("2", "warm")]
-    pl.DataFrame({"_id": ["1"], "text": ["cold"]}).write_parquet(path)
-    assert read_queries(path).queries.select("id", "text").rows() == [("1", "cold")]
+    pl.DataFrame({"_id": ["1"], "text": ["cold"], "topic": ["tea"]}).write_parquet(path)
+    assert read_queries(path).queries.select("id", "text", "topic").rows() == [("1", "cold", "tea")]
 
 
 def test_one_record_is_one_query(tmp_path: Path) -> None:

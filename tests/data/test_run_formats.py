@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 import zstandard
 
+from ranktilt.data.formats.cells import NumberColumn
+from ranktilt.data.formats.hit_fields import has_hit_list
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError, DataWarning
 from tests.refusals import refused
@@ -852,3 +855,22 @@ def test_what_is_no_run_is_said_with_a_way_on(content: str, words: str, tmp_path
 def test_quotes_count_in_tables_of_runs(tmp_path: Path) -> None:
     path = write(tmp_path / "run.tsv", 'qid\tdocno\tscore\nq\t"""a"""\t2\nq\t"b\tc"\t1\n')
     assert entries(Run.load(path)) == [("q", '"a"', 2.0), ("q", "b\tc", 1.0)]
+
+
+def test_a_comment_of_one_known_word_is_no_header(tmp_path: Path) -> None:
+    path = write(tmp_path / "run", "#score\nq1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\n")
+    assert entries(Run.load(path)) == [("q1", "a", 2.0), ("q1", "b", 1.0)]
+
+
+def test_hits_are_found_three_objects_deep_and_no_deeper() -> None:
+    hits = [{"id": "a", "score": 1.0}]
+    assert has_hit_list({"x": {"y": {"hits": hits}}})
+    assert not has_hit_list({"x": {"y": {"z": {"hits": hits}}}})
+
+
+def test_numbers_beyond_32_bits_are_no_whole_numbers_of_a_column() -> None:
+    def whole(number: int) -> list[int | None]:
+        return NumberColumn.from_texts(pl.Series([str(number)])).whole_numbers.to_list()
+
+    assert whole(2**31 - 1) == [2**31 - 1]
+    assert whole(2**31) == [None]

@@ -131,6 +131,13 @@ def test_distances_are_refused_in_every_object() -> None:
         assert documents(make(score_order="score"))["q1"] == BY_SCORE["q1"]
 
 
+def test_a_table_without_scores_is_a_run_by_the_order_of_its_rows() -> None:
+    frame = pl.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["b", "a"]})
+    assert documents(Run.from_frame(frame, score_order="rank")) == {"q1": ["b", "a"]}
+    with refused("run 'run': table: expected columns query_id, doc_id, score; missing: score…"):
+        Run.from_frame(frame)
+
+
 def test_scores_of_mteb_are_similarities_in_no_order() -> None:
     predictions = {"default": {"test": DISTANCES}}
     assert documents(Run.from_mteb(predictions)) == BY_SCORE

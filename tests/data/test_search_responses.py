@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ranktilt.data.formats.search_responses import response_fault
+from ranktilt.data.formats.search_responses import response_fault, signs_of_fault
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError, DataWarning
 from tests.refusals import refused
@@ -106,6 +106,12 @@ FAULTS = [
 @pytest.mark.parametrize(("response", "fault"), FAULTS, ids=range(len(FAULTS)))
 def test_every_sign_of_a_partial_response_is_named(response: Any, fault: str) -> None:
     assert response_fault(response) == fault
+
+
+def test_an_error_code_counts_unless_there_is_data() -> None:
+    error = {"code": 1100, "message": "no collection"}
+    assert signs_of_fault(error) == "code 1100: no collection"
+    assert signs_of_fault({**error, "data": [{"id": "a", "distance": 0.5}]}) == ""
 
 
 def test_responses_that_fail_are_left_out_and_said(tmp_path: Path) -> None:

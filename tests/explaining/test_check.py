@@ -248,6 +248,7 @@ def test_excluded_and_few_queries_are_noted_and_a_file_comes_back_equal(tmp_path
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_nfcorpus_is_as_easy_to_search_on_either_side(shared_data: Path) -> None:
     collection = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
     rankers = [ranker("bm25(k1=0.9,b=0.4)"), ranker("tfidf")]

@@ -159,6 +159,7 @@ def pairs_of(count: int) -> np.ndarray:
     return np.stack([np.arange(count), np.arange(count) + count], axis=1)
 
 
+@pytest.mark.long
 def test_differing_sources_are_told_apart_and_equal_ones_are_not() -> None:
     content = np.random.default_rng(0).normal(size=(60, 5))
     content[:, 4] = 7  # a column without spread does no harm

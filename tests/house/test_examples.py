@@ -93,6 +93,7 @@ def prepare(folder: Path) -> None:
     command.chmod(0o755)
 
 
+@pytest.mark.long
 def test_the_baseline_is_the_one_of_the_base_branch_and_without_one_the_limit_alone_counts(
     tmp_path: Path,
 ) -> None:

@@ -165,9 +165,8 @@ def test_coefficient_interval_is_wider_of_percentiles_and_turned_ones(
     samples = np.arange(1000) / 1000
     # Where near resamples all give one value, nothing is added to what is less biased.
     near_samples = np.full(1000, value)
-    assert coefficient_interval(value, samples, near_samples, least=least) == pytest.approx(
-        interval
-    )
+    ends = coefficient_interval(value, samples, near_samples, least=least)
+    assert (ends.low, ends.high) == pytest.approx(interval)
 
 
 def test_coefficient_interval_reaches_as_far_as_near_resamples() -> None:
@@ -177,7 +176,7 @@ def test_coefficient_interval_reaches_as_far_as_near_resamples() -> None:
     samples = np.linspace(0.3, 0.5, 1000)
     near_samples = np.tile([0.39, 0.51], 500)
     ends = coefficient_interval(0.45, samples, near_samples, least=-1.0)
-    assert ends == pytest.approx((0.5 - 0.392, 0.5 + 0.392))
+    assert (ends.low, ends.high) == pytest.approx((0.5 - 0.392, 0.5 + 0.392))
 
 
 def test_near_resamples_keep_three_tenths_of_the_way() -> None:
@@ -244,3 +243,10 @@ def test_prediction_powered_intervals_cover_and_ignore_a_blind_judge() -> None:
             worth.append(powered.effective)
         assert 930 <= hits <= 985
         assert np.median(worth) > 1.3 * labels
+
+
+def test_a_judge_without_further_labels_or_with_equal_ones_has_no_weight() -> None:
+    labels = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+    for judged, more in ((labels, np.empty(0)), (np.ones(5), np.ones(7))):
+        powered = powered_mean(labels, judged, more)
+        assert (powered.weight, powered.value) == (0.0, pytest.approx(0.6))

@@ -156,7 +156,7 @@ def test_answers_that_are_marked_and_differ_all_stay() -> None:
         "Final answer: [1] > [2]\nFinal answer: [2] > [1]",
     ):
         assert clean_answer(answer).text == "[1] > [2]\n[2] > [1]"
-        assert read_ranking(answer, 2) == Reading("ambiguous", ())
+        assert read_ranking(answer, 2) == Reading(kind="ambiguous")
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ def questions(count: int) -> Collection:
 @pytest.mark.filterwarnings(
     "ignore::ranktilt.errors.DataWarning"
 )  # of models that were not asked for
+@pytest.mark.long
 def test_no_field_of_a_response_locks_the_answers_in(tmp_path: Path) -> None:
     hostile = strange_responses()
     script = [

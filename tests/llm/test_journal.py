@@ -201,6 +201,7 @@ def test_progress_counts_requests(journal: Journal, sized: bool) -> None:
     ),
     concurrency=st.integers(1, 5),
 )
+@pytest.mark.long
 def test_over_any_runs_nothing_is_asked_twice(
     runs: list[tuple[list[int], int]], concurrency: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -45,6 +45,7 @@ def test_files_of_batches_end_in_time_too(tmp_path: Path) -> None:
             list(journalled(model, requests("a"), journal, sampling=COLD))
 
 
+@pytest.mark.long
 def test_waiting_for_a_turn_counts_to_no_time_limit() -> None:
     with (
         Server() as server

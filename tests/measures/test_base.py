@@ -231,3 +231,7 @@ def test_undefined_where_both_are_0_or_round_to_it() -> None:
 def test_swapping_the_sides_negates_exactly(rounding: str, a: float, b: float) -> None:
     there, back = relative_delta(a, b, rounding=rounding), relative_delta(b, a, rounding=rounding)
     assert (np.isnan(there) and np.isnan(back)) or there == -back
+
+
+def test_largest_cutoff_is_the_largest_number_of_32_bits() -> None:
+    assert (nDCG @ (2**31 - 1)).cutoff == 2**31 - 1

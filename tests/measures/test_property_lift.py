@@ -55,6 +55,7 @@ def test_list_that_says_nothing_is_undefined(name: str, values: list[float]) -> 
     assert np.isnan(of_list(values))
 
 
+@pytest.mark.long
 def test_mean_over_all_orders_is_zero() -> None:
     rng = np.random.default_rng(0)
     values = np.array([5.0, 1.0, NAN, 2.0, 9.0, 0.0])

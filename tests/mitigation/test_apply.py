@@ -90,6 +90,7 @@ def test_apply_leaves_measures_of_first_ranks_as_they_were() -> None:
     assert audits[0].values.tobytes() == audits[1].values.tobytes()
 
 
+@pytest.mark.long
 def test_audit_of_a_deep_corrected_run_gives_what_was_promised() -> None:
     mixed = bundled()
     unjudged = Collection(mixed.docs, mixed.queries, mixed.qrels.clear(), {})

@@ -147,9 +147,10 @@ def test_a_difference_of_ratios_by_hand() -> None:
     # Ratios 2 and 1; rows add -1/3, 0, 1/3, 0, 0: variance 5/4 · 2/9, and t with 4 degrees of
     # freedom is 2.7764.
     first, second = (np.array([1.0, 2, 3]), np.ones(3)), (np.ones(2), np.ones(2))
-    value, low, high = ratio_difference(first, second, np.arange(5), np.arange(5))
-    assert value == 1
-    assert (low, high) == (pytest.approx(1 - 1.4633, abs=1e-4), pytest.approx(1 + 1.4633, abs=1e-4))
+    difference = ratio_difference(first, second, np.arange(5), np.arange(5))
+    assert difference.value == 1
+    assert difference.low == pytest.approx(1 - 1.4633, abs=1e-4)
+    assert difference.high == pytest.approx(1 + 1.4633, abs=1e-4)
 
 
 def test_a_designed_collection_levels_another(tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ def test_a_collection_is_split_or_a_run_with_labels_and_without_judgments(tmp_pa
     assert bench.document_sets == ()
 
 
+@pytest.mark.long
 def test_a_target_is_where_fair_re_ranking_ends_and_a_third_group_counts_among_the_others(
     tmp_path: Path,
 ) -> None:

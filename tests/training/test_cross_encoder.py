@@ -133,6 +133,7 @@ def test_minutes_end_a_training_nan_is_an_error_and_nothing_to_learn_writes_noth
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.long
 def test_an_interrupted_training_goes_on(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path
 TASK = Task(query="who was number 3", passages=["a story of 4", "a story of 5"])
 
 
+@pytest.mark.long
 def test_another_adapter_is_another_model_and_none_is_refused(
     stories: Path, trained: Path, tmp_path: Path
 ) -> None:

@@ -129,6 +129,7 @@ def test_its_numbers_are_those_of_the_ranker_it_names_and_candidates_keep_order(
     assert zero_shot.mean("BM25", "RR(rel=2)@10").queries == 1
 
 
+@pytest.mark.long
 def test_what_is_there_is_used(
     finished: Finished, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

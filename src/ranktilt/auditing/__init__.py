@@ -14,6 +14,23 @@ documents (`grouping`, which also finds twins) and aligns runs with judgments (`
 - `pairwise`: a model's choices between two texts; `replay_log`: stored calls of a model
 - `sequential`: audits of a live engine; `source_audits`: audits of several sources
 
+Words of this room, which its files use without explaining them again:
+
+- group: the documents with one value of the audited column, usually of ``source``; a pair is two
+  groups that are compared, written `a` and `b`, and positive values favour `a`
+- twins: two versions of one document in different groups, such as a text and its rewrite
+- question: what is asked about a pair, for example Relative Δ of nDCG@10 or Share@10. In code it
+  is an *estimand* (`measures.base`). The primary question is the one that decides the verdict; the
+  card holds all others
+- sample: what a question needs to know of every query, before any statistics; an effect: the
+  answer of one run to one question, with interval and p; a tilt: an effect of Relative Δ
+- neutral: the value of an answer that favours nobody; the margin: how far from it an answer may
+  lie and still be called level
+- null distribution: the answers that random labels, or exchanged twins, would give; the random
+  band is the middle 95 % of it
+- judgments: which documents people found relevant (qrels); a judged run is a run aligned with them
+- noise: how far answers would move if scores were rounded as another machine rounds them
+
 May import rankers, measures, statistics and data. A new question is an estimand in
 `ranktilt.measures`. Tests: tests/auditing.
 """

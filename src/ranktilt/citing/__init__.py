@@ -1,13 +1,33 @@
 """Whom answers cite: an audit of the citations of an answer engine.
 
-Start with `cite`: `prepare` joins answers, labels and the retrieved lists, `unit` finds at which
-unit labels are constant, `questions` lists what can be asked, `infer` gives each answer its
-interval and p, `these_units` says what holds for the domains at hand, `funnel` says where a share
-of citations comes from, and `result` is the outcome: data only. `gate` compares it with a limit.
-Two engines: `comparison` asks both the same questions over `kept_pages`, `difference` gives the
-interval, `overlap` what both cite. `explain` says which properties of pages go with a citation.
-`making` lets a language model write the answers; `experiment` compares answers whose contexts
-differ in one thing.
+Words of this room, which its files use without explaining them again:
+
+- answer: what an engine wrote for a query, with the pages that it *cited*; *repeats* are several
+  answers to one query
+- page: a web page or a document; each has a *label*, which makes it one of a *group*. A pair is two
+  groups that are compared, `a` and `b`; values above neutral favour `a`
+- consulted: pages that the engine read before it answered; retrieved: pages that a search listed
+  for the query. The *pool* is what could have been cited: what was consulted or, where nobody knows,
+  what was retrieved
+- unit: what carries a label as a whole, such as the domain of a page. Its pages are one observation
+  of the label, so errors are clustered by unit, and a test exchanges the labels of units
+- kind: all units of a group, also those that no answer held. A verdict is about the kind; with fewer
+  than ten units there is none, and *these units* are described instead
+- neutral: the value of a question that favours nobody; tilt: the distance of a value from it
+- influence: what a row adds to the error of an estimate; support: what it adds to the denominator
+- effective number: Kish's n for unequal weights, (Σ w)² / Σ w²
+
+Start with `cite`. `prepare` joins answers, `labelled_pages` and `retrieved_lists` in one table;
+`unit` finds at which unit labels are constant; `pairs` chooses what is compared, and `questions`
+lists what can be asked. `effects` asks: `infer` gives each answer its interval and p, `exchange` is
+the permutation test, and `these_units` and `further_questions` say what holds for the units at
+hand. `funnel` says where a share of citations comes from. `result`, `effect`, `stages` and `counts`
+are the outcome: data only. `gate` compares it with a limit.
+
+Two engines: `comparison` asks both the same questions over `kept_pages`; `changes` asks them,
+`difference` gives the interval, and `overlap` says what both cite. `explain` says which properties
+of `citable_pages` go with a citation. `making` lets a language model write the answers;
+`experiment` compares answers whose contexts differ in one thing.
 
 The words are in `reporting/sentences/citing`, the page in `reporting/views/cite`. May import
 `auditing`, `generation` and all below them. A new question is a file in `measures/citations` and a

@@ -1,4 +1,4 @@
-"""Rows of answers as arrays: queries and units as numbers, labels as sides."""
+"""Turn tables of pages into arrays: queries and units as numbers, labels as group a or not."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _AS_THEY_ARE = (
     "retrieval_rank",
     "cited_words",
 )
-"""Columns that become arrays without a change."""
+"""Columns of a table that become arrays of the same name without a change."""
 
 
 def pair_frame(rows: pl.DataFrame, a: str, b: str) -> pl.DataFrame:
-    """Return the rows of two groups."""
+    """Return the rows of a table whose pages are of group a or group b."""
     return rows.filter(pl.col("label").is_in([a, b]))
 
 
@@ -30,10 +30,17 @@ def citation_rows(
     queries: pl.Series | None = None,
     units: pl.Series | None = None,
 ) -> CitationRows:
-    """Return rows as arrays, with group a on one side and all others on the other.
+    """Return the rows of a table as arrays; all pages that are not of group a are group b.
 
-    Queries and units are numbered from 0 in the order of `queries` and `units`, or of their names
-    where these are not given: two engines that are compared need the same numbers.
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        A table with the columns of `CitationInputs.rows`.
+    a : str
+        The label of group a.
+    queries, units : polars.Series, optional
+        Names of all queries and units in the order of their numbers, from 0. Two engines that are
+        compared need the same numbers. By default the names that the table holds, sorted.
     """
     columns = {name: frame[name].to_numpy() for name in _AS_THEY_ARE}
     return CitationRows(
@@ -45,7 +52,10 @@ def citation_rows(
 
 
 def numbers_of(names: pl.Series, known: pl.Series | None = None) -> Ints:
-    """Return the number of each name among the known ones, or in the order of the names."""
+    """Return the number of each name, from 0: its position in `known`.
+
+    Without `known`, names are numbered in their sorted order.
+    """
     distinct = names.unique().sort() if known is None else known
     numbers = pl.DataFrame(
         {"name": distinct, "number": np.arange(len(distinct))}, schema_overrides={"name": pl.String}
@@ -56,9 +66,12 @@ def numbers_of(names: pl.Series, known: pl.Series | None = None) -> Ints:
 
 
 def joined_rows(first: CitationRows, second: CitationRows) -> CitationRows:
-    """Return the rows of two engines after each other; they have the same numbers."""
-    pairs = {
+    """Return the rows of two engines, those of the first one before those of the second.
+
+    Their queries and units must have the same numbers.
+    """
+    columns = {
         name: np.concatenate([getattr(first, name), getattr(second, name)])
         for name in CitationRows.__dataclass_fields__
     }
-    return CitationRows(**pairs)
+    return CitationRows(**columns)

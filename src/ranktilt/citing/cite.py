@@ -1,19 +1,17 @@
-"""Audit whom an engine's answers cite."""
+"""Audit whom an engine's answers cite.
+
+The way from answers to a verdict has four steps: `prepare` joins answers, labels and retrieved
+lists in one table; `citation_effects` asks every question of every pair of groups; `stage_shares`,
+`funnel_parts` and `rank_rates` describe the way from a retrieved to a cited page; and a
+`CitationAudit` holds it all as data. `with_query_groups` asks the same of groups of queries.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
-from ranktilt.auditing.label_errors.model import LabelModel
-from ranktilt.auditing.label_errors.notes import label_notes
-from ranktilt.auditing.query_groups.grouping import (
-    QueryGroups,
-    collection_query_groups,
-    read_query_groups,
-)
 from ranktilt.citing.domains import domain_citations, steadiness
 from ranktilt.citing.effects import Exchanges, citation_effects
 from ranktilt.citing.funnel import funnel_parts, rank_rates, stage_shares
@@ -23,24 +21,21 @@ from ranktilt.citing.label_errors import (
     corrected_part,
     corrected_stage,
 )
-from ranktilt.citing.notes import citation_notes
-from ranktilt.citing.prepare import CitationInputs, load_list, prepare
-from ranktilt.citing.query_groups import citation_breakdown
-from ranktilt.citing.result import CitationAudit, CitationEffect
+from ranktilt.citing.notes import citation_notes, label_error_notes
+from ranktilt.citing.pairs import compared_pairs
+from ranktilt.citing.prepare import prepare
+from ranktilt.citing.query_groups import answer_query_groups, with_query_groups
+from ranktilt.citing.result import CitationAudit
+from ranktilt.citing.retrieved_lists import load_list
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.citations.answer_file import read_answers
-from ranktilt.data.group_names import name_among
 from ranktilt.data.label_errors import LabelErrors
 from ranktilt.data.label_file import LabelFile
-from ranktilt.data.notes.citations import FewerThanErrors, RanksAsLabelled
 from ranktilt.data.run import Run
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.statistics.bootstrap import RESAMPLES
-
-_HUMAN = "human"
-"""Group that others are compared with where there is one of this name, as in every audit."""
 
 
 def cite(
@@ -79,8 +74,8 @@ def cite(
         Group to compare each other group with, in place of `pairs`; ``human`` by default, where
         there is one of this name.
     cluster : str, optional
-        Unit at which labels are constant: ``domain``, ``page`` or a column of the labels; found
-        where None.
+        Unit at which labels are constant: ``domain``, ``page`` or a column of the labels. By
+        default the domain, where nearly all domains hold pages of one label, or else the page.
     margin : float, optional
         Percent of a ratio, or points of a share, that count as level.
     correction : str, optional
@@ -115,28 +110,33 @@ def cite(
         run = load_list(run)
     exchanges = Exchanges(resamples=resamples, seed=seed, correction=correction)
     inputs = prepare(answers, labels, run=run, by=by, cluster=cluster)
-    chosen_pairs = _pairs(inputs, pairs, reference)
-    groups = _query_groups(by_query, answers, labels)
-    errors, model, spec = label_errors, None, dict(inputs.spec)
-    if isinstance(errors, str):
-        errors = LabelErrors.from_text(errors)
-    if errors is not None:
-        model = citation_label_model(errors, by, inputs.groups)
-        spec["label_errors"] = errors.text
-    effects = tuple(citation_effects(inputs, chosen_pairs, exchanges, model))
-    stages = tuple(stage_shares(inputs, chosen_pairs))
-    funnel = tuple(funnel_parts(inputs, chosen_pairs))
+    group_pairs = compared_pairs(inputs, pairs, reference)
+    query_groups = answer_query_groups(by_query, answers, labels)
+    if isinstance(label_errors, str):
+        label_errors = LabelErrors.from_text(label_errors)
+    # How often labels are wrong, fitted to the groups; None where they are taken as they are.
+    model = None
+    if label_errors is not None:
+        model = citation_label_model(label_errors, by, inputs.groups)
+    effects = tuple(citation_effects(inputs, group_pairs, exchanges, model))
+    domains = tuple(domain_citations(inputs))
+    stages, funnel = stage_shares(inputs, group_pairs), funnel_parts(inputs, group_pairs)
     if model is not None:
-        pair = PairCorrection(model=model, a=chosen_pairs[0][0])
-        stages = tuple(corrected_stage(stage, pair) for stage in stages)
-        funnel = tuple(corrected_part(part, pair) for part in funnel)
-    origin = {} if run is None else {"run": run.name, "run_files": run.spec.get("files", [])}
+        # Wrong labels are corrected between two groups only, so there is one pair.
+        correction_of_pair = PairCorrection(model=model, a=group_pairs[0][0])
+        stages = [corrected_stage(stage, correction_of_pair) for stage in stages]
+        funnel = [corrected_part(part, correction_of_pair) for part in funnel]
+    spec = dict(inputs.spec)
+    if label_errors is not None:
+        spec["label_errors"] = label_errors.text
+    if run is not None:
+        spec |= {"run": run.name, "run_files": run.spec.get("files", [])}
     audit = CitationAudit(
         effects=effects,
-        stages=stages,
-        funnel=funnel,
+        stages=tuple(stages),
+        funnel=tuple(funnel),
         rank_rates=tuple(rank_rates(inputs)),
-        domains=tuple(domain_citations(inputs)),
+        domains=domains,
         steadiness=steadiness(answers, inputs),
         counts=inputs.counts,
         unit=inputs.unit,
@@ -144,77 +144,8 @@ def cite(
         margin=margin,
         correction=correction,
         pages=inputs.kept_pages,
-        spec={**spec, **origin, "resamples": resamples, "seed": seed},
+        spec={**spec, "resamples": resamples, "seed": seed},
     )
-    notes = [*citation_notes(audit), *label_notes(errors, margin, model, ())]
-    notes += [FewerThanErrors(group=group) for group in _below_errors(effects)]
-    if model is not None and audit.rank_rates:
-        notes.append(RanksAsLabelled())
-    audit = replace(audit, notes=tuple(notes))
-    return _with_query_groups(audit, inputs, groups, exchanges=exchanges, model=model)
-
-
-def _with_query_groups(
-    audit: CitationAudit,
-    inputs: CitationInputs,
-    groups: QueryGroups | None,
-    *,
-    exchanges: Exchanges,
-    model: LabelModel | None,
-) -> CitationAudit:
-    """Add every answer by groups of queries, where there are some."""
-    if groups is None:
-        return audit
-    pairs = [(effect.a, effect.b) for effect in audit.primary]
-    question = audit.primary[0].question
-    breakdown = citation_breakdown(inputs, pairs, exchanges, groups, primary=question, model=model)
-    return replace(audit, by_query=breakdown, spec={**audit.spec, "by_query": groups.text})
-
-
-def _below_errors(effects: Sequence[CitationEffect]) -> list[str]:
-    """Return the groups with no more citations than wrong labels alone would give them."""
-    groups = dict[str, None]()
-    for effect in effects:
-        if effect.observed is None:
-            continue
-        for group, value in ((effect.a, effect.value_a), (effect.b, effect.value_b)):
-            if value == 0:
-                groups[group] = None
-    return list(groups)
-
-
-def _query_groups(text: str | None, answers: Answers, labels: object) -> QueryGroups | None:
-    """Group the queries of the answers by a file, or by a column of the collection's queries."""
-    if text is None:
-        return None
-    if isinstance(labels, Collection):
-        return collection_query_groups(text, labels, answers.queries)
-    return read_query_groups(text, answers.queries)
-
-
-def _pairs(
-    inputs: CitationInputs, pairs: Sequence[tuple[str, str]] | None, reference: str | None
-) -> list[tuple[str, str]]:
-    """Return the pairs to compare; of two groups, the less cited one comes first."""
-    if reference is not None and pairs is not None:
-        raise UserError("name either pairs or a reference, which each other group is compared with")
-    if pairs is None and reference is None and _HUMAN in inputs.groups:
-        reference = _HUMAN
-    if reference is not None:
-        reference = _group(inputs, reference)
-        return [(group, reference) for group in inputs.groups if group != reference]
-    if pairs is None:
-        return list(combinations(reversed(inputs.groups), 2))
-    pairs = [(_group(inputs, a), _group(inputs, b)) for a, b in pairs]
-    for a, b in pairs:
-        if a == b:
-            raise UserError(f"expected two different groups, got {a!r} twice")
-    return pairs
-
-
-def _group(inputs: CitationInputs, name: str) -> str:
-    """Return the group of a name, or of a label such as ``1`` for ``source 1``."""
-    group = name_among(name, inputs.groups, inputs.spec["by"])
-    if group is None:
-        raise unknown("group", name, inputs.groups)
-    return group
+    notes = (*citation_notes(audit), *label_error_notes(audit, label_errors, model))
+    audit = replace(audit, notes=notes)
+    return with_query_groups(audit, inputs, query_groups, exchanges=exchanges, model=model)

@@ -1,4 +1,7 @@
-"""Over which domains citations are spread, and how alike repeats of a query are."""
+"""Over which domains citations are spread, and how alike the answers to one query are.
+
+Both describe answers without groups: no verdict rests on them.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ from ranktilt.measures.citations.concentration import concentration
 from ranktilt.measures.citations.stability import citation_overlap, jaccard
 
 SEVERAL_GROUPS = "several"
-"""In place of the group of a domain whose pages are of more than one."""
+"""Stands for the group of a domain whose pages are of more than one group."""
 _MOST_DOMAINS = 200
 """Domains that a result lists."""
 
 
 def domain_citations(inputs: CitationInputs) -> list[DomainCitations]:
-    """Count what answers cite of each domain, the most cited first."""
+    """Count what answers cite of each domain: the 200 most cited ones, the most cited first."""
     rows = inputs.rows
     domains = rows.group_by("domain").agg(
-        # Of a domain with pages of both groups no label is the domain's.
+        # A domain with pages of several groups has no label of its own.
         pl.when(pl.col("label").drop_nulls().n_unique() > 1)
         .then(pl.lit(SEVERAL_GROUPS))
         .otherwise(pl.col("label").drop_nulls().first())
@@ -49,16 +52,20 @@ def domain_citations(inputs: CitationInputs) -> list[DomainCitations]:
 
 
 def steadiness(answers: Answers, inputs: CitationInputs) -> Steadiness:
-    """Compare the citations of every two repeats of a query, and count their domains."""
+    """Return how alike repeats are, and how concentrated citations are.
+
+    Every two answers to one query are compared, and all such pairs weigh alike.
+    """
     cited = answers.cited.sort("answer", "citation_rank")
+    # The cited pages of each answer in the order of their citations, by the answer's number.
     lists = dict(cited.group_by("answer", maintain_order=True).agg("page").iter_rows())
     similarities, overlaps = list[float](), list[float]()
     numbered = answers.answers.with_row_index("answer")
     for repeats in numbered.group_by("query", maintain_order=True).agg("answer")["answer"]:
         for first, second in combinations(repeats.to_list(), 2):
-            pages_a, pages_b = lists.get(first, []), lists.get(second, [])
-            similarities.append(jaccard(pages_a, pages_b))
-            overlaps.append(citation_overlap(pages_a, pages_b))
+            first_pages, second_pages = lists.get(first, []), lists.get(second, [])
+            similarities.append(jaccard(first_pages, second_pages))
+            overlaps.append(citation_overlap(first_pages, second_pages))
     counts = inputs.rows.filter(pl.col("is_cited"))["domain"].value_counts()["count"]
     over_domains = concentration(counts.to_numpy())
     return Steadiness(
@@ -71,5 +78,6 @@ def steadiness(answers: Answers, inputs: CitationInputs) -> Steadiness:
 
 
 def _mean(values: Sequence[float]) -> float:
+    """Return the mean of the values that are not NaN; NaN where there are none."""
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else np.nan

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ranktilt.auditing.label_errors.model import LabelModel
+from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.infer import FEWEST_UNITS, Spread, spread
 from ranktilt.citing.label_errors import (
     UNCORRECTED,
@@ -19,7 +20,6 @@ from ranktilt.citing.label_errors import (
 )
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.citing.questions import QuestionKey, answerable
-from ranktilt.citing.result import CitationEffect
 from ranktilt.citing.these_units import these_units
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 from ranktilt.statistics.correction import correct
@@ -27,11 +27,14 @@ from ranktilt.statistics.correction import correct
 
 @dataclass(frozen=True, kw_only=True)
 class Exchanges:
-    """How labels are exchanged, and how p-values are corrected."""
+    """How labels of units are exchanged for a test, and how p-values are corrected."""
 
     resamples: int
+    """Number of exchanges."""
     seed: int
+    """Where they start."""
     correction: str
+    """How p-values are corrected for many tests: ``holm`` or ``bonferroni``."""
 
 
 def citation_effects(
@@ -42,37 +45,51 @@ def citation_effects(
 ) -> list[CitationEffect]:
     """Return the effects of all pairs, the primary question of every pair first.
 
-    With the error rates of a `model` they are corrected, and questions that cannot be are left out.
+    The primary question's p-values are corrected together, and those of all others together.
+
+    Parameters
+    ----------
+    inputs : CitationInputs
+        The pages of answers with their labels.
+    pairs : sequence of (str, str)
+        Groups to compare: a, and the group b that it is compared with.
+    exchanges : Exchanges
+        How labels are exchanged, and p-values corrected.
+    model : LabelModel, optional
+        How often labels are wrong. With it, effects are corrected for wrong labels, and questions
+        that cannot be corrected are left out.
     """
     effects = []
     for pair in pairs:
         rows = inputs.pair_rows(*pair)
         for question in answerable(rows, has_words=inputs.has_words):
-            estimate = question.estimate(rows)
             if model is not None and question.key in UNCORRECTED:
                 continue
+            estimate = question.estimate(rows)
             around = spread(rows, estimate, resamples=exchanges.resamples, seed=exchanges.seed)
             effect = _effect(question.key, pair, estimate, around)
             if model is not None:
-                effect = _corrected_effect(effect, rows, estimate, around, model)
+                effect = _corrected_for_labels(effect, rows, estimate, around, model=model)
             effects.append(effect)
-    first = effects[0].question
-    primary = corrected_effects(
-        [effect for effect in effects if effect.question == first], exchanges.correction
-    )
-    others = corrected_effects(
-        [effect for effect in effects if effect.question != first], exchanges.correction
-    )
-    return [*(_with_these_units(effect, inputs, exchanges, model) for effect in primary), *others]
+    primary_key = effects[0].question
+    primary = [effect for effect in effects if effect.question == primary_key]
+    others = [effect for effect in effects if effect.question != primary_key]
+    primary_effects = corrected_effects(primary, exchanges.correction)
+    return [
+        *(_with_these_units(effect, inputs, exchanges, model) for effect in primary_effects),
+        *corrected_effects(others, exchanges.correction),
+    ]
 
 
 def _effect(
     question: QuestionKey, pair: tuple[str, str], estimate: CitationEstimate, around: Spread
 ) -> CitationEffect:
+    """Put an estimate and its spread into an effect; its p is not corrected yet."""
+    group_a, group_b = pair
     return CitationEffect(
         question=question,
-        a=pair[0],
-        b=pair[1],
+        a=group_a,
+        b=group_b,
         value=estimate.value,
         value_a=estimate.value_a,
         value_b=estimate.value_b,
@@ -94,14 +111,15 @@ def _effect(
     )
 
 
-def _corrected_effect(
+def _corrected_for_labels(
     effect: CitationEffect,
     rows: CitationRows,
     estimate: CitationEstimate,
     around: Spread,
+    *,
     model: LabelModel,
 ) -> CitationEffect:
-    """Correct an effect for label errors, and keep it by the labels as they are."""
+    """Correct an effect for wrong labels; `observed` is the effect by the labels as they are."""
     correction = PairCorrection(model=model, a=effect.a)
     if estimate.scale == "share":
         estimate, around = corrected_share(estimate, around, correction)
@@ -129,7 +147,7 @@ def _with_these_units(
     exchanges: Exchanges,
     model: LabelModel | None,
 ) -> CitationEffect:
-    """Add what can be said of these units alone, where their kind stays open."""
+    """Add what can be said of these units alone, where they are too few to speak of their kind."""
     if effect.effective_units >= FEWEST_UNITS:
         return effect
     these = these_units(effect, inputs, model, resamples=exchanges.resamples, seed=exchanges.seed)

@@ -1,4 +1,8 @@
-"""Retrieved, consulted, cited: each group's share of a stage, and what made it change."""
+"""Retrieved, consulted, cited: each group's share of a stage, and what made it change.
+
+The records that these functions fill are in `stages`; the terms of the funnel are defined in
+`ranktilt.measures.citations.funnel`.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +12,32 @@ import numpy as np
 
 from ranktilt.citing.infer import PlainSpread, plain_spread
 from ranktilt.citing.prepare import CitationInputs
-from ranktilt.citing.result import FunnelPart, RankRate, Stage, StageShare
+from ranktilt.citing.stages import FunnelPart, RankRate, Stage, StageShare
 from ranktilt.measures.citations.base import Bools, CitationRows, weighted_share
 from ranktilt.measures.citations.funnel import funnel_terms
 
 RANK_BANDS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 50), (51, 10_000))
+"""First and last rank of each band for which a citation rate is given."""
 
 
 def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> list[StageShare]:
-    """Return each group's part of what was retrieved, consulted and cited, with intervals."""
+    """Return each group's part of what was retrieved, consulted and cited, with intervals.
+
+    For every pair and stage a share of group a, and then that of group b.
+    """
     shares = []
     for a, b in pairs:
         rows = inputs.pair_rows(a, b)
         for stage, mask in _stages(rows).items():
-            value, influence = weighted_share(rows, rows.weight * mask)
-            around = plain_spread(
-                rows, 100 * value, 100 * influence, support=mask, bounds=(0.0, 100.0)
-            )
+            share = weighted_share(rows, rows.weight * mask)
+            percent, influence = 100 * share.value, 100 * share.influence
+            around = plain_spread(rows, percent, influence, support=mask, bounds=(0.0, 100.0))
             pages = int(np.sum(mask & rows.is_a))
             shares.append(
                 StageShare(
                     stage=stage,
                     group=a,
-                    value=100 * value,
+                    value=percent,
                     low=around.low,
                     high=around.high,
                     over=around.over,
@@ -41,7 +48,7 @@ def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
                 StageShare(
                     stage=stage,
                     group=b,
-                    value=100 * (1 - value),
+                    value=100 * (1 - share.value),
                     low=100 - around.high,
                     high=100 - around.low,
                     over=around.over,
@@ -67,7 +74,7 @@ def _stages(rows: CitationRows) -> dict[Stage, Bools]:
 def funnel_parts(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> list[FunnelPart]:
     """Return what the share of citations is made of, beyond the share of what was retrieved.
 
-    None where no list is known.
+    Four parts and their total for each pair; none where no retrieved list is known.
     """
     parts = []
     for a, b in pairs:
@@ -131,6 +138,7 @@ def _band_rate(
 
 
 def _rate(rows: CitationRows, mask: Bools) -> PlainSpread:
+    """Return the citation rate of the rows of a mask, which are of one group."""
     amount = rows.weight * mask
     total = float(amount.sum())
     rate = float((amount * rows.is_cited).sum()) / total

@@ -6,7 +6,8 @@ import math
 
 from ranktilt.auditing.gate.options import POLICIES
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
-from ranktilt.citing.result import CitationAudit, CitationEffect
+from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.result import CitationAudit
 from ranktilt.data.notes.base import warnings_of
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
@@ -63,6 +64,7 @@ def gate_citations(
 
 
 def _row(effect: CitationEffect, limit: float) -> GateRow:
+    """Return the check of one effect as a row of a gate, whose run is called ``answers``."""
     return GateRow(
         run="answers",
         measure=effect.question,
@@ -74,7 +76,12 @@ def _row(effect: CitationEffect, limit: float) -> GateRow:
 
 
 def check_citations(effect: CitationEffect, limit: float) -> LimitCheck:
-    """Check an effect against a limit; a ratio counts as percent more or less than neutral."""
+    """Check an effect against a limit; a ratio counts as percent more or less than neutral.
+
+    It is tilted where the whole interval lies beyond the limit, level where the whole interval lies
+    within and the verdict says so, *within* where the limit holds although a group is favoured, and
+    inconclusive otherwise.
+    """
     low, high = (_from_neutral(effect, end) for end in (effect.low, effect.high))
     floor, ceiling = (_from_neutral(effect, end) for end in effect.half_widths(limit))
     outcome: Outcome = "inconclusive"

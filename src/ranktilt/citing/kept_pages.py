@@ -1,7 +1,7 @@
 """Answers and their labelled pages, as the file of an audit keeps them.
 
-Two engines are compared page by page, and what goes with a citation is a matter of pages too, so
-an audit of citations keeps its rows: names once, and numbers as compressed arrays.
+Two engines are compared page by page, and an explanation of citations needs the pages too. So the
+file of an audit keeps its rows: each name once, and numbers as compressed arrays, written as text.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from ranktilt.citing.arrays import numbers_of
 from ranktilt.data.artifact import register
 
 MOST_ROWS = 3_000_000
-"""Rows that are kept: some 30 MB in the file. Of more, nothing is."""
+"""Most rows that are kept, some 30 MB in a file. Of more rows, none is kept."""
 _PAGE_COLUMNS = ("page", "label", "unit", "domain")
+"""Columns of names, which are the same in every row of a page."""
 _NUMBERS = {
     "answer": "<i4",
     "citation_rank": "<i4",
@@ -29,7 +30,7 @@ _NUMBERS = {
     "retrieval_rank": "<i4",
     "cited_words": "<f8",
 }
-"""Columns of numbers with their types in a file."""
+"""Columns of numbers, with numpy's name for their type in a file: little-endian where it matters."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,15 +38,24 @@ class KeptPages:
     """Every answer, and its pages that are cited, or have a label."""
 
     answers: pl.DataFrame
-    """One row an answer: ``query`` and ``repeat``."""
+    """One row for each answer: ``query`` and ``repeat`` (which answer to the query).
+
+    Empty where there were too many rows to keep.
+    """
     pages: pl.DataFrame
-    """One row for each page of an answer: ``answer`` (row of `answers`), ``page``, ``label`` and
-    ``unit`` (null where unlabelled), ``domain``, ``citation_rank`` (0 where not cited),
-    ``is_consulted``, ``retrieval_rank`` (0 where not retrieved) and ``cited_words``."""
+    """One row for each page of an answer.
+
+    Columns: ``answer`` (row of `answers`), ``page``, ``label`` and ``unit`` (null where
+    unlabelled), ``domain``, ``citation_rank`` (from 1; 0 where not cited), ``is_consulted``,
+    ``retrieval_rank`` (from 1; 0 where not retrieved) and ``cited_words`` (null where unknown).
+    """
 
     @classmethod
     def from_table(cls, answers: pl.DataFrame, table: pl.DataFrame) -> KeptPages:
-        """Take what is kept from the table of an audit; nothing of more than `MOST_ROWS` rows."""
+        """Take from the table of an audit what is kept: cited pages, and those with a label.
+
+        Of more than `MOST_ROWS` rows, nothing is kept.
+        """
         rows = table.filter(pl.col("is_cited") | pl.col("label").is_not_null())
         if rows.height > MOST_ROWS:
             return cls(answers=answers.head(0).select("query", "repeat"), pages=rows.head(0))
@@ -70,9 +80,9 @@ class KeptPages:
         return bool(self.pages["cited_words"].is_not_null().any())
 
     def of_queries(self, queries: Sequence[str]) -> KeptPages:
-        """Return the answers to some queries."""
-        numbered = self.answers.with_row_index("answer").cast({"answer": pl.Int64})
-        chosen = numbered.filter(pl.col("query").is_in(list(queries)))
+        """Return the answers to some queries, with their pages."""
+        chosen = self._numbered_answers.filter(pl.col("query").is_in(list(queries)))
+        # The rows of answers change, so pages must name the new ones.
         chosen = chosen.with_columns(number=pl.int_range(pl.len()))
         pages = self.pages.join(
             chosen.select("answer", "number"), on="answer", how="inner", maintain_order="left"
@@ -81,11 +91,11 @@ class KeptPages:
         return KeptPages(answers=chosen.select("query", "repeat"), pages=pages)
 
     def rows(self) -> pl.DataFrame:
-        """Return the labelled pages as `CitationInputs.rows` has them.
+        """Return the labelled pages with the columns of `CitationInputs.rows`.
 
         Each answer weighs 1 / the answers of its query, times what makes the mean weight 1.
         """
-        numbered = self.answers.with_row_index("answer").cast({"answer": pl.Int64})
+        numbered = self._numbered_answers
         scale = numbered.height / max(numbered["query"].n_unique(), 1)
         weights = numbered.with_columns(weight=scale / pl.len().over("query"))
         rows = self.pages.filter(pl.col("label").is_not_null())
@@ -95,19 +105,24 @@ class KeptPages:
         )
 
     def citation_lists(self, column: str = "page") -> pl.DataFrame:
-        """Return the pages, or domains, that each answer cites: ``query``, ``repeat``, ``cited``.
+        """Return what each answer cites, in its order: ``query``, ``repeat`` and ``cited``.
 
-        A domain that is cited with several pages keeps its first place.
+        `column` is ``page`` or ``domain``. A domain that is cited with several pages is listed
+        once, where it is cited first.
         """
-        numbered = self.answers.with_row_index("answer").cast({"answer": pl.Int64})
         cited = self.pages.filter(pl.col("citation_rank") > 0).sort("answer", "citation_rank")
         lists = cited.unique(["answer", column], keep="first", maintain_order=True)
         lists = lists.group_by("answer", maintain_order=True).agg(pl.col(column).alias("cited"))
-        joined = numbered.join(lists, on="answer", how="left", maintain_order="left")
+        joined = self._numbered_answers.join(lists, on="answer", how="left", maintain_order="left")
         return joined.with_columns(pl.col("cited").fill_null([])).drop("answer")
 
+    @property
+    def _numbered_answers(self) -> pl.DataFrame:
+        """Answers with their row as a column ``answer``, by which pages name them."""
+        return self.answers.with_row_index("answer").cast({"answer": pl.Int64})
+
     def row(self) -> dict[str, Any]:
-        """Return what a file holds of it."""
+        """Return what a file holds: names in the order of their first row, and numbers as text."""
         queries = self.answers["query"].unique(maintain_order=True)
         pages = self.pages.select(_PAGE_COLUMNS).unique("page", maintain_order=True)
         numbers = numbers_of(self.pages["page"], pages["page"])
@@ -123,7 +138,7 @@ class KeptPages:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> KeptPages:
-        """Return what `row` was called on."""
+        """Return the pages that `row` wrote."""
         queries = pl.Series(row["queries"], dtype=pl.String)
         answers = pl.DataFrame(
             {
@@ -148,11 +163,12 @@ class KeptPages:
 
 
 def _text_of_names(names: pl.Series) -> str:
-    """Write names as text: a list in JSON, compressed; see `array_text`."""
+    """Write names as text: a JSON list, compressed, in base64."""
     return base64.b64encode(zlib.compress(orjson.dumps(names.to_list()), 1)).decode()
 
 
 def _names_of_text(text: str) -> pl.Series:
+    """Read the names that `_text_of_names` wrote."""
     return pl.Series(orjson.loads(zlib.decompress(base64.b64decode(text))), dtype=pl.String)
 
 

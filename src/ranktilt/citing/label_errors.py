@@ -1,9 +1,14 @@
 """Correct an audit of citations for errors of labels, numerators and denominators apart.
 
-With two groups a page counts for each what its label says on average (`Confusion.inverse`), so that
-the pages, and the citations, of a group are right on average. A rate is their quotient; a share, or
-a part of a difference of shares, is that of the labels moved and divided by J. The regression at
-equal rank is no sum of labels and cannot be corrected.
+Labels may be wrong: a classifier calls some human pages AI, and the other way round. Of two groups,
+sensitivity and specificity say how often, and J = sensitivity + specificity − 1 is the strength of
+the labels: 1 where they are always right, 0 where they say nothing.
+
+A page then counts in part for each group, by what its label says on average (`Confusion.inverse`).
+So the number of pages, and of citations, of a group is right on average (Rogan & Gladen, American
+Journal of Epidemiology 107(1), 1978). A rate is the quotient of the two. A difference of shares is
+the observed one divided by J. The regression at equal rank is no sum over labels and cannot be
+corrected this way.
 """
 
 from __future__ import annotations
@@ -16,9 +21,10 @@ from scipy import special
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
+from ranktilt.citing.effect import CitationEffect, ObservedCitations
 from ranktilt.citing.infer import Spread, two_way_variance
 from ranktilt.citing.questions import QuestionKey
-from ranktilt.citing.result import CitationEffect, FunnelPart, ObservedCitations, StageShare
+from ranktilt.citing.stages import FunnelPart, StageShare
 from ranktilt.data.label_errors import LabelErrors
 from ranktilt.errors import UserError
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows, Floats
@@ -28,13 +34,18 @@ from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widene
 UNCORRECTED: frozenset[QuestionKey] = frozenset({"equal rank"})
 """Questions that are no sums of labels."""
 _LARGEST_RATIO = 1e4
-"""Ratio, as a multiple of the one found, beyond which an end counts as infinite."""
+"""Ratio, as a multiple of the value, beyond which an end of the interval counts as infinite."""
 _HALVINGS = 60
+"""Halvings of the interval in which an end is searched: beyond the precision of a float."""
 _EPSILON = 1e-12
+"""Distance from 1 that a p keeps where a quantile is taken of it; that of 1 is 0."""
 
 
 def citation_label_model(errors: LabelErrors, by: str, groups: list[str]) -> LabelModel:
-    """Fit what is known of label errors to the groups of pages; these must be two."""
+    """Return how often labels of the two groups are wrong; there must be two groups.
+
+    `errors` is what the user knows: rates, or a sample of pages whose labels were checked.
+    """
     if errors.by:
         raise UserError(
             f"{OPTION} {errors.text}: cite corrects all pages by the same rates; omit "
@@ -54,15 +65,18 @@ class PairCorrection:
     """The correction of two groups of pages, the first and the second of a pair."""
 
     model: LabelModel
+    """How often labels of two groups are wrong."""
     a: str
+    """The first group of the pair."""
 
     @property
     def _first(self) -> int:
+        """Number of group a in the model, whose groups have their own order."""
         return self.model.groups.names.index(self.a)
 
     @property
     def counts(self) -> Floats:
-        """What a page of label a, and one of label b, counts for groups a and b: shape (2, 2)."""
+        """What a page counts for a group, shape (2, 2): a row for each group, a column for each label."""
         order = [self._first, 1 - self._first]
         return np.asarray(self.model.confusions[0].inverse[np.ix_(order, order)], dtype=np.float64)
 
@@ -71,12 +85,19 @@ class PairCorrection:
         return np.array([float(amount[rows.is_a].sum()), float(amount[~rows.is_a].sum())])
 
     def error_parts(self, weights: Floats, totals: Floats) -> Floats:
-        """Return what uncertain rates add to Σ weight · corrected total; see `Confusion`."""
+        """Return what uncertain error rates add to the error of Σ weight · corrected total.
+
+        `weights` and `totals` are of groups a and b; `Confusion` has the formula.
+        """
         order = slice(None, None, -1) if self._first else slice(None)
         return self.model.error_parts(weights[order], totals[order])
 
     def widen(self, gap: Gap, rate_error: float, *, is_scaled: bool) -> Gap:
-        """Widen an interval by the error of rates; `is_scaled` says that 1/J scales the gap."""
+        """Widen an interval, because the error rates of labels are uncertain too.
+
+        `is_scaled` says that the gap was divided by J. Where J itself is uncertain enough, its
+        quotient has Fieller's interval.
+        """
         strength = self.model.confusions[0].strength
         if is_scaled and strength < FIELLER_BELOW:
             return fieller(gap, 1 / strength)
@@ -91,6 +112,7 @@ class CorrectedRates:
     """The citation rates of both groups, whose ratio is asked for."""
 
     rows: CitationRows
+    """The pages of both groups."""
     rates: Floats
     """Corrected citations divided by corrected pages; at most 0 where labels show fewer citations
     of a group than wrong labels alone would give."""
@@ -178,6 +200,7 @@ def score_interval(
 
 
 def _border(outside: float, inside: float, is_inside: Callable[[float], bool]) -> float:
+    """Return the last value inside on the way from a value inside to one outside, by bisection."""
     for _step in range(_HALVINGS):
         middle = (outside + inside) / 2
         if is_inside(middle):

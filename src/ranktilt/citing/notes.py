@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ranktilt.auditing.effects import FEW_QUERIES
+from ranktilt.auditing.label_errors.model import LabelModel
+from ranktilt.auditing.label_errors.notes import label_notes
+from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.result import CitationAudit
+from ranktilt.data.label_errors import LabelErrors
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.citations import (
     AnswersReadAs,
     AnswersWithoutCitations,
     AnswersWithoutConsulted,
     CitedWithoutConsulting,
+    FewerThanErrors,
     FewQuestions,
     NoPool,
     QueriesWithoutList,
+    RanksAsLabelled,
     UnitFound,
     UnlabelledCitations,
 )
 
 
 def citation_notes(audit: CitationAudit) -> Iterator[Note]:
-    """Yield the notes of an audit, what endangers its verdict first."""
+    """Yield the notes of an audit, what endangers its verdict first.
+
+    Whether labels are corrected for errors is said by `label_error_notes`.
+    """
     counts = audit.counts
     if np.isnan(audit.primary[0].neutral):
         yield NoPool()
@@ -50,3 +59,32 @@ def citation_notes(audit: CitationAudit) -> Iterator[Note]:
     layout, is_exact = audit.spec.get("read_as"), bool(audit.spec.get("exact_urls"))
     if layout:
         yield AnswersReadAs(layout=layout, exact_urls=is_exact)
+
+
+def label_error_notes(
+    audit: CitationAudit, errors: LabelErrors | None, model: LabelModel | None
+) -> Iterator[Note]:
+    """Yield what a reader should know of a correction for wrong labels.
+
+    `errors` are the rates that the user states, and `model` these rates fitted to the groups; both
+    are None where labels are taken as they are.
+    """
+    # No effects of rankers are among those of citations, whose own notes follow.
+    yield from label_notes(errors, audit.margin, model, ())
+    for group in _groups_below_errors(audit.effects):
+        yield FewerThanErrors(group=group)
+    if model is not None and audit.rank_rates:
+        yield RanksAsLabelled()
+
+
+def _groups_below_errors(effects: Sequence[CitationEffect]) -> list[str]:
+    """Return the groups with no more citations than wrong labels alone would give them."""
+    groups = list[str]()
+    for effect in effects:
+        if effect.observed is None:
+            continue
+        if effect.value_a == 0:
+            groups.append(effect.a)
+        if effect.value_b == 0:
+            groups.append(effect.b)
+    return list(dict.fromkeys(groups))

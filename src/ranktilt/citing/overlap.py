@@ -1,4 +1,8 @@
-"""How alike two engines cite: pages and domains that both cite for a query."""
+"""How alike two engines cite: pages and domains that both cite for a query.
+
+Two answers of one engine to one query differ too. So the likeness of two engines is shown beside
+that of repeats within each engine, which is what two equal engines would reach.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +20,22 @@ from ranktilt.measures.citations.stability import citation_overlap, jaccard
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 Similarity = Callable[[Sequence[str], Sequence[str]], float]
+"""Likeness of two lists of citations, 0 to 1; NaN where both are empty."""
 CitationLists = dict[str, list[list[str]]]
-"""What each answer to a query cites, by query."""
+"""For each query, the list of citations of each of its answers."""
 _MEASURES: dict[Literal["Jaccard", "rank-biased overlap"], Similarity] = {
     "Jaccard": jaccard,
     "rank-biased overlap": citation_overlap,
 }
+"""Measures of likeness by the name that a result gives them."""
 _COLUMNS: dict[Literal["pages", "domains"], str] = {"pages": "page", "domains": "domain"}
+"""What is compared, with the column of `KeptPages` that holds it."""
 
 
 def citation_overlaps(new: KeptPages, old: KeptPages) -> Iterator[CitationOverlap]:
     """Yield how alike two engines cite pages, and domains, by each measure."""
     for noun, column in _COLUMNS.items():
-        new_lists, old_lists = (_lists_by_query(side, column) for side in (new, old))
+        new_lists, old_lists = _lists_by_query(new, column), _lists_by_query(old, column)
         for name, similarity in _MEASURES.items():
             by_query = _between(new_lists, old_lists, similarity)
             low, high = _mean_interval(by_query)
@@ -45,12 +52,16 @@ def citation_overlaps(new: KeptPages, old: KeptPages) -> Iterator[CitationOverla
 
 
 def _lists_by_query(pages: KeptPages, column: str) -> CitationLists:
+    """Return the pages, or domains, that each answer cites, by query."""
     lists = pages.citation_lists(column).group_by("query", maintain_order=True).agg("cited")
     return dict(lists.iter_rows())
 
 
 def _between(new: CitationLists, old: CitationLists, similarity: Similarity) -> Floats:
-    """Return the mean over pairs of answers for each query to which either cites a page."""
+    """Return, for each query, the mean likeness of an answer of one engine and one of the other.
+
+    Queries to which neither engine cites a page are left out.
+    """
     means = []
     for query, answers in new.items():
         means.append(_mean(starmap(similarity, product(answers, old[query]))))
@@ -58,7 +69,10 @@ def _between(new: CitationLists, old: CitationLists, similarity: Similarity) -> 
 
 
 def _within(lists: CitationLists, similarity: Similarity) -> float:
-    """Return how alike two answers of one engine to one query are, on average."""
+    """Return how alike two answers of one engine to one query are, on average over queries.
+
+    NaN where it answered each query once.
+    """
     means = []
     for answers in lists.values():
         means.append(_mean(starmap(similarity, combinations(answers, 2))))
@@ -66,21 +80,26 @@ def _within(lists: CitationLists, similarity: Similarity) -> float:
 
 
 def _known(values: Iterable[float]) -> Floats:
+    """Return the values that are not NaN."""
     array = np.fromiter(values, dtype=np.float64)
     known: Floats = array[~np.isnan(array)]
     return known
 
 
 def _mean(values: Iterable[float]) -> float:
+    """Return the mean of the values that are not NaN; NaN where there are none."""
     known = _known(values)
     return float(known.mean()) if len(known) else np.nan
 
 
 def _mean_interval(values: Floats) -> tuple[float, float]:
-    """Return the 95 % interval of a mean over queries, within 0 and 1."""
+    """Return both ends of the 95 % t interval of a mean over queries, within 0 and 1.
+
+    NaN where queries are too few.
+    """
     if len(values) < FEWEST_ROWS:
         return np.nan, np.nan
     error = float(values.std(ddof=1)) / np.sqrt(len(values))
-    half = error * float(special.stdtrit(len(values) - 1, 0.975))
+    half_width = error * float(special.stdtrit(len(values) - 1, 0.975))
     mean = float(values.mean())
-    return max(mean - half, 0.0), min(mean + half, 1.0)
+    return max(mean - half_width, 0.0), min(mean + half_width, 1.0)

@@ -22,7 +22,11 @@ from ranktilt.auditing.query_groups.differences import (
     corrected_rest,
     tilt_variance,
 )
-from ranktilt.auditing.query_groups.grouping import QueryGroups
+from ranktilt.auditing.query_groups.grouping import (
+    QueryGroups,
+    collection_query_groups,
+    read_query_groups,
+)
 from ranktilt.auditing.query_groups.result import (
     AnswerKey,
     GroupDifference,
@@ -30,14 +34,44 @@ from ranktilt.auditing.query_groups.result import (
     TiltVariance,
     query_group_counts,
 )
+from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.effects import Exchanges, citation_effects, corrected_effects
-from ranktilt.citing.infer import FEWEST_UNITS, effective_units_of_sides
+from ranktilt.citing.infer import FEWEST_UNITS, effective_units_by_group
 from ranktilt.citing.prepare import CitationInputs
+from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
 from ranktilt.citing.questions import Question, QuestionKey, answerable
-from ranktilt.citing.result import CitationBreakdown, CitationEffect, CitationGroupAnswer
+from ranktilt.citing.result import CitationAudit
+from ranktilt.data.answers import Answers
+from ranktilt.data.collection import Collection
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 from ranktilt.statistics.group_differences import QueryScores
 from ranktilt.statistics.two_way import sums
+
+
+def answer_query_groups(text: str | None, answers: Answers, labels: object) -> QueryGroups | None:
+    """Group the queries of the answers by a file, or by a column of the collection's queries."""
+    if text is None:
+        return None
+    if isinstance(labels, Collection):
+        return collection_query_groups(text, labels, answers.queries)
+    return read_query_groups(text, answers.queries)
+
+
+def with_query_groups(
+    audit: CitationAudit,
+    inputs: CitationInputs,
+    groups: QueryGroups | None,
+    *,
+    exchanges: Exchanges,
+    model: LabelModel | None,
+) -> CitationAudit:
+    """Add every answer by groups of queries, where there are some."""
+    if groups is None:
+        return audit
+    pairs = [(effect.a, effect.b) for effect in audit.primary]
+    question = audit.primary[0].question
+    breakdown = citation_breakdown(inputs, pairs, exchanges, groups, primary=question, model=model)
+    return replace(audit, by_query=breakdown, spec={**audit.spec, "by_query": groups.text})
 
 
 def citation_breakdown(
@@ -120,7 +154,7 @@ def _grouped(
     """Return what queries add to an estimate, of those that carry weight, with their groups."""
     estimate = question.estimate(rows)
     support = rows.per_question(estimate.support_a + estimate.support_b)
-    units = min(effective_units_of_sides(rows, estimate))
+    units = min(effective_units_by_group(rows, estimate))
     group = np.where(support > 0, groups.codes_of(queries), -1)
     scores = _scores(rows, estimate, has_units=units >= FEWEST_UNITS)
     counts = np.bincount(group[group >= 0])

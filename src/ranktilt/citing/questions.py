@@ -10,18 +10,26 @@ from ranktilt.measures.citations import cited_words, equal_rank, first_citation,
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 
 QuestionKey = Literal["rate", "retrieved rate", "equal rank", "share", "first", "words"]
+"""Short name of a question, in code and in files; `ranktilt.measures.citations` defines each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question, and what it needs to know."""
+    """One question, and what must be known to answer it."""
 
     key: QuestionKey
+    """Short name of the question."""
     estimate: Callable[[CitationRows], CitationEstimate]
+    """Answers the question from the pages of two groups."""
     needs: Literal["", "consulted", "retrieved", "words"] = ""
+    """What must be known of answers: consulted pages, retrieved lists, or which words are cited.
+
+    Empty where the citations suffice.
+    """
 
 
 def _retrieved_rate(rows: CitationRows) -> CitationEstimate:
+    """Return the ratio of citation rates of retrieved pages."""
     return rate.rate_ratio(rows, rows.is_retrieved)
 
 
@@ -33,9 +41,13 @@ _IN_ORDER = (
     Question(key="first", estimate=first_citation.estimate),
     Question(key="words", estimate=cited_words.estimate, needs="words"),
 )
+"""All questions. The first that can be answered is the primary one, which decides the verdict."""
 QUESTIONS: dict[QuestionKey, Question] = {question.key: question for question in _IN_ORDER}
-"""Questions by their key, in the order in which the first that can be answered is the primary one:
-of what was consulted, of what was retrieved at the same rank, or without either."""
+"""All questions by their key, in this order.
+
+So the primary question is the citation rate of consulted pages; where these are unknown, that of
+retrieved pages at equal rank; and where neither is known, the share of citations.
+"""
 
 
 def answerable(rows: CitationRows, *, has_words: bool) -> list[Question]:

@@ -1,4 +1,9 @@
-"""What can be said of the units at hand, such as these domains, where their kind stays open."""
+"""What can be said of the units at hand, such as these domains, where they are too few.
+
+With fewer than ten effective units in a group, an audit does not say whether the *kind* of page is
+favoured. It still says how these units would be cited in further questions: with an interval over
+questions alone, and without each of the two largest units, on which a ratio of few often rests.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +11,17 @@ import numpy as np
 from scipy import special
 
 from ranktilt.auditing.label_errors.model import LabelModel
-from ranktilt.citing.infer import (
-    QuestionsAlone,
-    effective_units_of_sides,
-    exchanged_p,
-    questions_alone,
-)
+from ranktilt.citing.effect import CitationEffect, TheseUnits, UnitShare
+from ranktilt.citing.exchange import exchanged_p
+from ranktilt.citing.further_questions import QuestionsAlone, questions_alone
+from ranktilt.citing.infer import effective_units_by_group
 from ranktilt.citing.label_errors import PairCorrection, corrected_rates, score_interval
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.citing.questions import QUESTIONS
-from ranktilt.citing.result import CitationEffect, TheseUnits, UnitShare
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 
-_SHOWN = 2
-"""Units without which the ratio is given: a ratio that rests on two domains is often of these."""
+_LARGEST_UNITS = 2
+"""Units without which the effect is computed again, each by itself."""
 
 
 def these_units(
@@ -32,38 +34,41 @@ def these_units(
 ) -> TheseUnits:
     """Return the interval of an effect for further questions about the same units.
 
-    With it come the largest units of the side that has fewer, the effect without each, and the p
-    of labels that are exchanged between units of one size: a kind of few large units may only be
-    cited as large ones are. Effects are corrected by the error rates of a `model`; the p is that of
-    the labels as they are, which errors that no unit decides leave valid.
+    With it come the largest units of the group that has fewer, and the p of labels that are
+    exchanged between units of about the same size: a group of few large units may be cited more
+    just because large units are.
+
+    With a `model` of wrong labels, interval and values are corrected for them. The p is that of the
+    labels as they are: it stays valid where errors do not depend on the unit.
     """
     rows = inputs.pair_rows(effect.a, effect.b)
     estimate = QUESTIONS[effect.question].estimate(rows)
-    of_a, of_b = effective_units_of_sides(rows, estimate)
-    support = estimate.support_a if of_a <= of_b else estimate.support_b
-    totals = np.bincount(rows.cluster, weights=support)
+    units_a, units_b = effective_units_by_group(rows, estimate)
+    is_a_thinner = units_a <= units_b
+    support = estimate.support_a if is_a_thinner else estimate.support_b
+    unit_totals = np.bincount(rows.cluster, weights=support)
     names = inputs.unit_names(effect.a, effect.b)
     largest = []
-    by_size = np.argsort(-totals, kind="stable")
-    for number in by_size[totals[by_size] > 0][:_SHOWN].tolist():
+    by_size = np.argsort(-unit_totals, kind="stable")
+    for number in by_size[unit_totals[by_size] > 0][:_LARGEST_UNITS].tolist():
         without = _value(effect, rows.select(rows.cluster != number), model)
-        share = float(totals[number] / totals.sum())
+        share = float(unit_totals[number] / unit_totals.sum())
         largest.append(UnitShare(name=names[number], share=share, value_without=without))
-    alone = _alone(effect, rows, estimate, model)
+    interval = _interval_over_questions(effect, rows, estimate, model)
     p_within_sizes = exchanged_p(rows, estimate, resamples=resamples, seed=seed, within_sizes=True)
     return TheseUnits(
-        low=alone.low,
-        high=alone.high,
-        score_low=alone.score_low,
-        score_high=alone.score_high,
-        thinner=effect.a if of_a <= of_b else effect.b,
+        low=interval.low,
+        high=interval.high,
+        score_low=interval.score_low,
+        score_high=interval.score_high,
+        thinner=effect.a if is_a_thinner else effect.b,
         largest=tuple(largest),
         exchange_p_within_sizes=p_within_sizes,
     )
 
 
 def _value(effect: CitationEffect, rows: CitationRows, model: LabelModel | None) -> float:
-    """Return the value of an effect's question among other rows."""
+    """Return the answer to an effect's question by other rows, corrected where there is a model."""
     estimate = QUESTIONS[effect.question].estimate(rows)
     if model is None:
         return estimate.value
@@ -74,23 +79,29 @@ def _value(effect: CitationEffect, rows: CitationRows, model: LabelModel | None)
     return corrected_rates(effect.question, rows, correction).ratio
 
 
-def _alone(
+def _interval_over_questions(
     effect: CitationEffect,
     rows: CitationRows,
     estimate: CitationEstimate,
     model: LabelModel | None,
 ) -> QuestionsAlone:
-    """Return the interval for further questions about the same units, corrected by a model."""
-    alone = questions_alone(rows, estimate)
+    """Return the interval for further questions about the same units.
+
+    With a model of wrong labels it is corrected: both ends of a share as the share is; of a ratio,
+    by the score of corrected rates. Then there is no second form below ten citations.
+    """
+    interval = questions_alone(rows, estimate)
     if model is None:
-        return alone
+        return interval
     correction = PairCorrection(model=model, a=effect.a)
     if estimate.scale == "share":
-        ends = np.array([[alone.low, alone.high], [100 - alone.low, 100 - alone.high]])
+        # The shares of group a, and those of group b below them, at either end.
+        ends = np.array([[interval.low, interval.high], [100 - interval.low, 100 - interval.high]])
         low, high = np.clip((correction.counts @ ends)[0], 0.0, 100.0).tolist()
     else:
         rates = corrected_rates(effect.question, rows, correction)
-        supports = rows.per_question(estimate.support_a + estimate.support_b)
-        critical = float(special.stdtrit(max(int((supports > 0).sum()) - 1, 1), 0.975))
+        question_support = rows.per_question(estimate.support_a + estimate.support_b)
+        freedom = max(int((question_support > 0).sum()) - 1, 1)
+        critical = float(special.stdtrit(freedom, 0.975))
         low, high = score_interval(rates, rates.error_over_questions, critical)
     return QuestionsAlone(low=low, high=high, score_low=np.nan, score_high=np.nan)

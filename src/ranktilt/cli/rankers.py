@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ranktilt.cli.notes import note_once
 from ranktilt.cli.options import option_text
 from ranktilt.cli.settings import settings
-from ranktilt.errors import unknown
+from ranktilt.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
@@ -46,8 +46,16 @@ class NamedText:
 def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: Any) -> list[Ranker]:
     """Read rankers, each with the options of the command line that it has and does not set itself.
 
-    The options of a preset come after those, and its recipe replaces the ranker's name.
+    The options of a preset come after those, and its recipe replaces the ranker's name. A verb that
+    prints names of its user takes them off (`NamedText`) before; any other refuses them here.
     """
+    for spec in specs:
+        typed = NamedText.from_text(spec)
+        if typed.name is not None:
+            raise UserError(
+                f"this command gives rankers no names of your own: type {typed.text!r} instead of "
+                f"{spec!r} (audit and mitigate read names)"
+            )
     from ranktilt.presets import Preset as Presets
     from ranktilt.presets import preset as preset_named
     from ranktilt.registry import ranker_of_stages, ranker_stages

@@ -133,16 +133,16 @@ def effect_size(source: str, unit: str, reference: Floats, values: Floats) -> Ef
     """Compare a property of twins, which share a row of both arrays; leave out pairs with a NaN."""
     known = ~(np.isnan(reference) | np.isnan(values))
     of_reference, of_source = reference[known], values[known]
-    g, low, high = hedges_g(of_reference, of_source)
+    difference = hedges_g(of_reference, of_source)
     return EffectSize(
         source=source,
         quantity=unit,
         pairs=len(of_reference),
         reference_mean=float(of_reference.mean()) if len(of_reference) else np.nan,
         source_mean=float(of_source.mean()) if len(of_source) else np.nan,
-        g=g,
-        low=low,
-        high=high,
+        g=difference.g,
+        low=difference.low,
+        high=difference.high,
     )
 
 

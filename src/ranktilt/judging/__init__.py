@@ -5,5 +5,11 @@ Start with `judge.judge`: it reads `judge_grades` and computes agreement with hu
 twins (`grade_gap`, `source_results`), the families that a judge favours (`family_preference`) and
 the order of systems (`systems`, `system_results`). `grading` lets a model grade, `probes` tempt it,
 `corrected` repairs its numbers with a human sample, `judge_scores` starts from published values.
+Words of this room: a *grade* is a whole number that says how relevant a document is to a query; a
+*judge* is a model, or a person, who gives grades; *human grades* are the qrels that a judge is
+compared with; a *family* is the models of one maker, which may favour their own texts; a *system*
+is a ranker whose run is evaluated by both kinds of grades; a *probe* changes a text in a way that
+should not change its grade, and asks again.
+
 May import auditing, generation and below. Tests: tests/judging.
 """

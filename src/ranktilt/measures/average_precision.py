@@ -45,7 +45,8 @@ class AveragePrecision(Measure):
         block_hits = per_block(ranking, gains)
         block_hits_above = running_sums(ranking, block_hits) - block_hits
         block, position = block_positions(ranking)
-        # The letters of the formula: r relevant documents of n, with R_s relevant ones above.
+        # The letters of the formula in the class's docstring: a tie block has n documents, r of
+        # them relevant, and `above` (R_s) relevant documents are in the blocks above.
         n = ranking.sizes[block]
         r = block_hits[block]
         above = block_hits_above[block]
@@ -58,23 +59,26 @@ class AveragePrecision(Measure):
         return per_query(ranking, per_block(ranking, term))
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
-        """Return the expected precision at a relevant document, as far as its label decides it.
+        """Return the part of AP that a relevant document of each tie block decides by its label.
 
-        Half of what two documents of one group add to each other's precision counts for each of
-        them, so that the sum over documents is ``M_a − M_b``; see `relevance.label_weights`.
+        Two documents of one group add to each other's precision. Half of that counts for each of
+        them, so that the sum over documents is ``M_a − M_b`` (see `relevance.label_weights`). The
+        result has the shape (n_blocks,).
         """
         hits = per_block(ranking, gains)
         block, position = block_positions(ranking)
         n = ranking.sizes[block]
         rank = ranking.before[block] + position
-        # 1/rank of each position, and its mean over the block: each document stands anywhere in it.
+        # 1/rank of each position. A document is at each position of its block equally often, so it
+        # has the mean over the block.
         inverse = 1.0 / rank
         if self.cutoff is not None:
             inverse = np.where(rank <= self.cutoff, inverse, 0.0)
         mean_inverse = per_block(ranking, inverse) / ranking.sizes
+        # Share of the block's other documents that are above a position.
         share_before = np.divide(position - 1, n - 1, out=np.zeros(len(n)), where=n > 1)
         among = per_block(ranking, inverse * share_before) / ranking.sizes
-        # A document counts in its own precision, and in that of all relevant ones below it.
+        # A document counts in its own precision, and in that of each relevant document below it.
         halves = mean_inverse * hits / 2
         above = running_sums(ranking, hits) - hits
         below = per_query(ranking, halves)[ranking.block_query] - running_sums(ranking, halves)
@@ -82,10 +86,11 @@ class AveragePrecision(Measure):
         return weights
 
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
-        """Return two factors of each block, for r hits in it.
+        """Return two factors of each block, from which `block_totals` computes the sum of AP.
 
-        The first one is multiplied with r · (hits down to the block), the second one with r (r −
-        1). The second one is left out if no block has more than one hit.
+        A block adds the first factor times r · (hits above and in the block), plus the second
+        factor times r · (r − 1), where r is its number of hits. The second factor is left out if no
+        block has more than one hit. There is no table.
         """
         width = rank_spans(before, size, self.cutoff)
         block = np.repeat(np.arange(len(width)), width)

@@ -1,8 +1,8 @@
 """Estimands: questions with a number for an answer, written in one notation, such as ``nDCG@3``.
 
-`Estimand` is what all have in common. `Measure` asks how well a ranking serves one group's relevant
-documents, `GroupEstimand` where two groups stand in it; `twins.base` has questions about pairs of
-versions.
+`Estimand` is what all of them have in common. A `Measure` asks how well a ranking serves the
+relevant documents of one group. A `GroupEstimand` asks at which ranks two groups are, relevant or
+not. `twins.base` has the questions about twins, the two versions of one document.
 """
 
 from __future__ import annotations
@@ -97,19 +97,26 @@ class Estimand:
     ``choices``: answers to "which of two documents?"; ``grades``: a judge's grades; ``property``: a
     number for each document."""
     unit: ClassVar[Literal["query", "pair", "list"]] = "query"
-    """Unit over which its values are averaged."""
+    """What its values are averaged over: queries, pairs of documents, or lists."""
     question: ClassVar[str] = ""
-    """Question that it answers, in a line."""
+    """Question that it answers, in one line."""
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     """Smallest and largest value."""
     neutral: ClassVar[float] = 0.0
-    """Value that favours nobody, where groups are twins."""
+    """Value that favours neither group, if the groups are twins.
+
+    For other groups, the neutral value is the median under random labels.
+    """
     per_ratio: ClassVar[float] = 1.0
-    """Value of the estimand where its ratio is 1; 100 for an estimand in percent."""
+    """Value of the estimand where ``Σ total / Σ weight`` is 1; 100 for an estimand in percent."""
     descriptive: ClassVar[bool] = False
-    """Whether it only describes: no verdict, no correction, no conflict."""
+    """Whether it only describes.
+
+    Then it gets no verdict, its p is not in the family of corrected ones, and it cannot contradict
+    another estimand.
+    """
     directed: ClassVar[bool] = False
-    """Whether swapping the groups makes it another question, instead of turning the sign.
+    """Whether swapping the groups makes it another question, instead of changing the sign.
 
     A mean of ratios is directed: it is not 1 over the mean of the inverse ratios."""
     sided: ClassVar[bool] = True
@@ -118,9 +125,9 @@ class Estimand:
         "lower than random rankings",
         "higher than random rankings",
     )
-    """Words for a value below and above the random band, where nobody is favoured."""
+    """Words for a value below and above what random rankings give, if it is not `sided`."""
     scale: ClassVar[float] = 1.0
-    """Factor from values to printed numbers."""
+    """Factor from values to printed numbers: 100 for a share that is printed in percent."""
     digits: ClassVar[int] = 1
     """Decimals of printed numbers."""
     signed: ClassVar[bool] = True
@@ -146,7 +153,7 @@ class Estimand:
         self._check_choices()
 
     def _check_numbers(self) -> None:
-        """Refuse an option that is no whole number, unless the estimand lets it be a word."""
+        """Refuse an option that is no whole number, unless the option takes words."""
         for option in fields(self):
             if option.name in self.choices or option.name in self.free:
                 continue
@@ -166,7 +173,7 @@ class Estimand:
             )
 
     def _check_choices(self) -> None:
-        """Refuse a word that an option does not have."""
+        """Refuse a word that is not among the valid words of its option."""
         for option, valid in self.choices.items():
             word = getattr(self, option)
             if word not in valid:
@@ -184,7 +191,7 @@ class Estimand:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options that differ from their defaults, by name; the cutoff is none of them."""
+        """Options that differ from their defaults, by name, without the cutoff."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             field.name: values[field.name]
@@ -194,7 +201,7 @@ class Estimand:
 
     @property
     def key(self) -> str:
-        """Name in saved audits, whatever the cutoff is."""
+        """Name in saved audits, without the cutoff."""
         return self.name
 
     @property
@@ -204,13 +211,14 @@ class Estimand:
 
     @property
     def reads_scores(self) -> bool:
-        """Whether it needs to know how far scores lie apart, and not only their order."""
+        """Whether it needs the scores themselves; most estimands need only their order."""
         return False
 
     def amount(self, value: float, *, sign: bool | None = None, digits: int | None = None) -> str:
-        """Print a value in its unit, without the unit; a dash where it is undefined.
+        """Print a value without its unit; a dash for NaN.
 
-        `sign` says whether a sign is printed; where None, the estimand decides.
+        `sign` says whether a plus is printed too, and `digits` how many decimals; if None, the
+        estimand decides.
         """
         if math.isnan(value):
             return "–"
@@ -221,27 +229,29 @@ class Estimand:
         return re.sub(r"^([+−]?)0\.", r"\1.", text) if self.digits > 2 else text
 
     def answer(self, value: float) -> str:
-        """Print a value with its unit; a dash where it is undefined."""
+        """Print a value with its unit; a dash for NaN."""
         return "–" if math.isnan(value) else f"{self.amount(value)}{self.suffix}"
 
     @property
     def point(self) -> float:
-        """Size of one point, the unit of margins, in the estimand's values.
+        """Size of one point in the estimand's values; margins are in points.
 
-        NaN for an estimand whose values are no percentages or ratios, such as ranks.
+        .01 for a share from 0 to 1, and 1 for a value in percent. NaN for an estimand whose values
+        are no percentages and no ratios, such as ranks.
         """
         if self.suffix in (" %", " points"):
             return 1 / self.scale
+        # A neutral value of 1 is that of a ratio.
         return 0.01 if self.neutral == 1 else float("nan")
 
     def counts(self, total: Floats, weight: Floats) -> Bools:
-        """Tell from both columns which queries say something about the question."""
+        """Tell from both columns which queries have an answer to the question."""
         return weight > 0
 
     def value(self, total: Floats, weight: Floats, *, rounding: str = "none") -> float:
-        """Compute the estimand's value from the columns of all queries; NaN if no query counts.
+        """Compute the estimand's value from the columns of all queries; NaN if none has an answer.
 
-        `rounding` is ``paper`` to round means to 0.1 % first, as published tables do.
+        `rounding` is ``none``, or ``paper`` to round means to 0.1 % first, as published tables do.
         """
         weight_sum = float(weight.sum())
         return float(total.sum()) / weight_sum if weight_sum else float("nan")
@@ -255,17 +265,18 @@ class Estimand:
             return total / weight
 
     def differences(self, total: Floats, weight: Floats) -> Floats:
-        """Return the number of each query that a sign-flip test flips.
+        """Return each query's number for a test that flips signs (`sign_flip_p`).
 
-        It changes its sign when the two groups are swapped, and is 0 for a neutral query.
+        It changes its sign if the two groups are swapped, and is 0 for a query that favours neither
+        group.
         """
         return total
 
     def residuals(self, total: Floats, weight: Floats, ratio: float) -> Floats:
         """Return each query's residual, ``total − ratio · weight``, for the standard error.
 
-        `ratio` is the estimand's value divided by `per_ratio`. The residuals of all queries sum to
-        0.
+        It is how far the query pulls the estimate away from its value; the residuals of all queries
+        sum to 0. `ratio` is the estimand's value divided by `per_ratio`.
         """
         return total - ratio * weight
 
@@ -274,11 +285,14 @@ class Estimand:
         return weight
 
     def depends_on_order(self, lengths: Ints) -> Bools:
-        """Tell for each list, by its length, whether another order could change its answer."""
+        """Tell for each list, by its length, whether another order could change its answer.
+
+        If it could not, the list says nothing about the ranker.
+        """
         return np.ones(len(lengths), dtype=bool)
 
     def means(self, total: Floats, weight: Floats) -> dict[str, float]:
-        """Return the means to print with the answer, by name."""
+        """Return means that are printed with the answer, by name; empty for most estimands."""
         return {}
 
     def complete(self) -> Self:
@@ -343,62 +357,80 @@ class Measure(Estimand):
         return self.rel if self.binary else 0
 
     def per_document(self, before: Ints, size: Ints) -> Floats:
-        """Return what each relevant document of a tie block adds, for measures that are sums.
+        """Return what each relevant document of a tie block adds to `totals`, for a gain of 1.
 
-        Each block has `size` documents, with `before` documents above them.
+        Only measures that are sums over documents have this. Each block has `size` documents, and
+        `before` documents are above it.
         """
         raise NotImplementedError
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
-        """Return the sum of each query's gains down to the cutoff, of shape (n_queries,).
+        """Return the numerator of the measure for each query, shape (n_queries,).
 
-        It is the expected value over all orders of tied documents; divided by `ideal`, it is the
-        measure. `gains` has a number for each document of the lists: 0 if it is not relevant, else
-        its grade, or 1 if the measure is binary.
+        The measure is this sum divided by `ideal`. It counts documents down to the cutoff, and is
+        the expected value over all orders of tied documents. `gains` has a number for each entry of
+        the ranking: 0 if its document is not relevant, else its grade, or 1 if the measure is
+        binary.
         """
         return per_query(
             ranking, per_block(ranking, gains) * self.per_document(ranking.before, ranking.sizes)
         )
 
     def ideal(self, judged: Judged) -> Floats:
-        """Return the `totals` of the best ranking; 0 where a query has no relevant document."""
+        """Return the `totals` of the best possible ranking.
+
+        0 for a query without a relevant document.
+        """
         return self.best(judged.count(self.rel).astype(np.float64))
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
-        """Return the term of a relevant document of each tie block in ``M_a − M_b`` of twins.
+        """Return what a relevant document of each tie block adds to ``M_a − M_b`` of twins.
 
-        Not yet divided by `ideal`. Parameters as for `totals`; the result has the shape
-        (n_blocks,).
+        M_a and M_b are the measure for the two groups. `relevance.label_weights` divides the result
+        by `ideal`. The parameters are those of `totals`; the result has the shape (n_blocks,).
         """
         return self.per_document(ranking.before, ranking.sizes)
 
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
-        """Return the weights of tie blocks with relevant documents, for sums under many labelings.
+        """Return factors of tie blocks that are the same for all labelings.
 
         A labeling says which documents belong to the group; `permuted_labels` draws many at random.
-        `before` documents are above each block of `size` documents, of which `hits` are relevant
-        under some labeling. Returns factors of each block, and a table that `block_totals` looks up
-        (None if it needs none).
+        `block_totals` computes the measure's totals from these factors and the labels.
+
+        Parameters
+        ----------
+        before, size : ndarray of int64, shape (n_blocks,)
+            Number of documents above each block, and in it. Only blocks with relevant documents are
+            here.
+        hits : ndarray of int64, shape (n_blocks,)
+            Number of relevant documents in each block, if all of them belong to the group.
+
+        Returns
+        -------
+        tuple
+            One or more factors of each block, and a table for `block_totals` to look values up in;
+            None if it needs none.
         """
         return (self.per_document(before, size),), None
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
-        """Return `totals` under many labelings at once, of shape (n_queries, n_labelings).
+        """Return `totals` under many labelings together, shape (n_queries, n_labelings).
 
-        `weights` are the factors of `block_weights` as matrices of shape (n_queries, n_blocks),
-        `table` is its table, and `hits` has the gains of each block under each labeling.
+        `weights` are the factors of `block_weights` as matrices of shape (n_queries, n_blocks), and
+        `table` is its table. `hits` has the gains of each block under each labeling.
         """
         totals: Floats = weights[0] @ hits.gains
         return totals
 
     def best(self, count: Floats) -> Floats:
-        """Return `ideal` from each query's number of relevant documents, for binary measures."""
+        """Return `ideal` of a binary measure from each query's number of relevant documents."""
         return count
 
     def discount(self, depth: int) -> Floats:
-        """Return the factor of a grade at rank 0, 1, … `depth` of the best ranking.
+        """Return the factor by which a grade counts at rank 1, 2, … `depth` of the best ranking.
 
-        Needed by measures that read the grades themselves.
+        The result starts with a 0 for "rank 0", which stands for documents of another group. Only
+        measures that read the grades themselves need it.
         """
         raise NotImplementedError
 
@@ -411,7 +443,9 @@ class GroupEstimand(Estimand):
     kind = "group"
 
     def weights(self, ranking: Ranking) -> Floats | None:
-        """Return the weight of each document, if the answer is a difference of two sums of weights.
+        """Return the weight of each entry, if the answer is a difference of two sums of weights.
+
+        The answer is then the sum over the first group minus the sum over the second.
 
         Parameters
         ----------
@@ -421,13 +455,17 @@ class GroupEstimand(Estimand):
         Returns
         -------
         ndarray of float64, shape (n_entries,), or None
-            With weights, the spread of random labels follows by a formula. Without, the labels of
-            each list are shuffled.
+            With weights, a formula gives how much the answer varies under random labels. None if
+            there are no such weights; then the labels of each list are shuffled many times.
         """
         return None
 
     def columns(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
-        """Return the columns `total` and `weight`; parameters as for `contrast`."""
+        """Return the columns `total` and `weight` of the queries.
+
+        By default, the total is a query's `contrast` and the weight 1; both are 0 for a query
+        without an answer. The parameters are those of `contrast`.
+        """
         contrasts = self.contrast(ranking, first, second)
         is_known = ~np.isnan(contrasts)
         return np.where(is_known, contrasts, 0.0), is_known.astype(np.float64)
@@ -435,24 +473,26 @@ class GroupEstimand(Estimand):
     def label_effects(
         self, ranking: Ranking, first: Bools, second: Bools
     ) -> tuple[Floats, Floats] | None:
-        """Return the effect of each document's label on its query's total, and on its weight.
+        """Return the effect of each entry's label on its query's total, and on its weight.
 
-        The effect is the difference from a document with the mean label of the list. The standard
-        error over documents is computed from these effects. None if they are not known.
+        The effect is how much the total would change if the document had the mean label of the list
+        instead of its own. The standard error over documents is computed from these effects. None
+        if they are not known. The parameters are those of `contrast`.
         """
         return None
 
     def label_coefficients(self, ranking: Ranking, labelled: Bools) -> Floats | None:
-        """Return what each entry's label adds to its query, where the answer is linear in labels.
+        """Return what each entry's label adds to its query's answer.
 
-        The answer of a query is then the sum over its labelled entries of ``coefficient · ([first
-        group] − [second group])``, so that errors of labels can be corrected. None where it is not.
+        The answer is the sum of the coefficients of the first group's entries minus the sum of
+        those of the second group's. So it is linear in the labels, and errors of labels can be
+        corrected. None if the answer is not linear. `labelled` says which entries have a label.
         """
         weights = self.weights(ranking)
         return None if weights is None else np.where(labelled, weights, 0.0)
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
-        """Describe the lists, for the answer's details; parameters as for `contrast`."""
+        """Return numbers about the lists that are printed with the answer; empty by default."""
         return {}
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:

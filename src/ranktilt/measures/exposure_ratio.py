@@ -71,11 +71,11 @@ class ExposureRatioOfGroups(GroupEstimand):
         return np.where(is_undefined, np.nan, above), np.where(is_undefined, np.nan, below)
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
-        """Return each label's effect on the ratio, linearised.
+        """Return each label's effect on the ratio, by its derivative.
 
-        At the point where both groups have the mean exposure. A document of the first group raises
-        the ratio by its exposure beyond the mean, divided by the size of its group and by the mean;
-        one of the second group lowers it.
+        The derivative is taken where both groups have the mean exposure of the list. There, a
+        document of the first group raises the ratio by (its exposure − mean) / (size of its group ·
+        mean), and a document of the second group lowers it by the same expression.
         """
         exposure = self._document_exposure(ranking)
         query, query_count = ranking.query, len(ranking.offsets) - 1
@@ -86,7 +86,7 @@ class ExposureRatioOfGroups(GroupEstimand):
         mean = np.bincount(query, weights=of_either, minlength=query_count)[query] / size
         is_known = (first | second) & (first_size > 0) & (second_size > 0) & (mean > 0)
         scale = np.ones(query_count)[query] if self.aggregate == "queries" else mean
-        # 1 where nothing is known, so that nothing is divided by 0.
+        # A 1 for entries without an effect, so that nothing is divided by 0.
         safe_mean = np.where(is_known, mean, 1.0)
         safe_size = np.where(is_known, np.where(first, first_size, second_size), 1.0)
         effect = np.where(first, 1.0, -1.0) * (exposure - safe_mean) / (safe_size * safe_mean)
@@ -109,13 +109,15 @@ class ExposureRatioOfGroups(GroupEstimand):
         return _group_means(ranking, exposure, first), _group_means(ranking, exposure, second)
 
     def _document_exposure(self, ranking: Ranking) -> Floats:
-        """Return the expected exposure of each document over all orders of ties."""
+        """Return the expected exposure of each entry, over all orders of tied documents."""
         if self.exposure == "rank":
             return document_discounts(ranking, self.cutoff)
+        # The highest score of the list is subtracted, so that `exp` cannot overflow.
         top = ranking.scores[ranking.offsets[:-1][ranking.query]]
         odds = np.exp(ranking.scores - top)
         sums = np.bincount(ranking.query, weights=odds, minlength=len(ranking.offsets) - 1)
-        # Divided by the sum of all ranks, before the cut: in a ratio of means it does not cancel.
+        # The sum is over the whole list, not only down to the cutoff: in a ratio of means over
+        # queries, it does not cancel.
         return odds / sums[ranking.query] * first_ranks(ranking, self.cutoff)
 
 

@@ -1,4 +1,8 @@
-"""Margins: how far from neutral still counts as level, in the unit of the estimand."""
+"""Margins: how far from the neutral value still counts as level.
+
+A margin is in points: a point is one percent. Estimands that are not in percent, such as rank gaps,
+have margins in their own unit.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,18 @@ from ranktilt.measures.base import Estimand
 from ranktilt.sizes import POINTS, parse_size
 
 Margin = float | str
-"""Points (of percent), or for an estimand without percent a number with its unit: ``"0.5 ranks"``.
-"""
+"""A number of points, or a text of a number and another unit: ``"0.5 ranks"``."""
 DEFAULT_MARGIN = 5.0
 """Margin of verdicts whose caller sets none, in points."""
 
 
 def read_margin(text: Margin, option: str = "") -> Margin:
-    """Read a margin: a number of points, also ``"5 points"``, or a number with another unit.
+    """Read a margin: a number of points, such as 5 or ``"5 points"``, or ``"0.5 ranks"``.
 
     Raises
     ------
     UserError
-        For anything else; `option` is named in front of the message.
+        For anything else. The message begins with `option`, the name of the option that was typed.
     """
     size = parse_size(text)
     if size is None:
@@ -40,9 +43,10 @@ def unit_of(estimand: Estimand) -> str:
 
 
 def half_width(estimand: Estimand, margin: Margin) -> float:
-    """Return the half-width of a margin in the estimand's values.
+    """Return a margin in the estimand's values: level is from neutral − this to neutral + this.
 
-    NaN if the margin is in another unit, so that nothing lies within it.
+    NaN if the margin is in another unit than the estimand. Comparisons with NaN are false, so no
+    value is within it.
     """
     number, _, margin_unit = str(margin).partition(" ")
     unit = unit_of(estimand)

@@ -35,6 +35,7 @@ class NDCG(Measure):
         return judged.ideal(self.cutoff)
 
     def discount(self, depth: int) -> Floats:
+        """Return ``1/log2(1 + rank)`` for each rank down to the cutoff, with a 0 before rank 1."""
         discount = np.append(0.0, 1 / np.log2(2.0 + np.arange(depth)))
         discount[len(discount) if self.cutoff is None else self.cutoff + 1 :] = 0.0
         return discount

@@ -45,12 +45,12 @@ class PageShare(GroupEstimand):
 
 
 def page_shares(ranking: Ranking, depth: int) -> Floats:
-    """Return the share of the first `depth` ranks that each document holds.
+    """Return each entry's share of the first `depth` ranks.
 
-    The share of a rank is ``1/log2(1 + rank)``, divided by the sum of this down to rank
-    ``min(depth, length of the list)``. Tied documents share the mean of their block's ranks; ranks
-    below `depth` hold nothing. The shares of a query add up to 1, and those of a group's documents
-    to NDSR@k.
+    A rank counts ``1/log2(1 + rank)``, divided by the sum of this over the first `depth` ranks (all
+    ranks of a shorter list). Tied documents have the mean of their block's ranks. Documents below
+    `depth` have no share. The shares of a query add up to 1, and those of a group's documents to
+    NDSR@k.
     """
     means = discount_spans(ranking.before, ranking.sizes, depth) / ranking.sizes
     length = np.minimum(np.diff(ranking.offsets), depth)

@@ -1,7 +1,7 @@
 """The notation of estimands: ``name[(option=value,…)][@cutoff]``, such as ``AP(rel=2)@5``.
 
-A text is taken apart here without knowing what an estimand is; `ranktilt.measures.base` makes the
-object of the parts.
+A text is divided into its parts here, without knowing which estimands there are;
+`ranktilt.measures.base` makes the object from the parts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ESTIMAND = re.compile(
     r"(?:\(\s*(?P<options>[^()]*)\)\s*)?"
     r"(?:@\s*(?P<cutoff>-?\w+)\s*)?"
 )
-# Relative Δ holds the text of a measure, with options and a cutoff of its own.
+# Relative Δ has the text of a measure in its parentheses, with its own options and cutoff.
 _CONTRAST = re.compile(r"(?P<name>RelativeDelta)\((?P<measure>[^=]*(?:\(.*\).*)?)\)")
 _GRAMMAR = "expected name[(rel=grade)][@cutoff]"
 
@@ -29,8 +29,9 @@ ALIASES = {
     "prec": "P",
     "precision": "P",
 }
-"""Measures by other names, in small letters. trec_eval's map_cut is AP with a cutoff."""
-# trec_eval: ndcg_cut.10, ndcg_cut_10, recall.100, P_20; mteb and BEIR: ndcg_at_10.
+"""Names of measures in other tools, in small letters. trec_eval's map_cut is AP with a cutoff."""
+# Cutoffs as other tools write them. trec_eval: ndcg_cut.10, ndcg_cut_10, recall.100, P_20; mteb and
+# BEIR: ndcg_at_10.
 _CUT = re.compile(r"(?P<name>\w+?)(?:_cut|_at)?[._](?P<cutoff>[0-9]+)")
 
 
@@ -64,7 +65,7 @@ class Notation:
 
 
 def read_notation(text: str) -> Notation:
-    """Take an estimand's text apart; refuse one that does not have its form."""
+    """Divide an estimand's text into its parts; refuse a text that does not have this form."""
     match = _ESTIMAND.fullmatch(text)
     if match is None:
         raise UserError(f"cannot read measure {text!r}: {_GRAMMAR}, such as nDCG@3")
@@ -77,16 +78,19 @@ def read_notation(text: str) -> Notation:
 
 
 def read_contrast(text: str) -> tuple[str, str] | None:
-    """Return the two parts of a text such as ``RelativeDelta(nDCG@3)``; None for any other text."""
+    """Return the contrast's name and the measure's text of ``RelativeDelta(nDCG@3)``.
+
+    None for any text without such parentheses.
+    """
     match = _CONTRAST.fullmatch(text)
     return None if match is None else (match["name"], match["measure"])
 
 
 def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[str, str | None]:
-    """Return the name and cutoff that a measure has here.
+    """Return our name and the cutoff of a measure that is named as in another tool.
 
-    For ``ndcg_cut_10`` they are ``nDCG`` and 10. `names` are the known names; one of them is
-    returned as it is, and so is an unknown name.
+    For ``ndcg_cut_10`` they are ``nDCG`` and ``10``. A known name is returned as it is, and so is a
+    name that no tool has.
     """
     if name in names:
         return name, cutoff

@@ -1,9 +1,10 @@
 """Compute measures of one ranking under many labelings.
 
 A labeling says which relevant documents belong to the group. To see what random labels give,
-thousands of labelings are drawn, so that everything here is a product of sparse matrices. Only
-relevant documents and their tie blocks are read: other documents only take up ranks. The values are
-those of `ranktilt.measures.relevance`, but added up in another order.
+thousands of labelings are drawn. They are computed together: everything here is a product of sparse
+matrices, with a column for each labeling. Only relevant documents and their tie blocks are read,
+because other documents only take up ranks. The values are those of `ranktilt.measures.relevance`,
+but added up in another order.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, running_rows
 class RelevantDocuments:
     """The relevant documents of all queries, query by query and the best grade first.
 
-    Their labels are shuffled within each query. Queries are numbered 0, 1, ….
+    Their labels are shuffled within each query.
     """
 
     query: Ints
-    """Query of each document."""
+    """Number of each document's query, from 0."""
     grade: Floats
     """Grade of each document."""
     _matrices: dict[int, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Results of `_sums`, by grade."""
+    """Results of `_sums`, by grade: the same ones are needed for every batch of labelings."""
 
     @property
     def queries(self) -> int:
@@ -40,11 +41,14 @@ class RelevantDocuments:
         return int(self.query.max(initial=-1)) + 1
 
     def best(self, measures: Sequence[Measure], mine: Floats) -> list[Floats]:
-        """Return each query's ideal total for each measure, of shape (n_queries, n_labelings).
+        """Return `Measure.ideal` under each labeling.
 
-        `RelevantBlocks.totals` divided by it is the measure. `mine` says which documents are the
-        group's: 1 or 0 for each document and labeling, of shape (n_documents, n_labelings).
+        The result has an array of shape (n_queries, n_labelings) for each measure. A measure is
+        `RelevantBlocks.totals` divided by it. `mine` is 1 for documents of the group and 0 for
+        others, shape (n_documents, n_labelings).
         """
+        # Documents are sorted by grade, so a document's rank in the ideal ranking of its group is
+        # the number of the group's documents up to here.
         rank = None
         if not all(measure.binary for measure in measures):
             rank = running_rows(mine, self.query).astype(np.int64)
@@ -62,9 +66,9 @@ class RelevantDocuments:
         return totals
 
     def _sums(self, grade: int) -> Any:
-        """Return the matrix that counts the documents of each query that have at least this grade.
+        """Return a matrix whose product with labels counts the group's documents of each query.
 
-        At grade 0 it adds up their grades instead.
+        Only documents of at least this grade count. For grade 0, grades are added up instead.
         """
         if grade not in self._matrices:
             column = np.arange(len(self.query))
@@ -83,14 +87,14 @@ class RelevantBlocks:
     query: Ints
     """Query of each block."""
     gains: dict[int, Any]
-    """Matrices (n_blocks, n_documents) of what each document adds to its block, by `Measure.grade`.
+    """What each document adds to its block: matrices (n_blocks, n_documents) by `Measure.grade`.
 
-    A document adds 1 if it has at least this grade; at 0, each adds its grade.
+    A document adds 1 if it has at least this grade. For grade 0, it adds its grade.
     """
     weights: list[tuple[Any, ...]]
-    """For each measure, its `Measure.block_weights` as matrices."""
+    """The factors of `Measure.block_weights` of each measure, as matrices (n_queries, n_blocks)."""
     tables: list[Any]
-    """For each measure, the table of its `Measure.block_weights`."""
+    """The table of `Measure.block_weights` of each measure."""
 
     @classmethod
     def from_ranking(
@@ -102,8 +106,16 @@ class RelevantBlocks:
     ) -> RelevantBlocks:
         """Return the tie blocks of a ranking that hold relevant documents.
 
-        `pool_position` is the position of each entry's document in the pool, or −1 if it is not
-        relevant.
+        Parameters
+        ----------
+        pool : RelevantDocuments
+            The relevant documents of all queries.
+        measures : sequence of Measure
+            The measures to compute.
+        ranking : Ranking
+            The ranking.
+        pool_position : ndarray of int64, shape (n_entries,)
+            Index of each entry's document in `pool`; −1 if it is not relevant.
         """
         listed = np.flatnonzero(pool_position >= 0)
         row = pool_position[listed]
@@ -127,9 +139,10 @@ class RelevantBlocks:
         return cls(measures=measures, query=query, gains=gains, weights=weights, tables=tables)
 
     def totals(self, mine: Floats) -> list[Floats]:
-        """Return each measure's total of every query, of shape (n_queries, n_labelings).
+        """Return `Measure.totals` under each labeling.
 
-        `mine` as for `RelevantDocuments.best`.
+        The result has an array of shape (n_queries, n_labelings) for each measure. `mine` is that
+        of `RelevantDocuments.best`.
         """
         hits = {
             least: Hits(gains=gains @ mine, query=self.query) for least, gains in self.gains.items()
@@ -146,9 +159,9 @@ def _gains(grade: Floats, least: int) -> Floats:
 
 
 def _matrix(data: npt.NDArray[Any], row: Ints, column: Ints, shape: tuple[int, int]) -> Any:
-    """Return a sparse matrix without explicit zeros.
+    """Return a sparse matrix of these cells, without explicit zeros.
 
-    Its products add up in the order of the columns.
+    Its products add up in the order of the columns, so that they are the same on every machine.
     """
     cells = np.flatnonzero(data)
     values = data[cells].astype(np.float64)

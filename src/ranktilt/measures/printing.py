@@ -6,22 +6,23 @@ from collections.abc import Sequence
 from itertools import product
 
 _MOST_DIGITS = 6
-"""Decimals up to which two numbers must differ to be printed as different ones."""
+"""Most decimals that `digits_apart` uses; numbers that are equal to this many count as equal."""
 
 
 def rounded(value: float, digits: int = 1, form: str = "") -> str:
-    """Print a number with so many decimals.
+    """Print a number with this many decimals; `form` is a format such as ``+``.
 
-    The number is cut to 12 significant digits first, because machines differ in the last bits, and
-    these may not decide how it is rounded.
+    The number is rounded to 12 significant digits first. Machines differ in the last bits, and
+    these may not decide whether .05 is rounded up or down.
     """
     return f"{float(f'{value:.12g}'):{form}.{digits}f}"
 
 
 def digits_apart(values: Sequence[float], limits: Sequence[float], digits: int = 1) -> int:
-    """Return how many decimals keep each value apart from the limits that it does not equal.
+    """Return how many decimals are needed to print values differently from limits they differ from.
 
-    At least `digits`. With one decimal, 5.04 would be printed as the limit 5.0 that it exceeds.
+    It is at least `digits`. With one decimal, a value of 5.04 would be printed as 5.0, like the
+    limit of 5 that it exceeds; two decimals keep them apart.
     """
     pairs = [(value, limit) for value, limit in product(values, limits) if _differ(value, limit)]
     while any(rounded(value, digits) == rounded(limit, digits) for value, limit in pairs):

@@ -25,11 +25,11 @@ Bools = npt.NDArray[np.bool_]
 class Ranking:
     """Scores of many queries and their tie blocks.
 
-    Query i owns the entries ``offsets[i]:offsets[i + 1]``, whose scores fall.
+    Query i has the entries ``offsets[i]:offsets[i + 1]``, whose scores fall.
     """
 
     offsets: Ints
-    """Entry at which each query begins, and behind the last one the number of entries."""
+    """Index of each query's first entry, and at the end the number of entries; (n_queries + 1,)."""
     scores: Floats
     """Score of each entry."""
     _heads: dict[int | None, tuple[Ranking, Bools]] = field(
@@ -40,12 +40,11 @@ class Ranking:
     _weights: dict[tuple[str, int | None], Floats] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """Results of `_of_entries` by function and cutoff, because many draws of labels ask for the
-    same ones."""
+    """Results of `_of_entries` by function and cutoff: many draws of labels need the same ones."""
 
     @cached_property
     def query(self) -> Ints:
-        """Query of each entry."""
+        """Number of each entry's query."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def count(self, is_member: Bools) -> Ints:
@@ -79,17 +78,18 @@ class Ranking:
         return self.starts - self.offsets[:-1][self.block_query]
 
     def head(self, depth: int | None) -> tuple[Ranking, Bools]:
-        """Return the ranking of the blocks that begin above `depth`, and which entries it has.
+        """Return the top of each list, and a mask of the entries that it has.
 
-        A depth of None keeps all of them. The mask tells for each entry of this ranking whether it
-        is in the other.
+        The top has all tie blocks that begin within `depth`; the last block may reach below it. If
+        the depth is None, it has everything. The mask has an element for each entry of this
+        ranking.
         """
         if depth not in self._heads:
             self._heads[depth] = self._head(depth)
         return self._heads[depth]
 
     def _head(self, depth: int | None) -> tuple[Ranking, Bools]:
-        """Return the first ranks of each list, and which entries these are."""
+        """Compute what `head` returns and remembers."""
         if depth is None:
             return self, np.ones(len(self.scores), dtype=bool)
         keep = np.repeat(self.before < depth, self.sizes)
@@ -99,17 +99,20 @@ class Ranking:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """Judgments of one group with grades above 0, from which an ideal ranking is made."""
+    """The relevant documents of one group, retrieved or not: judgments with grades above 0.
+
+    The ideal ranking of a query is made from them: the best grade first.
+    """
 
     query: Ints
-    """Query of each judgment."""
+    """Number of each judgment's query."""
     grade: Floats
     """Grade of each judgment."""
     n_queries: int
     """Number of queries, also those without a judgment."""
 
     def count(self, rel: int = 1) -> Ints:
-        """Count the relevant documents of each query (R_g), whether retrieved or not."""
+        """Count the documents of each query with a grade of at least `rel` (R_g in formulas)."""
         return np.bincount(self.query[self.grade >= rel], minlength=self.n_queries)
 
     @cached_property
@@ -133,34 +136,38 @@ class Judged:
 class Hits:
     """Gains of tie blocks under many labelings.
 
-    A labeling is one way to say which documents are the group's.
+    A gain is 1 for a relevant document of the group, or its grade, and 0 for any other document. A
+    labeling says which documents belong to the group.
     """
 
     gains: Floats
-    """Sum of the gains of each block's documents in the group, of shape (n_blocks, n_labelings)."""
+    """Sum of the gains of each block's documents, shape (n_blocks, n_labelings)."""
     query: Ints
-    """Query of each block."""
+    """Number of each block's query."""
 
     @cached_property
     def running(self) -> Floats:
-        """Running sums of the gains down each query."""
+        """Sum of the gains of a query down to each block, the block included."""
         return running_rows(self.gains, self.query)
 
     @cached_property
     def crossed(self) -> Floats:
-        """Each block's gain times the sum of gains down to and including it."""
+        """Gain of each block times the sum of gains down to it, the block included."""
         return self.gains * self.running
 
 
 def running_sums(ranking: Ranking, block_values: Floats) -> Floats:
-    """Return the running sums of each query over its blocks; each includes its own block."""
+    """Return, for each block, the sum of the query's values down to it, the block included."""
     total = np.cumsum(block_values)
     first = np.searchsorted(ranking.block_query, ranking.block_query)
     return total - (total - block_values)[first] if len(total) else total
 
 
 def running_rows(rows: Floats, query: Ints) -> Floats:
-    """Return the running sums down the rows, which begin anew with each query."""
+    """Return the running sums down the rows of a table, which start again with each query.
+
+    `query` has the number of each row's query.
+    """
     total = np.cumsum(rows, axis=0)
     is_first = np.diff(query, prepend=-1) != 0
     total -= (total[is_first] - rows[is_first])[np.cumsum(is_first) - 1]
@@ -193,28 +200,32 @@ def discounts(depth: int) -> Floats:
 
 
 def _ends(before: Ints, size: Ints, cutoff: int | None) -> tuple[Ints, Ints]:
-    """Return the ranks just above each block and of its last document, at most the cutoff."""
+    """Return the rank just above each block, and the rank of its last document.
+
+    Both are at most the cutoff. A cutoff of None is no cutoff.
+    """
     low, high = before, before + size
     return (low, high) if cutoff is None else (np.minimum(low, cutoff), np.minimum(high, cutoff))
 
 
 def discount_spans(before: Ints, size: Ints, cutoff: int | None) -> Floats:
-    """Return the discounts of each tie block's ranks, added up down to the cutoff.
+    """Return the sum of the discounts of each tie block's ranks, down to the cutoff.
 
-    The discount of a rank is ``1/log2(1 + rank)``. A block has `size` ranks, with `before` ranks
-    above them.
+    The discount of a rank is ``1/log2(1 + rank)``. A block has `size` ranks, and `before` ranks are
+    above it.
     """
     low, high = _ends(before, size, cutoff)
     sums = discounts(int(high.max(initial=0)))
-    # A single document takes its own discount: the difference of sums would lose its last digits.
+    # A single document gets its discount itself: a difference of two sums loses the last digits.
     is_single = (size == 1) & (high > low)
     return np.where(is_single, 1 / np.log2(2.0 + low), sums[high] - sums[low])
 
 
 def rank_weights(before: Ints, size: Ints, cutoff: int | None) -> Floats:
-    """Return the weights of each tie block's ranks, added up down to the cutoff.
+    """Return the sum of the weights of each tie block's ranks, down to the cutoff.
 
-    A rank weighs ``1/log2(max(rank, 2))``, as in TREC's fair-ranking track.
+    A rank weighs ``1/log2(max(rank, 2))``, as in TREC's fair-ranking track, so that ranks 1 and 2
+    weigh the same.
     """
     low, high = _ends(before, size, cutoff)
     ranks = np.maximum(np.arange(1, int(high.max(initial=0)) + 1), 2)
@@ -224,7 +235,7 @@ def rank_weights(before: Ints, size: Ints, cutoff: int | None) -> Floats:
 
 
 def rank_spans(before: Ints, size: Ints, cutoff: int | None) -> Ints:
-    """Return the number of each tie block's ranks that lie within the cutoff."""
+    """Return how many of each tie block's ranks are within the cutoff."""
     low, high = _ends(before, size, cutoff)
     return high - low
 
@@ -232,7 +243,8 @@ def rank_spans(before: Ints, size: Ints, cutoff: int | None) -> Ints:
 def first_ranks(ranking: Ranking, cutoff: int | None) -> Floats:
     """Return the probability that each entry is within the cutoff.
 
-    Over all orders of tied documents, which share the ranks of their block.
+    It is 1 or 0, or between them for documents that are tied across the cutoff: all their orders
+    are equally likely.
     """
     return _of_entries(ranking, rank_spans, cutoff)
 
@@ -250,7 +262,10 @@ def _of_entries(
     spans: Callable[[Ints, Ints, int | None], npt.NDArray[Any]],
     cutoff: int | None,
 ) -> Floats:
-    """Divide a number of each tie block, as `spans` computes it, evenly among its entries."""
+    """Return each entry's equal part of what its tie block has in total.
+
+    `spans` computes the totals, from the blocks' `before` and `size` and from the cutoff.
+    """
     key = (spans.__name__, cutoff)
     if key not in ranking._weights:
         shares = spans(ranking.before, ranking.sizes, cutoff) / ranking.sizes
@@ -261,6 +276,6 @@ def _of_entries(
 
 
 def block_positions(ranking: Ranking) -> tuple[Ints, Ints]:
-    """Return the block of each entry, and its position in the block (i, from 1)."""
+    """Return the number of each entry's block, and its position in the block, from 1."""
     block = np.repeat(np.arange(len(ranking.starts)), ranking.sizes)
     return block, np.arange(len(block)) - ranking.starts[block] + 1

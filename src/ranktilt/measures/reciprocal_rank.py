@@ -22,7 +22,7 @@ from ranktilt.measures.ranking import (
 )
 
 _EXPANDED = 1 << 20
-"""Most ranks of tie blocks that are expanded together, so that memory stays small."""
+"""Most ranks of tie blocks that `_by_hits` computes together, so that memory stays small."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,20 +56,26 @@ class ReciprocalRank(Measure):
         return np.where(count > 0, 1.0, 0.0)
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
-        """Return the query's value, divided among the hits of its first block with any."""
+        """Return the query's value, divided equally among the hits of its first block with hits."""
         hits = per_block(ranking, gains)
         value = self.totals(ranking, gains)[ranking.block_query]
         return np.where(_first_blocks(ranking, hits), value / np.maximum(hits, 1), 0.0)
 
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
+        """Return one factor of each block, and a table if a block may have several hits.
+
+        Without a table, the factor is the value of a block with one hit. With the table of
+        `_by_hits`, it only says whether the block is within the cutoff.
+        """
         if not (hits > 1).any():
             return (expected_reciprocal(before, size, hits, self.cutoff),), None
         is_within = rank_spans(before, size, self.cutoff) > 0
         return (np.where(is_within, 1.0, 0.0),), self._by_hits(before, size, hits)
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
-        # The gains of a query's first block with hits: its running sum is its own gain.
         """Look up the value of each query's first block with hits, under each labeling."""
+        # Only in a query's first block with hits is the running sum the block's own gain. All other
+        # blocks get 0 hits here.
         first = np.where(hits.running == hits.gains, hits.gains, 0.0)
         if table is not None:
             values, starts = table
@@ -78,10 +84,10 @@ class ReciprocalRank(Measure):
         return totals
 
     def _by_hits(self, before: Ints, size: Ints, count: Ints) -> tuple[Floats, Ints]:
-        """Tabulate the value of each block for each number of hits, from 0 to `count`.
+        """Tabulate the value of each block for 0, 1, … `count` hits in it.
 
-        Returns the values of all blocks, one after the other, and a column with the index at which
-        each block's values begin.
+        Returns the values of all blocks, one block after the other, and the index at which each
+        block's values start, as a column.
         """
         start = np.cumsum(count + 1) - (count + 1)
         block = np.repeat(np.arange(len(count)), count + 1)
@@ -109,11 +115,13 @@ def expected_reciprocal(before: Ints, size: Ints, hits: Ints, cutoff: int | None
 
     A block has `size` documents, of which `hits` are relevant, and `before` documents above it.
     """
+    # The first of k hits among n documents is at position n − k + 1 at the latest.
     width = np.minimum(rank_spans(before, size, cutoff), size - hits + 1)
     block = np.repeat(np.arange(len(width)), width)
     position = np.arange(len(block)) - (np.cumsum(width) - width)[block] + 1
     rank, n, k = before[block] + position, size[block], hits[block]
     log_chance = _log_choose(n - position, k - 1) - _log_choose(n, k)
+    # Two cases without logarithms, so that they are exact: one hit, and hits only.
     chance = np.where(k == 1, 1.0 / n, np.exp(log_chance))
     chance = np.where(n == k, 1.0, chance)
     return np.bincount(block, weights=chance / rank, minlength=len(width)).astype(np.float64)

@@ -12,12 +12,27 @@ from ranktilt.measures.ranking import Floats, Judged, Ranking
 
 
 def values(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) -> Floats:
-    """Compute a measure for one group, one value in [0, 1] for each query.
+    """Compute a measure for one group: a value from 0 to 1 for each query.
 
-    Values are expected values over all orders of tied documents. `gains` holds the grade of each
-    entry in this group, and 0 for documents that are not relevant or belong to another group: these
-    keep their ranks (Dai et al., KDD 2024, sec. 3.1). NaN for a query without a relevant document
-    in the group; 0 for a query that has some and retrieved none.
+    Values are expected values over all orders of tied documents.
+
+    Parameters
+    ----------
+    measure : Measure
+        The measure.
+    ranking : Ranking
+        The ranking of all documents.
+    gains : ndarray of float64, shape (n_entries,)
+        Grade of each entry's document. 0 for documents that are not relevant, or that belong to
+        another group: these keep their ranks (Dai et al., KDD 2024, sec. 3.1).
+    judged : Judged
+        The relevant documents of the group.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_queries,)
+        NaN for a query without a relevant document in the group; 0 for a query that has some, but
+        retrieved none.
     """
     inside, keep = ranking.head(measure.cutoff)
     total = measure.totals(inside, _gains(measure, gains[keep]))
@@ -32,14 +47,32 @@ def _gains(measure: Measure, grades: Floats) -> Floats:
 
 
 def label_weights(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) -> Floats:
-    """Return what each relevant document adds to ``M_a − M_b`` of twins if it is of group `a`.
+    """Return what each relevant document adds to ``M_a − M_b`` of twins if it is in group `a`.
 
-    A document of `b` adds the negative. `gains` holds the grade of each entry of either group (for
-    RR: of one of them), `judged` the relevant documents of one group; its twins have the same
-    grades. With x = 1 for documents of `a` and −1 for documents of `b`, ``Σ x · weight`` over a
-    query is the expected ``M_a − M_b``. For linear measures this holds for any labels: nDCG, P and
-    R are linear in x, and so is the difference of AP, since ``[(1 + x)(1 + y) − (1 − x)(1 − y)] / 4
-    = (x + y) / 2``. RR is not linear, so that its weights hold for these labels only.
+    M_a and M_b are the measure for the two groups. A document of group `b` adds the negative
+    weight. So with a label x = 1 for documents of `a` and −1 for those of `b`, the sum of x ·
+    weight over a query is the expected ``M_a − M_b``.
+
+    For linear measures this holds for any labels, which makes random labels cheap. nDCG, P and R
+    are linear in x. So is the difference of AP, although two documents x and y of one group add to
+    each other's precision: ``[(1 + x)(1 + y) − (1 − x)(1 − y)] / 4 = (x + y) / 2``. RR is not
+    linear, so that its weights hold for the given labels only.
+
+    Parameters
+    ----------
+    measure : Measure
+        The measure.
+    ranking : Ranking
+        The ranking of all documents.
+    gains : ndarray of float64, shape (n_entries,)
+        Grade of each entry's document, of either group (for RR: of one of them); 0 for others.
+    judged : Judged
+        The relevant documents of one group; their twins have the same grades.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_entries,)
+        0 for documents that are not relevant.
     """
     inside, keep = ranking.head(measure.cutoff)
     kept_gains = _gains(measure, gains[keep])

@@ -40,15 +40,17 @@ class ShareOfFirstRanks(GroupEstimand):
         NaN if a list has one group only.
         """
         count_a, count_b = ranking.count(first), ranking.count(second)
+        # The lead of the first group: its share minus the other's, of the list and of its top.
         of_candidates = _quotient(count_a - count_b, count_a + count_b)
-        # Entries below the cutoff would add zeros.
+        # Entries below the cutoff would only add zeros, so they are left out.
         head, is_kept = ranking.head(self.cutoff)
         within = first_ranks(head, self.cutoff)
         sign = first[is_kept].astype(np.float64) - second[is_kept]
         either = first[is_kept].astype(np.float64) + second[is_kept]
         of_first_ranks = _lead(head, sign * within, either * within)
         has_both = np.abs(of_candidates) < 1
-        # Half the difference of two leads is the difference of shares, and turns its sign exactly.
+        # A share is (1 + lead) / 2, so half the difference of two leads is the difference of the
+        # shares. Computed so, it changes only its sign if the groups are swapped.
         contrasts: Floats = np.where(has_both, (of_first_ranks - of_candidates) / 2, np.nan)
         return contrasts
 
@@ -58,17 +60,18 @@ class ShareOfFirstRanks(GroupEstimand):
         return np.ones(len(lengths), dtype=bool) if self.cutoff is None else lengths > self.cutoff
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
-        """Return (label − mean label of the query) · (share of the first k − share of the list).
+        """Return the effect of each label on the total of its query, and on its weight.
 
-        A label is 1 for a document of the first group and 0 for one of the second; a document's
-        shares are its parts of the first k ranks and of the whole list.
+        The first is (label − mean label of the list) · (the document's part of the first k ranks −
+        its part of the list). A label is 1 in the first group and 0 in the second. The second is
+        the document's part of the first k ranks.
         """
         either = (first | second).astype(np.float64)
         share = share_of_query(ranking, first_ranks(ranking, self.cutoff) * either)
         even = share_of_query(ranking, either)
         is_known = ~np.isnan(self.contrast(ranking, first, second))[ranking.query]
         query_count = len(ranking.offsets) - 1
-        # Half of 1 and −1, minus their mean: turns its sign exactly.
+        # Computed from 1 and −1 instead of 1 and 0, it changes only its sign if groups are swapped.
         sign = first.astype(np.float64) - second
         lead = np.bincount(ranking.query, weights=sign, minlength=query_count)
         count = np.maximum(np.bincount(ranking.query, weights=either, minlength=query_count), 1.0)
@@ -76,14 +79,14 @@ class ShareOfFirstRanks(GroupEstimand):
         return np.where(is_known, label * (share - even), 0.0), np.where(is_known, share, 0.0)
 
     def label_coefficients(self, ranking: Ranking, labelled: Bools) -> Floats:
-        # Of two groups: with a third one, labels are in the denominators too.
+        # This is for two groups. With a third one, labels would be in the denominators too.
         is_labelled = labelled.astype(np.float64)
         share = share_of_query(ranking, first_ranks(ranking, self.cutoff) * is_labelled)
         even = share_of_query(ranking, is_labelled)
         return np.nan_to_num(share - even) / 2
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
-        """Return the mean share of each group in the whole lists."""
+        """Return the mean share of each group in the whole lists, as ``even_a`` and ``even_b``."""
         is_known = ~np.isnan(self.contrast(ranking, first, second))
         if not is_known.any():
             return {"even_a": np.nan, "even_b": np.nan}
@@ -97,10 +100,10 @@ class ShareOfFirstRanks(GroupEstimand):
 
 
 def _lead(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
-    """Return each query's share of the first group minus that share of the second.
+    """Return the share of the first group minus the share of the second, for each query.
 
-    NaN without either. `unsigned` is what each entry adds to its group; `signed` is the same,
-    negative for the second group.
+    NaN for a query without documents of either. `unsigned` has the weight of each entry; `signed`
+    has the same, but negative for entries of the second group.
     """
     query_count = len(ranking.offsets) - 1
     total = np.bincount(ranking.query, weights=unsigned, minlength=query_count)

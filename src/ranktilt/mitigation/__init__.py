@@ -1,5 +1,11 @@
 """Corrections of a ranker at inference, and the bench that shows what each costs.
 
+A *tilt* is how far a ranker favours one group of documents over another, in percent. It is *level*
+if the tilt is within the *margin*. A *correction* changes rankings so that the tilt shrinks. Its
+*strength* says how much of it is applied, from 0 (nothing) to 1 (all). A *method* is a way to make
+a correction, and a *candidate* is one method at one strength. The *baseline* is the ranker without
+any correction.
+
 Start with `mitigate.mitigate`. Its steps are in `levelling`: it tests the ranker (`baseline`) over
 all queries, fits the methods on some (`query_split`, `methods`), chooses their strengths on others
 (`selection`), and compares the candidates on the rest (`bench.compare_candidates`: it has them

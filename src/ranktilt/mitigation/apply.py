@@ -27,8 +27,10 @@ from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.fit_provenance import query_keys
 from ranktilt.spec import Stage, parse_stages, read_value
 
-RANKER_FILE, QUERIES_FILE = "ranker.txt", "queries.json"
-"""Files in the folder of a saved ranker: its text, and the queries that it has seen."""
+RANKER_FILE = "ranker.txt"
+"""Name of the file with the text of a saved ranker."""
+QUERIES_FILE = "queries.json"
+"""Name of the file with the queries that a saved ranker has seen, next to its text."""
 
 
 def apply(
@@ -54,8 +56,8 @@ def apply(
     Returns
     -------
     Run
-        Its spec names the queries that were drawn to fit on or to choose by, which an audit leaves
-        out; so it is on the queries that the bench tested on.
+        The corrected run. Its spec names the queries that were drawn to fit on or to choose by. An
+        audit leaves these out, so it audits the run on the queries that the bench tested on.
 
     Raises
     ------
@@ -112,7 +114,7 @@ def save_ranker(
 
 
 def _applied(bench: Bench) -> Candidate:
-    """Return the candidate to apply; refuse a bench without one."""
+    """Return the candidate to apply; refuse a bench that chose none."""
     applied = bench.choose().applied
     if applied is None:
         raise UserError(f"nothing to apply: {bench.choose().outcome}")
@@ -120,7 +122,7 @@ def _applied(bench: Bench) -> Candidate:
 
 
 def _last_stage(bench: Bench, candidate: Candidate) -> tuple[list[str], Stage]:
-    """Return a candidate's last stage, and before it the texts of the stages that precede it."""
+    """Return the texts of a candidate's stages but the last, and its last stage."""
     baseline = f"{bench.baseline.ranker}>>"
     if candidate.ranker.startswith(baseline):
         # The text of a run may be any file's name, which is no ranker's.
@@ -130,7 +132,10 @@ def _last_stage(bench: Bench, candidate: Candidate) -> tuple[list[str], Stage]:
 
 
 def _correction(bench: Bench, candidate: Candidate) -> Correction | None:
-    """Return the correction that a candidate puts behind the baseline, with its fit at hand."""
+    """Return the correction that a candidate puts behind the baseline, with its fit in memory.
+
+    None if the candidate changes the ranker itself, as a projection does.
+    """
     _, stage = _last_stage(bench, candidate)
     kind = CORRECTIONS.get(stage.name)
     if kind is None:
@@ -148,7 +153,7 @@ def _correction(bench: Bench, candidate: Candidate) -> Correction | None:
 
 
 def _fit(bench: Bench, stage: Stage) -> Fit | Direction | None:
-    """Return what the method of a stage learned."""
+    """Return what the method of a stage learned; None if it learned nothing."""
     if "project" in stage.options:
         return bench.fits.direction
     fits: Mapping[str, Fit | None] = {"offset": bench.fits.offset, "causal": bench.fits.causal}

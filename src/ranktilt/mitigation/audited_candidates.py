@@ -33,19 +33,30 @@ CandidateRuns = Mapping[Candidate, Run]
 
 @dataclass(frozen=True, kw_only=True)
 class BenchOptions:
-    """Options of how candidates are compared; `bench` explains each field."""
+    """Options of how candidates are compared; the parameters of `bench` with their defaults set."""
 
     effectiveness: Measure
+    """Measure of effectiveness."""
     budget: float
+    """Largest cost that a candidate may have, in points."""
     reference: str
+    """Group that all others are compared with."""
     by: str
+    """Column of the groups."""
     pairs: tuple[Pair, ...]
+    """Pairs of groups that are compared."""
     ties: str
+    """How tied documents are treated, as in `audit`."""
     test: str
+    """Test that gives p, as in `audit`."""
     correction: str
+    """How p are corrected for several tests, as in `audit`."""
     margin: float
+    """Largest tilt that counts as level, in points."""
     resamples: int
+    """Number of resamples of the queries for each interval."""
     seed: int
+    """Seed of the resamples."""
 
     @property
     def inference(self) -> InferenceOptions:
@@ -66,11 +77,11 @@ class AuditedRuns:
     audit: Audit
     """The audit."""
     samples: tuple[Sample, ...]
-    """Samples of every tilt, and of every answer about groups."""
+    """Values by query of every Relative Δ, and of every other question about groups."""
 
     @classmethod
     def from_inputs(cls, inputs: AuditInputs) -> Self:
-        """Audit runs that are aligned."""
+        """Audit runs that `prepare_candidates` made ready."""
         measurements = measure_runs(inputs)
         inferences = infer(inputs, measurements)
         return cls(
@@ -87,7 +98,22 @@ def prepare_candidates(
     *,
     is_grouped: bool = True,
 ) -> AuditInputs:
-    """Align the runs of candidates with groups and judgments, as an audit does."""
+    """Make the runs of candidates ready for an audit: check them, and join groups and judgments.
+
+    Parameters
+    ----------
+    collection : Collection
+        The documents that were ranked.
+    runs : mapping of Candidate to Run
+        The runs, the baseline's first.
+    questions : sequence of Estimand
+        What is measured, the primary question first.
+    options : BenchOptions
+        How candidates are compared.
+    is_grouped : bool, optional
+        Whether groups are compared. If not, only the effectiveness is measured: that is so for the
+        reference's documents alone, which are a single group.
+    """
     named_runs = [
         replace(run, spec={**run.spec, "ranker": candidate.name, "name": candidate.name})
         for candidate, run in runs.items()
@@ -127,7 +153,10 @@ def check_reference_runs(
 
 
 def _refuse_other_queries(runs: Sequence[Run]) -> None:
-    """Refuse a run over other queries than the baseline's: nothing could be paired."""
+    """Refuse a run over other queries than the baseline's.
+
+    Changes are paired: each is a difference of two values of the same query.
+    """
     baseline = runs[0]
     for run in runs[1:]:
         differing = sorted(set(run.queries) ^ set(baseline.queries))

@@ -1,6 +1,7 @@
-"""Corrections: re-rankers that know the group of each candidate.
+"""Corrections: re-rankers that know the group of each document that they re-rank.
 
-`Correction.rescored` is all that a correction must do: it gives each entry of a list a new score.
+A run is one list of documents for each query. An *entry* is one document in one list, with its
+score. `Correction.rescored` is all that a correction must do: it gives each entry a new score.
 """
 
 from __future__ import annotations
@@ -35,17 +36,24 @@ Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 KEYS = "query_keys"
-"""Key of a fit's spec with the `text_key` of each query; ids alone may mean other queries."""
+"""Key of a fit's spec. Its value has the `text_key` of each query that the fit has seen.
+
+An audit leaves out these queries. It recognises them by their texts, because another collection may
+use the same ids for other queries.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit(Result):
-    """What a correction learned from queries that do not test it; each fit is one file."""
+    """What a correction learned from queries; each fit is saved as one file.
+
+    The correction is then tested on other queries.
+    """
 
     spec: Mapping[str, Any]
     """How it was made: ranker, column and groups, seed, versions."""
     queries: tuple[str, ...]
-    """Ids of these queries."""
+    """Ids of the queries that it was learned from."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +69,10 @@ class SeenQueries(
 
 @dataclass(frozen=True, kw_only=True)
 class Lists:
-    """A run's lists, and the group of each of their documents."""
+    """A run's lists, and the group of each of their documents.
+
+    Arrays have one element for each entry, list after list, as `Run.docs` has.
+    """
 
     collection: Collection
     """Collection of the documents."""
@@ -70,7 +81,7 @@ class Lists:
     by: str
     """Column of the groups."""
     rows: Ints
-    """Row of each entry's document in the collection; −1 if it is not there."""
+    """Row of each entry's document in the collection; −1 if the collection lacks the document."""
 
     @classmethod
     def from_run(cls, collection: Collection, run: Run, by: str) -> Self:
@@ -85,24 +96,29 @@ class Lists:
 
     @cached_property
     def group(self) -> Ints:
-        """Index of each entry's group; −1 for none."""
+        """Index of each entry's group in `groups`; −1 for a document without a group."""
         return np.where(self.rows < 0, -1, self.groups.code[self.rows])
 
     def two_sided(self, group: str) -> Ints:
-        """Return 1 for each entry of a group, 0 for any other, −1 for none.
+        """Divide the entries into two sides: one group, and all other groups together.
 
-        The group may be a union, such as ``Europe|Asia``.
+        Returns 1 for each entry of `group`, 0 for an entry of another group, and −1 for a document
+        without a group. `group` may be a union, such as ``Europe|Asia``.
         """
         groups = grouping(self.collection, self.by, (group, REST))
         code = np.where(self.rows < 0, -1, groups.code[self.rows])
         return np.where(code < 0, -1, code == groups.index(group))
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
-        """Return each entry's `Collection.tie_keys`; 0 for a document that it does not hold."""
+        """Return each entry's tie key: a number that decides the order of tied documents.
+
+        See `Collection.tie_keys`. A document that the collection lacks has the key 0.
+        """
+        # Such a document has the row −1, which reads the 0 at the end.
         return np.append(self.collection.tie_keys(), np.uint64(0))[self.rows]
 
     def parts(self) -> Iterator[tuple[str, slice]]:
-        """Yield each query and the slice of its entries."""
+        """Yield the id of each query, and the slice of its entries."""
         for query, (start, stop) in zip(
             self.run.queries, pairwise(self.run.offsets.tolist()), strict=True
         ):
@@ -111,30 +127,34 @@ class Lists:
 
 @dataclass(frozen=True)
 class Correction(Ranker):
-    """Re-rank a run's candidates by their scores and their groups of the column `by`.
+    """Re-rank the documents of each list by their scores and by their groups.
 
-    Candidates whose order does not change keep their scores to the last bit. `k` candidates are
-    kept, all by default.
+    Documents whose order does not change keep their scores to the last bit.
     """
 
     scores_any_document: ClassVar[bool] = False
 
     by: str = field(default="source", kw_only=True)
+    """Column of the groups."""
     k: int | None = field(default=None, kw_only=True)
+    """Number of documents of each list that are kept; None keeps all."""
     chosen_by: str = field(default="", kw_only=True)
-    """File of the queries that it was chosen by; an audit leaves them out."""
+    """File with the queries by which this correction was chosen (`SeenQueries`); empty if unknown.
+
+    An audit leaves out these queries.
+    """
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
 
     @property
     def reads_scores(self) -> bool:
-        """Whether it needs to know how far scores lie apart, and not only their order."""
+        """Whether it needs the scores themselves; a correction without needs only their order."""
         return False
 
     @abstractmethod
     def rescored(self, lists: Lists) -> Scores:
-        """Return a new score for each entry; the old ones where nothing is to change."""
+        """Return a new score for each entry; the old score where nothing changes."""
 
     @abstractmethod
     def rule(self) -> Rule:
@@ -145,7 +165,10 @@ class Correction(Ranker):
             SeenQueries.load(Path(self.chosen_by))
 
     def fit_provenance(self, collection: Collection) -> dict[str, Any]:
-        """Return which queries a corrected run was fitted on or chosen by, for its spec."""
+        """Return the entry of a run's spec that names the queries it was fitted on or chosen by.
+
+        Empty if `chosen_by` names no file.
+        """
         if not self.chosen_by:
             return {}
         return _provenance(SeenQueries.load(Path(self.chosen_by)), self.chosen_by, collection)
@@ -161,7 +184,9 @@ class Correction(Ranker):
         scores = self.rescored(lists)
         # Stable, so that tied documents keep their order.
         best = [part.start + np.argsort(-scores[part], kind="stable") for _, part in lists.parts()]
+        # A run without queries has no list to concatenate, hence the empty array.
         order = np.concatenate([np.empty(0, np.int64), *best])
+        # A file may rank by falling or by rising scores; the corrected run remembers which.
         ordered = {"score_order": run.spec["score_order"]} if "score_order" in run.spec else {}
         spec = {**reranked_spec(run, self), **ordered, **self.fit_provenance(collection)}
         reranked = replace(run, docs=run.docs[order], scores=scores[order], spec=spec)
@@ -172,18 +197,17 @@ class Correction(Ranker):
 
 @dataclass(frozen=True)
 class FittedCorrection(Correction):
-    """A correction that was fitted on other queries.
-
-    At `strength` 0 it leaves a run as it is.
-    """
+    """A correction with numbers that were learned from other queries."""
 
     fit_kind: ClassVar[type[Fit]]
+    """Class of its fits, which reads their files."""
     largest_strength: ClassVar[float] = 1.0
+    """Largest `strength` that makes sense for this correction."""
 
     fit: str = field(default="", kw_only=True)
     """File of the fit."""
     strength: float = field(default=1.0, kw_only=True)
-    """How much of the correction is applied."""
+    """How much of the correction is applied: 0 leaves a run as it is, 1 applies all of it."""
     learned: Fit | None = field(default=None, kw_only=True, repr=False, compare=False)
     """The fit itself, if it is in memory; then its file is not read."""
 
@@ -213,7 +237,7 @@ class FittedCorrection(Correction):
 
     def check(self) -> None:
         super().check()
-        _ = self.fitted
+        _ = self.fitted  # reads the file now, so that a bad one is refused before any work
 
     def fit_provenance(self, collection: Collection) -> dict[str, Any]:
         if self.chosen_by:  # which names the queries of the fit, too
@@ -221,8 +245,13 @@ class FittedCorrection(Correction):
         return _provenance(self.fitted, self.fit, collection)
 
     def require_scale(self, run: Run) -> None:
-        """Refuse scores of another ranker than the fit's: the fit's numbers are in their unit."""
+        """Refuse a run of another ranker than the one that was fitted.
+
+        The numbers of a fit are in the unit of that ranker's scores, and scores of different
+        rankers have different units.
+        """
         fitted = self.fitted.spec["ranker"]
+        # A saved run may be called by its file; then `made_by` names the ranker that made it.
         names = [run.name, str(run.spec.get("made_by") or "")]
         if fitted not in [scale_of(name) for name in names]:
             raise UserError(
@@ -232,35 +261,49 @@ class FittedCorrection(Correction):
 
 
 def _provenance(fit: Fit, file: str, collection: Collection) -> dict[str, Any]:
-    """Return which queries of a collection a fit has seen."""
+    """Return the entry of a run's spec that names the queries of a collection a fit has seen."""
     queries = learned_queries(fit.queries, fit.spec.get(KEYS, ()), collection)
     return {FITTED: {"file": file, "queries": queries}}
 
 
 def run_of_depth(run: Run, collection: Collection, depth: int) -> Run:
-    """Return the best documents of each list; the collection's tie keys decide among tied ones."""
-    if np.diff(run.offsets).max(initial=0) <= depth:
+    """Return the run with at most `depth` documents in each list: the best ones.
+
+    The collection's tie keys decide which of several tied documents stay.
+    """
+    if np.diff(run.offsets).max(initial=0) <= depth:  # every list is short enough
         return run
+    # Documents that the collection lacks have row −1, which reads the 0 at the end.
     keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
     offsets, docs, scores = cut(entries(run, range(len(run.queries))), keys, depth)
     return replace(run, offsets=offsets, docs=docs, scores=scores)
 
 
 def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
-    """Return scores under which the entries are in `order`, from the best to the worst.
+    """Return new scores for a list, under which its entries are in another order.
 
-    The falling scores of the list are handed out again. Entries that were tied stay tied if they
-    are neighbours, and on one `side` if sides are given. If entries of different sides would tie,
-    the later one gets the next smaller number.
+    The list's own falling scores are handed out again: the first entry of the new order gets the
+    largest, and so on. Entries that were tied stay tied if they are neighbours in the new order,
+    and if they are on one `side` where sides are given. Any other entry that would tie with the one
+    before it gets the next smaller number that a float can hold.
+
+    Parameters
+    ----------
+    order : ndarray of int64, shape (n_entries,)
+        Indexes of the entries in the new order, from the best to the worst.
+    scores : ndarray of float64, shape (n_entries,)
+        Scores of the entries in the old order; they fall.
+    side : ndarray of int64, shape (n_entries,), optional
+        Number of each entry's side in the old order.
     """
     if side is None and (order == np.arange(len(order))).all():
         return scores
-    before = np.append(order[:1], order[:-1])
+    before = np.append(order[:1], order[:-1])  # of each entry in the new order, the one before it
     tied = scores[order] == scores[before]
     if side is not None:
         tied &= side[order] == side[before]
     new = np.empty_like(scores)
-    last = np.inf
+    last = np.inf  # the score handed out last
     for index, score, is_tied in zip(order.tolist(), scores.tolist(), tied.tolist(), strict=True):
         if not (is_tied and last < np.inf):
             last = min(score, math.nextafter(last, -math.inf))
@@ -269,28 +312,42 @@ def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
 
 
 def expected_counts(first: Bools, scores: Scores) -> Scores:
-    """Return how many documents of the first side each prefix of a list holds.
+    """Return how many documents of the first side the first 1, 2, … n ranks hold on average.
 
-    A tied document is at each rank of its block with the same probability.
+    A *block* is a set of tied documents. Each order of a block is equally likely, so the expected
+    count rises evenly from the start of a block to its end.
+
+    Parameters
+    ----------
+    first : ndarray of bool, shape (n,)
+        Whether each document of a list is on the first side.
+    scores : ndarray of float64, shape (n,)
+        Its scores, which fall; equal scores are a tie.
     """
     n = len(first)
-    ends = np.append(np.flatnonzero(np.diff(scores)) + 1, n)
+    ends = np.append(np.flatnonzero(np.diff(scores)) + 1, n)  # ranks at which a block ends
     counts = np.append(0, np.cumsum(first)[ends - 1])
     prefix_counts: Scores = np.interp(np.arange(1, n + 1), np.append(0, ends), counts)
     return prefix_counts
 
 
 def uniform(seed: int, *names: object) -> float:
-    """Return a number drawn evenly from (0, 1), always the same for a seed and names."""
+    """Return a number drawn evenly from (0, 1), always the same for a seed and names.
+
+    A hash makes it, not a generator, so that the draw for a query does not depend on which other
+    queries are in the run.
+    """
     text = "\0".join(map(str, (seed, *names)))
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+    # 52 of the 64 bits are as many as a float can tell apart; the half keeps 0 and 1 out.
     return (int.from_bytes(digest, "little") // 2**12 + 0.5) / 2**52
 
 
 @cache
 def scale_of(text: str) -> str:
-    """Return the last stage of a ranker's text without its depth, which its scores depend on.
+    """Return the part of a ranker's text that its scores depend on: the last stage without depth.
 
+    Rankers with the same such part give scores in the same unit: ``bm25@100`` and ``bm25@1000`` do.
     A text that names no ranker is the name of a file, and is returned as it is.
     """
     try:

@@ -20,24 +20,39 @@ from ranktilt.rankers.replay import Replay
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """A ranker, or a run that exists, before any correction."""
+    """A ranker or an existing run, before any correction.
+
+    Exactly one of `ranker` and `run` is set.
+    """
 
     text: str
-    """Text of the ranker or run; corrections are written behind it."""
+    """Text of the ranker or run, such as ``bm25@100``.
+
+    A corrected ranker is this text followed by the correction: ``bm25@100>>offset(…)``.
+    """
     ranker: Ranker | None = None
-    """The ranker; None for a run that exists."""
+    """The ranker; None for an existing run."""
     run: Run | None = None
-    """The run; None for a ranker."""
+    """The existing run; None for a ranker."""
     whole_lists: Replay | None = None
-    """Ranker that reads a saved run without cutting it; None for rankers that search."""
+    """The ranker before it got a depth, if it replays a saved run; None for rankers that search.
+
+    It gives lists in full length, so that results below the corrected ones are kept.
+    """
     depth: int
-    """Number of results of each list that are corrected."""
+    """Number of results of each list that are corrected, if `ranker` has no depth of its own."""
     name: str | None = None
     """What results call it; None for the name of its run."""
 
     @classmethod
     def from_ranker(cls, ranker: Ranker, depth: int, *, name: str | None = None) -> Self:
-        """Check a ranker, and give it a depth where its text leaves that open."""
+        """Take a ranker; it gets a depth if its text leaves that open.
+
+        Raises
+        ------
+        UserError
+            If the ranker cannot work, because a file or a model is missing.
+        """
         whole_lists = ranker if isinstance(ranker, Replay) and ranker.k is None else None
         ranker = at_depth(ranker, depth)
         ranker.check()
@@ -47,7 +62,7 @@ class Baseline:
 
     @classmethod
     def from_run(cls, run: Run, depth: int, *, name: str | None = None) -> Self:
-        """Take a run, of which the first `depth` results are corrected."""
+        """Take an existing run, of which the first `depth` results of each list are corrected."""
         text = str(run.spec.get("ranker", run.name))
         run = called(run, name or run.spec.get("alias"))
         is_longer = np.diff(run.offsets).max(initial=0) > depth
@@ -55,12 +70,12 @@ class Baseline:
 
     @property
     def is_saved(self) -> bool:
-        """Whether it is a run that exists, which cannot search for other documents."""
+        """Whether it is an existing run, or replays one, and so cannot search anew."""
         return self.ranker is None or stages_of(self.ranker)[0].name == "replay"
 
     @property
     def cut_depth(self) -> int:
-        """Most results of each list that are corrected."""
+        """Number of results of each list that are corrected: the ranker's own depth, or `depth`."""
         if self.ranker is None:
             return self.depth
         return getattr(stages_of(self.ranker)[-1], "k", None) or self.depth
@@ -78,7 +93,10 @@ class Baseline:
             )
 
     def rank(self, collection: Collection) -> Run:
-        """Rank the queries of a collection; lists of a saved run are as long as they are."""
+        """Rank the queries of a collection, or take their lists from the existing run.
+
+        Lists of a saved run are not cut.
+        """
         if self.run is None:
             ranker: Any = self.whole_lists or self.ranker
             ranked: Run = ranker.rank(collection)
@@ -86,18 +104,21 @@ class Baseline:
         return only_queries(self.run, collection.queries_with_judgments["id"])
 
     def correct(self, correction: Correction, collection: Collection, run: Run) -> Run:
-        """Correct the first results of lists of this baseline."""
+        """Correct the first `cut_depth` results of each list; the others follow unchanged."""
         return correct_tops(correction, collection, run, depth=self.cut_depth)
 
     def corrected_text(self, ranker: Ranker) -> str:
-        """Return the text of the ranker that a method made of this one."""
+        """Return the text of the ranker that a method made of this one.
+
+        A correction is written behind the baseline. Any other ranker replaces it.
+        """
         return f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
 
 
 def called(run: Run, name: str | None) -> Run:
     """Give a run a name; None keeps its own.
 
-    It replaces the alias of the run, which would also be that of the corrected ones.
+    The alias of the run is dropped: corrected runs inherit the spec, and would all have it too.
     """
     if name is None:
         return run
@@ -125,9 +146,10 @@ def only_queries(run: Run, names: Iterable[str]) -> Run:
 
 
 def at_depth(ranker: Ranker, depth: int) -> Ranker:
-    """Return a ranker with a depth, where the text of its last stage leaves that open."""
+    """Return the ranker with a depth if its last stage has none; else the ranker as it is."""
     *before, last = stages_of(ranker)
-    k = getattr(last, "k", 0)
+    k = getattr(last, "k", 0)  # a stage without the field `k` cannot be cut
+    # A first stage has the default DEPTH where its text names no depth.
     if k is not None and not (k == DEPTH and isinstance(last, FirstStage)):
         return ranker
     last = replace(last, k=depth)  # type: ignore[type-var]

@@ -1,7 +1,12 @@
 """The bench: compare candidates with the baseline by their runs. It ranks and trains nothing.
 
-`bench` is for any runs; `mitigate` makes its own and calls `compare_candidates`. A bench takes two
-audits: of the runs of all documents, and of the runs of the reference's documents alone.
+`bench` is for any runs; `mitigate` makes its own and calls `compare_candidates`.
+
+The *reference* is the group that all others are compared with: the human texts by default. A bench
+takes two audits. The first is of runs over all documents, which shows tilts and effectiveness. The
+second is of runs over the reference's documents alone. It shows effectiveness where there is
+nothing to be tilted toward, so a candidate cannot hide a loss by finding the other group's
+documents.
 """
 
 from __future__ import annotations
@@ -42,7 +47,7 @@ from ranktilt.mitigation.movement import movements_from
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 EFFECTIVENESS = "nDCG@10"
-"""Default measure on which the cost of a candidate is judged."""
+"""Default measure of effectiveness; the cost of a candidate is how much of it is lost."""
 
 
 def bench(
@@ -80,25 +85,26 @@ def bench(
     reference_runs : mapping of Candidate to Run, optional
         Each candidate's run of the reference's documents alone (`reference_alone`).
     primary : str or Estimand, optional
-        The question that decides what is level, in percent such as a share or a ratio; by default
-        as in `audit`.
+        The question that decides what is level; its unit must be percent. By default as in `audit`.
     effectiveness : str or Measure, optional
-        The measure of the cost, if anything is judged relevant.
+        The measure of effectiveness, if any document is judged relevant.
     budget : float, optional
-        Effectiveness that a candidate may cost, 0 to 1, .01 by default: over all documents, and on
-        the reference's alone. Without judgments, the share of the baseline's first ten documents
-        that it may replace, .2 by default.
+        Largest cost that a candidate may have, in points from 0 to 100. With judgments, the cost is
+        the loss of effectiveness, over all documents and on the reference's alone; 1 point by
+        default. Without judgments, it is the percentage of the baseline's first ten documents that
+        the candidate replaces; 20 by default.
     reference : str, optional
         The group to compare all others with; positive values favour it.
     by : str, optional
         Document column of the groups.
     pairs : sequence of (str, str), optional
-        Groups to compare; by default the reference and each other group. Level means level on all
-        of them.
+        Groups to compare; by default the reference and each other group. A candidate is level if it
+        is level on all of these pairs.
     selected : iterable of str, optional
-        Names of candidates that other queries chose; then only these may be chosen.
+        Names of candidates that were selected on other queries. If you name any, only these may be
+        chosen.
     margin : float, optional
-        Half-width, in points, of what counts as level.
+        Largest tilt, either way, that counts as level, in points.
     ties, test, correction, resamples, seed
         As in `audit`, for each candidate separately; the p of all changes of the bench are
         corrected together.
@@ -146,7 +152,14 @@ def bench(
 
 
 def order_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Put the baseline first, then the others by method and rising strength; refuse none."""
+    """Put the baseline first, then the others by method and rising strength.
+
+    Raises
+    ------
+    UserError
+        If there is not exactly one baseline, if there is no other candidate, or if a name comes
+        twice.
+    """
     candidates = list(candidates)
     refuse_twice([candidate.name for candidate in candidates], "candidate")
     baselines = [candidate for candidate in candidates if not candidate.method]
@@ -164,7 +177,13 @@ def order_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
 def order_questions(
     measures: Iterable[str | Estimand], primary: str | Estimand | None, by: str
 ) -> list[Estimand]:
-    """Return the questions of a bench, the primary one first; refuse one that favours no side."""
+    """Return the questions of a bench without repetitions, the primary one first.
+
+    Raises
+    ------
+    UserError
+        If a question does not say which of two groups is favoured, or if there is none.
+    """
     questions = [estimand(question).complete() for question in measures]
     leading = usual_primary(questions, by) if primary is None else estimand(primary)
     if leading is not None:
@@ -189,9 +208,22 @@ def compare_candidates(
     selected: tuple[str, ...] = (),
     options: BenchOptions,
 ) -> Bench:
-    """Return the bench of runs; the baseline's run comes first.
+    """Audit the runs of all candidates, and return their bench.
 
-    The baseline alone is a bench too.
+    Parameters
+    ----------
+    mixed : Collection
+        The collection that was ranked, with all groups.
+    runs : mapping of Candidate to Run
+        Runs over `mixed`, the baseline's first. The baseline alone is a bench too.
+    questions : sequence of Estimand
+        Questions about two groups, the primary one first.
+    reference_runs : mapping of Candidate to Run
+        Runs over the reference's documents alone; empty without any.
+    selected : tuple of str, optional
+        Names of the candidates that may be chosen; empty for all.
+    options : BenchOptions
+        How candidates are compared.
     """
     candidates = tuple(runs)
     if mixed.has_judgments:
@@ -233,9 +265,10 @@ def compare_candidates(
 def _spec(
     audited: Audit, runs: CandidateRuns, changes: Sequence[Change], options: BenchOptions
 ) -> dict[str, Any]:
-    """Return how the bench was made, with the rankers' own texts."""
+    """Return how the bench was made: the audit's spec, and what only a bench has."""
     audit_only = ("missing", "rounding", "margin")
     shared = {key: value for key, value in audited.spec.items() if key not in audit_only}
+    # The audit calls each run by its candidate's name; the runs' own specs have the rankers' texts.
     baseline, *others = (dict(run.spec) for run in runs.values())
     spec = {
         **shared,
@@ -264,7 +297,7 @@ def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, A
 
 
 def _notes(audited: Mapping[str, AuditedRuns]) -> tuple[Note, ...]:
-    """Return the notes of the audits, without repetitions."""
+    """Return the notes of both audits; a note that both have comes once."""
     notes = _without_repeats(audited[ALL].audit)
     for documents, runs in audited.items():
         if documents != ALL:
@@ -274,7 +307,10 @@ def _notes(audited: Mapping[str, AuditedRuns]) -> tuple[Note, ...]:
 
 
 def _without_repeats(audit: Audit) -> list[Note]:
-    """Leave out what holds of a candidate as it does of the baseline, which is the first run."""
+    """Return the notes of an audit without those about a candidate that the baseline has too.
+
+    The baseline is the first run of the audit.
+    """
     baseline = audit.runs[0]
     notes = list[Note]()
     for note in audit.notes:

@@ -1,4 +1,8 @@
-"""Effects of a bench: tilts, effectiveness, and their differences from the baseline."""
+"""Effects of a bench: tilts, effectiveness, and their differences from the baseline.
+
+An *effect* is one number about a run with its interval and its p. A *tilt* is an effect about two
+groups. A *change* is an effect of a candidate minus the same effect of the baseline.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +30,24 @@ from ranktilt.statistics.bootstrap import shared_numbering
 
 
 def tilts_of(audited: Audit, questions: Sequence[Estimand], correction: str) -> tuple[Effect, ...]:
-    """Return the answers about two groups, by run and pair in the order of the questions.
+    """Return every tilt of an audit: sorted by run, then by pair of groups, then by question.
 
-    On the primary question, which must be in percent, p is corrected for each run separately, as in
-    an audit of this run alone.
+    The p of the primary question are corrected over the pairs of one run, as an audit of that run
+    alone would correct them. The p of other questions are as the audit gives them.
+
+    Parameters
+    ----------
+    audited : Audit
+        Audit of all candidates.
+    questions : sequence of Estimand
+        The questions; the first is the primary one.
+    correction : str
+        How p are corrected for several tests, such as ``holm``.
+
+    Raises
+    ------
+    UserError
+        If the primary question has no answer for these groups, or is not in percent.
     """
     primary = repr(questions[0])
     question_order = {repr(question): number for number, question in enumerate(questions)}
@@ -60,7 +78,8 @@ def tilts_of(audited: Audit, questions: Sequence[Estimand], correction: str) -> 
 def changes_of(audited: Mapping[str, AuditedRuns], options: BenchOptions) -> tuple[Change, ...]:
     """Return how every tilt and effectiveness differs from the baseline's, over the same queries.
 
-    p is corrected over all of them.
+    `audited` has the audit over all documents, by the key ``all``, and that over the reference's
+    documents, by the reference's name. The p of all changes are corrected together.
     """
     resamples, seed = options.resamples, options.seed
     changes = list[Change]()
@@ -72,7 +91,10 @@ def changes_of(audited: Mapping[str, AuditedRuns], options: BenchOptions) -> tup
 
 
 def _tilt_tasks(runs: AuditedRuns) -> list[ChangeTask]:
-    """Pair each sample of a candidate with the baseline's sample of the same question."""
+    """Pair each candidate's values of a question about two groups with the baseline's values.
+
+    A sample is one run's values of one question about one pair of groups, query by query.
+    """
     baseline = runs.audit.runs[0]
     baseline_samples = {
         (sample.estimand, sample.a, sample.b): sample
@@ -88,12 +110,14 @@ def _tilt_tasks(runs: AuditedRuns) -> list[ChangeTask]:
 
 
 def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
-    """Pair each candidate's values of a measure with the baseline's."""
+    """Pair each candidate's effectiveness, query by query, with the baseline's."""
     baseline, *candidates = audited.runs
     tasks = []
     for number, candidate in enumerate(candidates, start=1):
+        # Queries that repeat each other in both runs are no fresh evidence, and count once.
         distinct = shared_numbering([audited.distinct(candidate), audited.distinct(baseline)])
         for index, measured in enumerate(audited.measures):
+            # Runs × measures × groups × queries; group 0 is all documents, run 0 the baseline.
             values = audited.values[[number, 0], index, 0]
             tasks.append(
                 ChangeTask(
@@ -109,9 +133,9 @@ def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
 
 
 def means_of(audited: Mapping[str, AuditedRuns], options: BenchOptions) -> tuple[Effect, ...]:
-    """Return the effectiveness of every run and measure with its interval.
+    """Return the mean effectiveness of every run and measure, with its interval.
 
-    That a mean is above 0 is not tested.
+    There is no p: every useful ranker has a mean above 0, so a test would say nothing.
     """
     means = list[Effect]()
     for documents, runs in audited.items():

@@ -37,12 +37,14 @@ MitigationOutcome = Literal[
 ]
 """What a bench says about a ranker.
 
-``mitigated``: a candidate is shown to level it; ``level``: it is level without any;
-``inconclusive``: its tilt, or the effect of each candidate, is not shown; ``cannot be mitigated
-within the budget``: each candidate is shown to leave a tilt or to cost too much.
+- ``mitigated``: a candidate is shown to level it within the budget.
+- ``level``: it is level without any correction.
+- ``inconclusive``: the data are too few to show a tilt of the ranker, or what each candidate does.
+- ``cannot be mitigated within the budget``: every candidate is shown to leave a tilt, or to cost
+  too much.
 """
 _BEST: tuple[Outcome, ...] = ("level", "within", "inconclusive", "tilted")
-"""Outcomes, the best first."""
+"""Outcomes of a candidate, the best first; `Choice` says what each one means."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +56,11 @@ class Candidate:
     method: str
     """Method; empty for the baseline."""
     strength: float
-    """Position on the method's dial: the smaller, the weaker."""
+    """How strongly the method is applied; candidates of one method differ in this alone."""
     ranker: str
     """Text of the corrected ranker, such as ``dense:models/alpha-0.001``."""
     dial: str = "strength"
-    """Name of the dial, such as ``α``."""
+    """What tables call the strength, such as ``α``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,13 +90,14 @@ class CandidateCheck:
     """A tilt compared with the margin, or a cost compared with the budget."""
 
     effect: Effect | Movement
-    """The tilt or the cost."""
+    """The tilt (`Effect`), or the cost: a loss of effectiveness (`Change`), or how far lists move
+    (`Movement`)."""
     outcome: Outcome
     """Outcome of the comparison."""
 
     @property
     def is_cost(self) -> bool:
-        """Whether it checks effectiveness, or how far lists move."""
+        """Whether it compares a cost with the budget, and not a tilt with the margin."""
         return isinstance(self.effect, Change | Movement)
 
 
@@ -109,34 +112,37 @@ class Bench(
     spec : mapping
         How it was made: options, collection, runs, the number of tests in the family, versions.
     candidates : tuple of Candidate
-        The baseline, then by method and rising strength. The baseline alone where nothing was
-        fitted, for it is not shown to be tilted.
+        The baseline, then all others by method and rising strength. The baseline comes alone if it
+        was not shown to be tilted, because then nothing was fitted.
     measures : tuple of str
-        Relevance measures; none where nothing is judged.
+        Relevance measures; empty if nothing is judged.
     tilts : tuple of Effect
-        Relative Δ of every candidate, pair of groups and measure, and the other estimands of the
-        groups. Those of the primary one come first of each pair; level is judged on them.
+        Tilts of every candidate, pair of groups and question: Relative Δ of each measure, and
+        questions about groups such as ``Share@10``. For each candidate and pair, the primary
+        question comes first. It decides what is level.
     effectiveness : tuple of Effect
-        Mean of every candidate and measure, 0 to 1, with its interval: where both groups are
-        ``all`` over all documents, where both are the reference on its documents alone.
+        Mean of every candidate and measure, from 0 to 1, with its interval. An effect has fields
+        for two groups; here both have the same value: ``all`` for a mean over all documents, or the
+        reference's name for a mean on its documents alone.
     changes : tuple of Change
-        Every one of these minus the baseline's, in points or the estimand's unit, paired over
-        queries; p corrected over all of them. Estimands of twins have none.
+        How every tilt and effectiveness differs from the baseline's, over the same queries: in
+        points, or in the unit of the question. The p of all of them are corrected together.
+        Questions about twins have no change.
     notes : tuple of Note
-        Notes of the audits behind it.
+        Notes of the audits from which the bench was made.
     selected : tuple of str
-        Candidates that were chosen on other queries, one a method; where there are any, only they
-        are eligible.
+        Names of the candidates that were selected on other queries, one for each method. If there
+        are any, only these may be chosen.
     refused : tuple of RefusedMethod
         Methods that could not be tried, each with the reason.
     baseline_effects : tuple of Effect
-        The baseline's answers to the primary question as an audit of it gives them, pair by pair:
-        over all queries where the bench is on some of them. They decide whether there is anything
-        to level.
+        The baseline's tilts on the primary question, one for each pair of groups. `mitigate` takes
+        them over all queries, not only those that test candidates. They decide whether there is
+        anything to level.
     fits : MethodFits
         What methods learned from other queries.
     movements : tuple of Movement
-        How far each candidate's lists lie from the baseline's; the cost where nothing is judged.
+        How far each candidate moves the lists of the baseline. It is the cost if nothing is judged.
     remedies : tuple of Remedy
         How to build each selected candidate into an engine.
     seen_queries : tuple of str
@@ -182,8 +188,8 @@ class Bench(
     def budget(self) -> float:
         """Largest cost that a candidate may have, in points.
 
-        The cost is the effectiveness that it loses or, without judgments, the share of the first
-        ten documents that it replaces.
+        The cost is the effectiveness that a candidate loses. Without judgments, it is the
+        percentage of the first ten documents that the candidate replaces.
         """
         return float(self.spec.get("budget", default_budget(is_judged=self.is_judged)))
 
@@ -222,9 +228,10 @@ class Bench(
 
     @property
     def document_sets(self) -> tuple[str, ...]:
-        """Documents on which effectiveness is measured.
+        """Names of the sets of documents on which effectiveness was measured.
 
-        ``all``, and the reference if its documents were ranked alone.
+        ``all``, and the reference's name if its documents were ranked alone. Empty if nothing is
+        judged.
         """
         return tuple(dict.fromkeys(effect.a for effect in self.effectiveness))
 
@@ -237,31 +244,35 @@ class Bench(
         return self._effect(name, documents, documents, measure or self.effectiveness_measure)
 
     def change(self, name: str, pair: Pair, measure: str | None = None) -> Change | None:
-        """Return how a candidate moved a tilt, or an effectiveness (a group twice).
+        """Return how a candidate changed a tilt or an effectiveness.
 
-        None where that is not known: of the baseline, and of estimands of twins.
+        For effectiveness, `pair` is the name of a set of documents twice (`document_sets`). None
+        for the baseline, and for questions about twins, which have no change.
         """
         usual = self.effectiveness_measure if pair[0] == pair[1] else self.primary
         return self._changes.get((name, *pair, measure or usual))
 
     def costs(self, name: str) -> list[Change]:
-        """Return how a candidate changed the effectiveness that the budget is about."""
+        """Return how a candidate changed the effectiveness, on each set of documents.
+
+        Empty for the baseline.
+        """
         changes = [self.change(name, (documents, documents)) for documents in self.document_sets]
         return [change for change in changes if change is not None]
 
     def movement(self, name: str) -> Movement | None:
-        """Return how far a candidate's lists move; None of the baseline."""
+        """Return how far a candidate moves the lists of the baseline; None for the baseline."""
         return next((moved for moved in self.movements if moved.candidate == name), None)
 
     def remedy(self, name: str) -> Remedy | None:
-        """Return how to build a candidate into an engine; None where that is not known."""
+        """Return how to build a candidate into an engine; None if it was not selected."""
         return next((remedy for remedy in self.remedies if remedy.candidate == name), None)
 
     def loss(self, name: str) -> float:
-        """Return a candidate's loss, in points.
+        """Return a candidate's cost, in points; 0 for the baseline.
 
-        The largest loss of effectiveness, or the share of replaced documents where nothing is
-        judged.
+        It is the largest loss of effectiveness over all sets of documents. If nothing is judged, it
+        is the percentage of replaced documents.
         """
         moved = self.movement(name)
         if not self.is_judged and moved is not None:
@@ -269,9 +280,10 @@ class Bench(
         return max((-change.value for change in self.costs(name)), default=0.0)
 
     def distance(self, name: str) -> float:
-        """Return the largest distance of a candidate's tilts from level, in percent.
+        """Return how far a candidate is from favouring no side, in percent.
 
-        Infinite if one is undefined.
+        It is the largest distance of a tilt from the neutral value, over all pairs of groups;
+        infinite if a tilt is undefined.
         """
         tilts = [self.tilt(name, pair) for pair in self.pairs]
         distances = [percent_factor(tilt) * abs(tilt.value - tilt.neutral) for tilt in tilts]
@@ -310,7 +322,7 @@ class Bench(
         return choice
 
     def derived(self) -> dict[str, Any]:
-        """Return the choice, for those who read the file."""
+        """Return the choice, for readers of the JSON file: it can be computed from the rest."""
         choice = self.choose()
         primary_tilts = [tilt for tilt in self.tilts if tilt.measure == self.primary]
         effects = [effect_row(e, self.margin) for e in (*self.baseline_effects, *primary_tilts)]
@@ -346,10 +358,15 @@ def check_limits(margin: Margin, budget: float) -> None:
 class Choice:
     """The candidates of a bench that are level within a budget, and the one to apply.
 
-    No candidate is chosen if the baseline is not shown to be tilted. A candidate is *level*
-    (*within* if it still favours a side) if the intervals of its tilts on the primary question and
-    of its costs keep to their limits, *tilted* if one of them lies beyond its limit, else
-    *inconclusive*.
+    Each candidate has an outcome. It compares the intervals of its tilts on the primary question
+    with the margin, and the intervals of its costs with the budget:
+
+    - ``level``: all intervals are within their limits.
+    - ``within``: the same, but a tilt still favours a side, by less than the margin.
+    - ``tilted``: an interval is completely beyond its limit.
+    - ``inconclusive``: anything else; the queries are too few to decide.
+
+    No candidate is chosen if the baseline is not shown to be tilted.
     """
 
     bench: Bench
@@ -357,7 +374,7 @@ class Choice:
     margin: float
     """Largest tilt that counts as level, in percent."""
     budget: float
-    """Largest cost, from 0 to 1."""
+    """Largest cost that a candidate may have, in points (`Bench.budget`)."""
 
     @cached_property
     def checks(self) -> dict[str, tuple[CandidateCheck, ...]]:
@@ -368,7 +385,8 @@ class Choice:
         }
 
     def _tilt_checks(self, candidate: Candidate) -> list[CandidateCheck]:
-        """Check the tilts of a candidate."""
+        """Compare the tilts of a candidate on the primary question with the margin."""
+        # The baseline is judged over all queries, and not only over those that test candidates.
         tilts = list(self.bench.baseline_effects)
         if candidate != self.bench.baseline:
             tilts = [self.bench.tilt(candidate.name, pair) for pair in self.bench.pairs]
@@ -378,7 +396,7 @@ class Choice:
         ]
 
     def _cost_checks(self, candidate: Candidate) -> list[CandidateCheck]:
-        """Check the costs of a candidate."""
+        """Compare the costs of a candidate with the budget."""
         moved = self.bench.movement(candidate.name)
         if moved is not None and not self.bench.is_judged:
             return [CandidateCheck(effect=moved, outcome=moved.outcome(self.budget))]
@@ -388,12 +406,12 @@ class Choice:
         ]
 
     def outcome_of(self, name: str) -> Outcome:
-        """Return the worst of a candidate's checks: see `worst`."""
+        """Return the outcome of a candidate: the worst of its checks (see `worst`)."""
         return worst(check.outcome for check in self.checks[name])
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """An audit's verdicts on the baseline, pair by pair."""
+        """The verdicts that an audit would give on the baseline, one for each pair of groups."""
         noun = "text" if self.bench.spec["by"] == "source" else "documents"
         return tuple(
             verdict_for(self.bench.primary, [effect], self.margin, noun=noun)
@@ -402,23 +420,27 @@ class Choice:
 
     @property
     def is_tilted(self) -> bool:
-        """Whether there is something to level: the baseline favours a side more than slightly."""
+        """Whether there is something to level: the baseline favours a side, and not only slightly.
+
+        A tilt is slight if its whole interval is within the margin.
+        """
         return any(verdict.kind == "favours" and not verdict.slight for verdict in self.verdicts)
 
     @property
     def chosen(self) -> Candidate | None:
         """The weakest candidate within the margin and the budget; None without one.
 
-        If several methods have one, the least costly.
+        If several methods have such a candidate, the one that costs least.
         """
         if not self.is_tilted:
             return None
-        smallest = dict[str, Candidate]()
-        for candidate in reversed(self.bench.eligible):  # by falling strength
+        weakest = dict[str, Candidate]()
+        # By falling strength, so that the weakest one of each method is written last and stays.
+        for candidate in reversed(self.bench.eligible):
             if self.outcome_of(candidate.name) in ("level", "within"):
-                smallest[candidate.method] = candidate
+                weakest[candidate.method] = candidate
         return min(
-            smallest.values(), key=lambda candidate: self.bench.loss(candidate.name), default=None
+            weakest.values(), key=lambda candidate: self.bench.loss(candidate.name), default=None
         )
 
     @cached_property
@@ -436,7 +458,7 @@ class Choice:
 
     @property
     def nearest(self) -> Candidate | None:
-        """The candidate nearest to level among those that keep best to the limits.
+        """The candidate nearest to level of those with the best outcome, if none is chosen.
 
         None if a candidate is chosen, or if there is nothing to level.
         """
@@ -446,7 +468,7 @@ class Choice:
 
     @property
     def _nearest_to_level(self) -> Candidate | None:
-        """The eligible candidate with the best outcome, and then the smallest distance."""
+        """The eligible candidate with the best outcome, and among several the smallest distance."""
         ranks = {
             candidate: (
                 _BEST.index(self.outcome_of(candidate.name)),
@@ -463,19 +485,25 @@ class Choice:
 
     @property
     def applied(self) -> Candidate | None:
-        """The candidate that a saved run or ranker has.
+        """The candidate that is used when a run is corrected or a ranker is saved.
 
-        It is the chosen one; if none is chosen, the nearest to level if that is forced.
+        It is the chosen one. If none is chosen, it is the one nearest to level where that is forced
+        (`is_forced`), and None otherwise.
         """
         if self.chosen is not None or not self.is_forced:
             return self.chosen
         return self._nearest_to_level
 
     def is_overcorrected(self, name: str) -> bool:
-        """Return whether a tilt of a candidate is not level, and wholly on the other side now."""
+        """Return whether a candidate corrects too much.
+
+        That is the case if one of its tilts is shown to favour the other side than the baseline's
+        does, and its interval is not within the margin.
+        """
         for pair in self.bench.pairs:
             before = self.bench.tilt(self.bench.baseline.name, pair)
             after = self.bench.tilt(name, pair)
+            # A negative product: the two tilts are on different sides of the neutral value.
             is_turned = (before.value - before.neutral) * (after.value - after.neutral) < 0
             if is_turned and after.leans and after.extent(self.margin) != "within":
                 return True

@@ -1,6 +1,15 @@
 """Causal diagnosis and correction (Wang et al., ICLR 2025).
 
-The effect of perplexity on scores is estimated on twins, and subtracted.
+Texts of language models have lower perplexity than human texts: a model finds them easier to
+predict. A ranker may prefer such texts, whatever they say. *Twins* are versions of one document by
+two sources, so they say the same. The gap of twins' scores, compared with the gap of their
+perplexities, shows how much the ranker's scores depend on perplexity. The correction subtracts that
+part from the scores.
+
+In the words of statistics this is a regression in two stages. An *instrument* is something that
+changes perplexity and that changes scores only through perplexity: here the source, or a factor in
+which versions of a document were made to differ. The first stage measures how the instrument moves
+perplexity, and the second how that moves scores.
 """
 
 from __future__ import annotations
@@ -8,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,18 +43,28 @@ from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.mitigation.remedy import Rule
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
 from ranktilt.rankers.fit_provenance import query_keys
-from ranktilt.statistics.regression import Ratio, ratio_difference, ratio_of_means
+from ranktilt.statistics.regression import (
+    Ratio,
+    RatioDifference,
+    ratio_difference,
+    ratio_of_means,
+)
 
 Floats = npt.NDArray[np.float64]
 
 PAIRS = 128
-"""Default number of pairs of twins to estimate on."""
+"""Default number of pairs of twins to estimate on: the M of Wang et al."""
 LEAST_F = 10.0
-"""First-stage F below which an instrument is weak (Staiger & Stock, Econometrica 65(3), 1997)."""
+"""First-stage F below which an instrument is weak (Staiger & Stock, Econometrica 65(3), 1997).
+
+F is the squared t of the instrument's effect on perplexity. With a weak instrument the estimate
+divides by a gap that may as well be 0, and is biased.
+"""
 _FEWEST = 3
-"""Fewest pairs of twins to estimate on."""
+"""Fewest pairs to estimate on."""
 
 
+# A tuple, because a fit's file has its pairs as short lists without names.
 class EstimationPair(NamedTuple):
     """A query, a relevant document, and the twin of this document."""
 
@@ -59,10 +78,13 @@ class EstimationPair(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRatio:
-    """Coefficient with the source as instrument, to compare with a factor's."""
+    """Coefficient with the source as instrument, to compare with that of a factor.
+
+    If the source moves scores only through perplexity, both coefficients are the same.
+    """
 
     coefficient: float
-    """The coefficient; see `CausalFit.coefficient`."""
+    """The coefficient with the source as instrument; see `CausalFit.coefficient`."""
     low: float
     """Lower end of its 95 % interval."""
     high: float
@@ -72,10 +94,7 @@ class SourceRatio:
     pairs: int
     """Number of pairs."""
     difference: float
-    """Difference from the factor's coefficient; NaN if the source is a weak instrument.
-
-    0 if the source moves scores only through perplexity.
-    """
+    """This coefficient minus the factor's; NaN if the source is a weak instrument."""
     difference_low: float
     """Lower end of its 95 % interval: delta method, clustered by query and origin."""
     difference_high: float
@@ -92,35 +111,40 @@ class CausalFit(
 ):
     """How much a score rises with perplexity, by two-stage regression.
 
-    The instrument is the source, or a factor.
+    The instrument is the source, or a factor. A factor has a low and a high level, and its pairs
+    are versions of one document on both levels.
     """
 
     coefficient: float
-    """β̂₂: change of a score with one more nat of log perplexity, in the unit of the scores."""
+    """β̂₂ of the paper: change of a score if log perplexity rises by 1 nat, in the scores' unit."""
     low: float
     """Lower end of its 95 % interval; NaN, like `high`, if the interval has no end."""
     high: float
     """Upper end of its 95 % interval."""
     f: float
-    """First-stage F: how surely the instrument moves perplexity."""
+    """First-stage F: how surely the instrument moves perplexity (`LEAST_F`)."""
     score_gap: float
-    """Mean score of the twins minus the reference's, or of high versions minus low ones."""
+    """Mean gap of scores: twins minus reference documents, or high versions minus low ones."""
     perplexity_gap: float
-    """Mean log perplexity of the same documents, one side minus the other, in nats."""
+    """Mean gap of log perplexity of the same pairs, in nats."""
     pairs: tuple[EstimationPair, ...]
     """Pairs that it was estimated on."""
     by_source: SourceRatio | None = None
-    """Ratio by the source, where a factor is the instrument; None without pairs of sources."""
+    """The estimate with the source as instrument, if a factor is the instrument here.
+
+    None if the source is the instrument, or if no pairs differ in the source alone.
+    """
 
 
 @dataclass(frozen=True)
 class Causal(FittedCorrection):
-    """Subtract λ · β̂₂ · log perplexity from each candidate's score; reads texts, and no group.
+    """Subtract what perplexity adds to each candidate's score.
 
-    `fit` names what `fit_causal` found on other queries, `strength` is λ: 0 changes nothing, and 1
-    takes away all that twins' scores differ by on average. A document without a word has the mean
-    perplexity of the other candidates. The candidates' scores must be those of the ranker that was
-    fitted.
+    The new score is ``score − λ · β̂₂ · log perplexity`` (Wang et al., ICLR 2025). It needs the
+    candidates' texts, and not their groups. `fit` is the file of β̂₂, which `fit_causal` estimated
+    on other queries. `strength` is λ: 0 changes nothing, and 1 takes away the whole mean gap of
+    twins' scores. A document without a word has no perplexity; it gets the mean of the other
+    candidates. The candidates' scores must be those of the ranker that was fitted.
     """
 
     name: ClassVar[str] = "causal"
@@ -162,12 +186,14 @@ class Causal(FittedCorrection):
 
 
 def perplexities(collection: Collection, rows: Ints, spec: Mapping[str, Any]) -> Floats:
-    """Return log perplexity as a fit's spec says; NaN without a word.
+    """Return the log perplexity of documents, with the model that a fit's spec names.
 
-    Language models read these documents only.
+    `rows` are rows of the collection, and may repeat. NaN for a document without a word.
     """
     probe, reference = PerplexityProbe(**spec["perplexity"]), spec["reference"]
     if probe.lm != NGRAM:
+        # A neural model is slow: it reads these documents only, and each of them once. The n-gram
+        # model below is learned from the whole collection, and measures all of it at once.
         distinct, position = np.unique(rows, return_inverse=True)
         part = Collection(
             collection.docs[distinct], collection.queries.clear(), collection.qrels.clear()
@@ -182,15 +208,54 @@ class CausalOptions:
     """Options of how the coefficient is estimated."""
 
     probe: PerplexityProbe = field(default_factory=PerplexityProbe)
-    """Measure of perplexity, of texts alone."""
+    """How perplexity is measured; its `context` must be empty."""
     pairs: int = PAIRS
     """Most pairs that are drawn."""
     seed: int = 0
     """Seed of the draws."""
     force: bool = False
-    """Continue where the first-stage F is below 10."""
+    """Continue where the instrument is weak: its first-stage F is below `LEAST_F`."""
     instrument: Instrument | None = None
-    """Factor that versions differ in, in place of the source (`factor_instrument`)."""
+    """Factor that is the instrument (see `factor_instrument`); None for the source."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _PossiblePairs:
+    """All pairs of documents that the coefficient may be estimated on, before any are drawn."""
+
+    main: pl.DataFrame
+    """Pairs that differ in the instrument: ``origin`` and the document ids ``a`` and ``b``."""
+    by_source: pl.DataFrame | None
+    """Pairs that differ in the source, if a factor is the instrument and there are any."""
+    needed: str
+    """What a query must have to be used, in words for an error."""
+    groups: str
+    """The two groups of documents, in words for an error."""
+
+    @classmethod
+    def from_sources(cls, collection: Collection, reference: str, source: str) -> Self:
+        """Pair the twins of two sources."""
+        return cls(
+            main=_twins(collection, reference, source),
+            by_source=None,
+            needed=f"document of {reference!r} with a twin",
+            groups=f"{source} and {reference}",
+        )
+
+    @classmethod
+    def from_instrument(cls, instrument: Instrument) -> Self:
+        """Take the pairs of versions that differ in a factor."""
+        return cls(
+            main=instrument.pairs,
+            by_source=instrument.by_source,
+            needed=f"version with another {instrument.name}",
+            groups=f"high and low {instrument.name}",
+        )
+
+    @property
+    def frames(self) -> list[pl.DataFrame]:
+        """The main pairs, then those by the source if there are any."""
+        return [self.main] if self.by_source is None else [self.main, self.by_source]
 
 
 def fit_causal(
@@ -201,17 +266,34 @@ def fit_causal(
     reference: str = "human",
     options: CausalOptions | None = None,
 ) -> CausalFit:
-    """Estimate how a ranker's scores depend on perplexity, on queries that nothing is tested on.
+    """Estimate how a ranker's scores depend on perplexity.
 
-    Pairs are drawn in rounds: every query gives its first pair before any gives its second. With
-    one instrument of two values the coefficient is the Wald ratio: the mean gap of the twins'
-    scores over the mean gap of their perplexities. Its interval is Fieller's, clustered by query
-    and origin. In a pipeline, the last stage is fitted. A ranker that only searches may retrieve
-    one side of a pair alone; such pairs are left out.
+    The instrument has two values, so the two stages of the regression come down to the Wald ratio:
 
-    With an `instrument` the pairs are versions that differ in a factor alone. The ratio by the
-    source, over pairs that are drawn in the same way, is then compared with it
-    (`CausalFit.by_source`).
+        β̂₂ = mean gap of the pairs' scores ÷ mean gap of their log perplexities
+
+    Its interval is Fieller's, clustered by query and by origin (`ratio_of_means`). The origin of a
+    document is the document from which all its versions were made.
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents and judged queries; nothing may be tested on these queries.
+    ranker : Ranker
+        The ranker. In a pipeline, the last stage is fitted. A ranker that only searches may
+        retrieve one document of a pair without the other; such pairs are left out.
+    source : str
+        The source to compare with the reference.
+    reference : str, optional
+        The source whose relevant documents are paired with their twins.
+    options : CausalOptions, optional
+        Number of pairs, measure of perplexity, instrument. If the instrument is a factor, the ratio
+        with the source as instrument is estimated too, and compared (`CausalFit.by_source`).
+
+    Raises
+    ------
+    UserError
+        If there are too few pairs, or if the instrument is weak and `CausalOptions.force` is unset.
     """
     options = options or CausalOptions()
     probe, instrument = options.probe, options.instrument
@@ -225,18 +307,13 @@ def fit_causal(
         "unit": probe.unit,
     }
     if instrument is None:
-        candidates = [_twins(collection, reference, source)]
-        needed, groups = f"document of {reference!r} with a twin", f"{source} and {reference}"
+        possible = _PossiblePairs.from_sources(collection, reference, source)
     else:
-        candidates = [instrument.pairs]
-        if instrument.by_source is not None:
-            candidates.append(instrument.by_source)
-        needed = f"version with another {instrument.name}"
-        groups = f"high and low {instrument.name}"
+        possible = _PossiblePairs.from_instrument(instrument)
         estimated["instrument"] = instrument.name
-    frames = [_drawn(collection, frame, options.pairs, options.seed) for frame in candidates]
+    frames = [_drawn(collection, frame, options.pairs, options.seed) for frame in possible.frames]
     if not frames[0].height:
-        raise UserError(f"causal learns from judged queries; none has a relevant {needed}")
+        raise UserError(f"causal learns from judged queries; none has a relevant {possible.needed}")
     main_gaps, *source_gaps = _gaps(collection, last, frames, estimated)
     pair_count = main_gaps.used.height
     if pair_count < _FEWEST:
@@ -245,7 +322,7 @@ def fit_causal(
             f"{pair_count} of {frames[0].height}"
         )
     ratio, perplexity_gap = main_gaps.ratio, float(main_gaps.perplexity.mean())
-    _check_strength(ratio, perplexity_gap, groups, force=options.force)
+    _check_strength(ratio, perplexity_gap, possible.groups, force=options.force)
     used = pl.concat([gaps.used for gaps in (main_gaps, *source_gaps)])
     distinct_queries = tuple(used["query_id"].unique(maintain_order=True))
     spec = {
@@ -273,7 +350,7 @@ def fit_causal(
 
 
 def _check_strength(ratio: Ratio, perplexity_gap: float, groups: str, *, force: bool) -> None:
-    """Refuse an instrument that hardly moves perplexity."""
+    """Refuse a weak instrument, unless that is forced; a gap of 0 cannot be divided by at all."""
     if ratio.f >= LEAST_F or (force and perplexity_gap):
         return
     raise UserError(
@@ -290,24 +367,25 @@ def _estimation_pairs(collection: Collection, used: pl.DataFrame) -> tuple[Estim
     return tuple(EstimationPair(*row) for row in rows)
 
 
-class _Gaps(NamedTuple):
-    """Pairs with scores of both sides, and their gaps: second side minus first side."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Gaps:
+    """Pairs of which both documents have a score, and their gaps: document b minus document a."""
 
     used: pl.DataFrame
-    """Pairs, one a row."""
+    """The pairs, one in each row: query, origin, and the rows ``a`` and ``b`` of the documents."""
     score: Floats
-    """Gap of scores."""
+    """Gap of scores of each pair."""
     perplexity: Floats
-    """Gap of log perplexities."""
+    """Gap of log perplexities of each pair."""
 
     @property
     def ratio(self) -> Ratio:
-        """Return the ratio of both mean gaps."""
+        """The mean gap of scores over the mean gap of perplexities: the Wald ratio."""
         return ratio_of_means(self.score, self.perplexity, *_clusters(self.used))
 
 
 def _clusters(used: pl.DataFrame) -> tuple[Ints, Ints]:
-    """Return the numbers of each pair's query and origin."""
+    """Return the number of each pair's query, and the number of each pair's origin."""
     query, origin = (
         used[name].rank("dense").to_numpy().astype(np.int64) for name in ("query_id", "origin")
     )
@@ -320,27 +398,40 @@ def _gaps(
     frames: list[pl.DataFrame],
     options: Mapping[str, Any],
 ) -> list[_Gaps]:
-    """Measure the pairs of every frame, all ranked together."""
+    """Measure the gaps of each frame's pairs.
+
+    The pairs of all frames are ranked together, so that a slow ranker starts once only. A pair
+    without a score or a perplexity of one document is left out.
+    """
     numbered = [frame.with_columns(part=pl.lit(number)) for number, frame in enumerate(frames)]
     drawn = pl.concat(numbered)
-    sides = drawn.select("a", "b").to_numpy()
-    scores = np.diff(_scores(collection, stage, drawn["query_id"], sides))[:, 0]
-    perplexity = np.diff(perplexities(collection, sides.ravel(), options).reshape(-1, 2))[:, 0]
-    measured = ~np.isnan(scores + perplexity)
-    parts = [measured & (drawn["part"] == number).to_numpy() for number in range(len(frames))]
-    return [_Gaps(drawn.filter(pl.Series(part)), scores[part], perplexity[part]) for part in parts]
+    rows = drawn.select("a", "b").to_numpy()
+    scores = np.diff(_scores(collection, stage, drawn["query_id"], rows))[:, 0]
+    perplexity = np.diff(perplexities(collection, rows.ravel(), options).reshape(-1, 2))[:, 0]
+    is_measured = ~np.isnan(scores + perplexity)
+    gaps = []
+    for number in range(len(frames)):
+        is_used = is_measured & (drawn["part"] == number).to_numpy()
+        gaps.append(
+            _Gaps(
+                used=drawn.filter(pl.Series(is_used)),
+                score=scores[is_used],
+                perplexity=perplexity[is_used],
+            )
+        )
+    return gaps
 
 
 def _by_source(by_factor: _Gaps, by_source: _Gaps) -> SourceRatio:
-    """Return the ratio by the source, and its difference from the factor's.
+    """Return the ratio with the source as instrument, and its difference from the factor's.
 
-    The difference is NaN where the source hardly moves perplexity.
+    The difference is NaN if the source is a weak instrument.
     """
     ratio = by_source.ratio
-    difference, low, high = np.nan, np.nan, np.nan
+    difference = RatioDifference(value=np.nan, low=np.nan, high=np.nan)
     if ratio.f >= LEAST_F:
         clusters = _clusters(pl.concat([by_source.used, by_factor.used]))
-        difference, low, high = ratio_difference(
+        difference = ratio_difference(
             (by_source.score, by_source.perplexity),
             (by_factor.score, by_factor.perplexity),
             *clusters,
@@ -351,9 +442,9 @@ def _by_source(by_factor: _Gaps, by_source: _Gaps) -> SourceRatio:
         high=ratio.high,
         f=ratio.f,
         pairs=by_source.used.height,
-        difference=difference,
-        difference_low=low,
-        difference_high=high,
+        difference=difference.value,
+        difference_low=difference.low,
+        difference_high=difference.high,
     )
 
 
@@ -369,7 +460,12 @@ def _twins(collection: Collection, reference: str, source: str) -> pl.DataFrame:
 
 
 def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) -> pl.DataFrame:
-    """Draw pairs whose first side is relevant: query, origin and the rows ``a`` and ``b``."""
+    """Draw at most `most` pairs whose document ``a`` is relevant to a query.
+
+    Pairs are drawn in rounds: every query gives its first pair before any gives its second. So no
+    query with many relevant documents dominates. Returns the query, the origin, and the rows of the
+    documents ``a`` and ``b`` in the collection.
+    """
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         collection.queries_with_judgments.select("id"),
         left_on="query_id",
@@ -380,7 +476,6 @@ def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) ->
         "query_id", "doc_id", "b"
     )
     shuffled = paired[np.random.default_rng(seed).permutation(paired.height)]
-    # One pair of each query before the second of any.
     turns = shuffled.with_columns(turn=pl.int_range(pl.len()).over("query_id"))
     drawn = turns.sort("turn", maintain_order=True).head(most)
     return drawn.select("query_id", "origin").with_columns(
@@ -389,14 +484,18 @@ def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) ->
     )
 
 
-def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: Ints) -> Floats:
-    """Score both sides of each pair; NaN for a document that a search did not retrieve."""
+def _scores(collection: Collection, stage: Ranker, queries: pl.Series, rows: Ints) -> Floats:
+    """Score both documents of each pair for the pair's query.
+
+    `queries` has the query of each pair, and `rows` the rows of its documents, shape (n_pairs, 2).
+    The scores have the same shape; NaN for a document that a search did not retrieve.
+    """
     if isinstance(stage, Correction):
         raise UserError(
             f"causal is fitted on a ranker's own scores, and {stage!r} has changed them; omit it"
         )
     names = queries.unique(maintain_order=True)
-    pairs = pl.DataFrame({"query": codes(queries, names), "a": sides[:, 0], "b": sides[:, 1]})
+    pairs = pl.DataFrame({"query": codes(queries, names), "a": rows[:, 0], "b": rows[:, 1]})
     run = (
         _rescore(collection, stage, names, pairs)
         if stage.reranks
@@ -404,6 +503,7 @@ def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: In
     )
     if not run.scored:
         raise UserError(f"causal reads scores, and {stage!r} gives only an order")
+    # The query of each list of the run, as a number in `names`.
     number = np.append(codes(pl.Series(run.queries, dtype=pl.String), names), -1)
     scored = pl.DataFrame(
         {
@@ -421,7 +521,7 @@ def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: In
 
 
 def _rescore(collection: Collection, stage: Ranker, names: pl.Series, pairs: pl.DataFrame) -> Run:
-    """Score the documents of all pairs, as candidates of their queries."""
+    """Give a re-ranker the documents of all pairs as candidates of their queries."""
     entries = (
         pairs.unpivot(index="query", value_name="row")
         .select("query", "row")
@@ -436,12 +536,13 @@ def _rescore(collection: Collection, stage: Ranker, names: pl.Series, pairs: pl.
         scores=np.zeros(entries.height),
         ids=collection.ids,
     )
+    # All candidates must be scored, also where there are more than the stage's depth.
     uncut = replace(stage, k=None) if hasattr(stage, "k") else stage  # type: ignore[type-var]
     return uncut.rank(collection, candidates)
 
 
 def _search(collection: Collection, stage: Ranker, names: pl.Series) -> Run:
-    """Search for the queries of all pairs, deeply."""
+    """Search for the queries of all pairs, at least `DEPTH` documents deep."""
     judged = collection.qrels.filter(pl.col("query_id").is_in(names.implode()))
     if hasattr(stage, "k"):
         depth = max(stage.k or DEPTH, DEPTH)
@@ -457,15 +558,15 @@ class CausalMethod(Method):
     learns_from_twins: ClassVar[bool] = True
 
     lm: str = NGRAM
-    """Language model of the perplexity."""
+    """Language model that measures perplexity."""
     instrument: str | None = None
-    """Factor of the collection to fit on, in place of the source.
+    """Factor that is the instrument; None for the source.
 
-    Pairs of versions that differ only in it show what perplexity does to scores.
+    The collection to fit on must have versions of documents that differ only in this factor.
     """
     force: bool = False
-    """Continue with a weak instrument (first-stage F below 10), or a factor that failed its
-    check."""
+    """Continue with a weak instrument (first-stage F below 10), or with a factor whose manipulation
+    check failed."""
 
     def fit(self, queries: FittingQueries) -> FittedMethod:
         ranker, instrument = queries.need_ranker(self.name), None

@@ -1,4 +1,8 @@
-"""A designed factor as the instrument of the causal correction, in place of the source."""
+"""A factor as the instrument of the causal correction, in place of the source.
+
+A *factor* is a property in which versions of each document were made to differ on purpose, such as
+fluency. It has a low and a high *level*. `mitigation/causal` explains what an instrument is.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +20,20 @@ from ranktilt.generation.versions.design import HIGH, LOW, PREFIX
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Instrument:
-    """A factor in place of the source: pairs of versions that differ only in this factor.
+    """A factor as instrument: pairs of versions that differ only in this factor.
 
-    Tables have ``origin`` and the document ids ``a`` (low) and ``b`` (high).
+    Both tables have the columns ``origin``, ``a`` and ``b``; the last two are document ids.
     """
 
     name: str
     """Name of the factor."""
     pairs: pl.DataFrame
-    """Pairs that differ in the factor."""
+    """Pairs that differ only in the factor: ``a`` is the low version, ``b`` the high one."""
     by_source: pl.DataFrame | None = None
-    """Pairs that differ only in the source; None without any."""
+    """Pairs that differ only in the source, to compare with; None if there are none.
+
+    ``a`` is by the reference, ``b`` by the other source.
+    """
 
 
 def factor_instrument(
@@ -39,9 +46,18 @@ def factor_instrument(
 ) -> Instrument:
     """Pair the versions of each document that differ only in one factor, or only in the source.
 
-    The source is the factor ``source`` if there is one, else the documents' own: `source` compared
-    with `reference`, with all factors alike. `force` accepts a factor that failed its manipulation
-    check.
+    Parameters
+    ----------
+    collection : Collection
+        Documents in designed versions; a column for each factor has their levels.
+    factor : str
+        Name of the factor.
+    source, reference : str
+        The two sources to compare. If ``source`` is itself a factor of the design, its levels are
+        compared instead.
+    force : bool, optional
+        Accept a factor that failed its manipulation check: its high versions do not measurably
+        differ from its low versions.
     """
     names = FactorDesign.from_collection(collection).names
     if factor not in names:
@@ -52,7 +68,7 @@ def factor_instrument(
             "force to go on anyway"
         )
     columns = [PREFIX + name for name in names]
-    docs = collection.docs.drop_nulls(columns)
+    docs = collection.docs.drop_nulls(columns)  # without documents that are no designed versions
     pairs = _pairs(docs, PREFIX + factor, (LOW, HIGH), columns)
     if not pairs.height:
         raise UserError(
@@ -69,7 +85,11 @@ def factor_instrument(
 def _pairs(
     docs: pl.DataFrame, column: str, levels: tuple[str, str], alike: Sequence[str]
 ) -> pl.DataFrame:
-    """Pair versions of one origin on both levels of a column: ``origin``, ``a`` and ``b``."""
+    """Pair versions of one document that are on different levels of one column.
+
+    They must have the same values in all other columns of `alike`. Returns ``origin``, and the ids
+    ``a`` of the version on the first level and ``b`` of that on the second.
+    """
     key = ["origin", *(name for name in alike if name != column)]
     sides = [
         docs.filter(pl.col(column) == level).select(*key, pl.col("id").alias(side))

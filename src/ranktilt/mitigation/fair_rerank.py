@@ -1,7 +1,11 @@
 """Fair re-ranking: a group gets at least a share of every prefix, or a share of the exposure.
 
-It has FA*IR (Zehlike et al., CIKM 2017) and the constraint of exposure (Singh & Joachims, KDD
-2018).
+A *prefix* of a list is its first 1, 2, … ranks. The *exposure* of a document is the weight of its
+rank, ``1 / log2(1 + rank)``: how much attention it gets.
+
+A list has two *sides*. The first side is the group that must not get too little; all other groups
+together are the second. The three methods are DetConstSort (Geyik et al., KDD 2019), FA*IR (Zehlike
+et al., CIKM 2017) and a constraint of exposure (Singh & Joachims, KDD 2018).
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,54 +41,55 @@ Bools = npt.NDArray[np.bool_]
 METHODS = ("det-const-sort", "fa-ir", "exposure")
 """Names of the methods; the first is the default."""
 _PART = (3 - 5**0.5) / 2
-"""Position at which an interval of significances is divided.
+"""Where `m_table` divides an interval of significances: .38, the golden section.
 
-Not in halves, because several counts change together there if p is a half.
+At one half, several counts would change together if the group's share is one half as well.
 """
 _NARROW = 1e-12
-"""Width of an interval of significances that is not divided further."""
+"""Width below which `m_table` does not divide an interval of significances further."""
 _MARGIN = 1e-9
-"""Difference below which two numbers count as equal, so that roundoff decides nothing."""
+"""Difference below which two numbers count as equal, so that rounding decides nothing."""
 
 
 @dataclass(frozen=True)
 class FairReRank(Correction):
     """Re-rank each list so that `group` gets enough of the first ranks, or of the exposure.
 
-    A list that meets the `target` already comes back unchanged, to the last bit. Documents of no
-    group keep their ranks.
+    A list that already meets the `target` comes back unchanged, to the last bit. Documents without
+    a group keep their ranks.
     """
 
     method: str = field(default=METHODS[0], kw_only=True)
     """Way to re-rank a list.
 
-    ``det-const-sort``: every prefix holds the group's share and the others', rounded down (Geyik et
-    al., KDD 2019).
+    ``det-const-sort``: every prefix of k ranks holds at least the group's share of k documents, and
+    at least the others' share, each rounded down (Geyik et al., KDD 2019).
 
-    ``fa-ir``: every prefix holds so many of the group that chance explains the lack (Zehlike et
-    al., CIKM 2017).
+    ``fa-ir``: every prefix holds at least as many documents of the group as a fair list might hold
+    by chance (Zehlike et al., CIKM 2017). See `alpha`.
 
-    ``exposure``: the best expected DCG at which the group's exposure per document is `target` times
-    the others' (Singh & Joachims, KDD 2018); below 1, the exposure of either side is at least
-    `target` times the other's. One of two orders of each list is drawn. It needs real scores.
+    ``exposure``: the mean exposure of the group's documents is `target` times that of the others,
+    at the smallest loss of expected DCG (Singh & Joachims, KDD 2018). With a target below 1, either
+    side gets at least `target` times the exposure of the other. In general no single order does
+    that, so one of two orders is drawn for each list. This method needs real scores.
     """
     group: str = field(default="", kw_only=True)
-    """Group that must not get too little; all others together are the other side."""
+    """The first side: the group that must not get too little."""
     target: float | None = field(default=None, kw_only=True)
-    """Tilt to aim at, in points from −100 to 100; 0 by default.
+    """Tilt to aim at.
 
-    It is the distance from the group's share of the query's candidates to its share of every
-    prefix, as `Share` measures it: above (+) or below (−). Under ``det-const-sort``, 0 holds both
-    sides to their shares; below 0 either side may lie that far below its share, and above 0 the
-    others give up what the group gets.
+    For ``det-const-sort`` and ``fa-ir``: the group's share of every prefix minus its share of the
+    whole list, in points from −100 to 100, as `Share` measures it. The default is 0, which gives
+    each side its share. Under ``det-const-sort``, a target below 0 allows either side to be that
+    far below its share. A target above 0 takes from the others what it gives to the group.
 
-    Under ``exposure``: the ratio of exposure to reach, 1 by default, as `ExposureRatio` measures
-    it.
+    For ``exposure``: the ratio of the group's mean exposure to that of the others, as
+    `ExposureRatio` measures it. The default is 1.
     """
     alpha: float = field(default=0.1, kw_only=True)
-    """Probability at which ``fa-ir`` may take a fair list for an unfair one."""
+    """Significance of ``fa-ir``: the probability of changing a list that is fair."""
     seed: int = field(default=0, kw_only=True)
-    """Seed of the orders that ``exposure`` draws."""
+    """Seed by which ``exposure`` draws one of the two orders of each list."""
 
     name: ClassVar[str] = "fair-rerank"
 
@@ -107,7 +112,7 @@ class FairReRank(Correction):
 
     @property
     def aim(self) -> float:
-        """The target, or the value that favours neither side."""
+        """The target; by default the value that favours neither side."""
         neutral = 1.0 if self.method == "exposure" else 0.0
         return neutral if self.target is None else self.target
 
@@ -131,8 +136,8 @@ class FairReRank(Correction):
         sides, keys, scores = lists.two_sided(self.group), lists.tie_keys(), lists.run.scores.copy()
         for query, part in lists.parts():
             side = sides[part]
-            known = np.flatnonzero(side >= 0)
-            if not 0 < side[known].sum() < len(known):
+            known = np.flatnonzero(side >= 0)  # documents with a group
+            if not 0 < side[known].sum() < len(known):  # all are on one side
                 continue
             candidates = _Candidates(
                 query=query,
@@ -150,11 +155,12 @@ class FairReRank(Correction):
         return scores
 
     def _shared(self, candidates: _Candidates) -> Ints | None:
-        """Return an order in which each prefix holds its least number of documents.
+        """Return an order in which each prefix holds enough documents of each side.
 
         None if each prefix does so already.
         """
         first, n, available = candidates.first, len(candidates.first), int(candidates.first.sum())
+        # The first side's share of the list, and how far its share of a prefix is to be from that.
         base, moved = available / n, self.aim / 100
         share = min(max(base + moved, 0.0), 1.0)
         counts, ranks = expected_counts(first, candidates.scores), np.arange(1, n + 1)
@@ -162,9 +168,9 @@ class FairReRank(Correction):
             needed = np.minimum(m_table(n, share, self.alpha), available)
             others = np.zeros_like(needed)
         else:
-            # The published insertion gives the order of `with_minimums` where there are two sides;
-            # its pseudo-code counts `maxIndices` from 1 and places from 0, so that a prefix may
-            # miss its minimum by one.
+            # DetConstSort as published inserts documents one by one. With two sides, that gives the
+            # order of `with_minimums`. The pseudo-code counts `maxIndices` from 1 and ranks from 0,
+            # so that a prefix may miss its minimum by one; this is not reproduced here.
             needed = minimum_counts(share, n, available)
             others = minimum_counts(max(1 - base - abs(moved), 0.0), n, n - available)
         if reached(counts, needed) and reached(ranks - counts, others):
@@ -174,13 +180,13 @@ class FairReRank(Correction):
         return order[placed(first[order], with_minimums(first[order], needed, others))]
 
     def _exposed(self, candidates: _Candidates) -> Ints | None:
-        """Draw one of two orders that on average bring the side with too little to its target.
+        """Draw one of two orders, so that on average the side with too little gets its target.
 
         None if neither side gets too little.
         """
         weights = discount_spans(candidates.ranks, np.ones_like(candidates.ranks), None)
-        # Lifting one side alone would tilt a ranker that is level, whose lists scatter to both
-        # sides of it.
+        # Single lists of a level ranker favour the first side by chance, or the second. Raising the
+        # first side alone, where it got too little, would tilt the ranker on average.
         least_of_others = min(self.aim, 1 / self.aim) if self.aim else 0.0
         for raised, least in (
             (candidates.first, self.aim),
@@ -197,8 +203,9 @@ class FairReRank(Correction):
         return None
 
 
-class _Candidates(NamedTuple):
-    """Documents of a list that are on a side, in the run's order."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Candidates:
+    """Documents of a list that have a group, in the run's order."""
 
     query: str
     """Id of the query."""
@@ -213,9 +220,10 @@ class _Candidates(NamedTuple):
 
 
 def minimum_counts(share: float, n: int, available: int) -> Ints:
-    """Return the fewest documents of a side on each of n prefixes.
+    """Return the fewest documents of a side that each of n prefixes must hold.
 
-    It is the side's share of the prefix, rounded down, and at most `available`.
+    It is the side's share of the prefix, rounded down. It is at most `available`, the number of
+    documents that the side has.
     """
     shares = np.floor(share * np.arange(1, n + 1) + _MARGIN)
     counts: Ints = np.minimum(shares, available).astype(np.int64)
@@ -228,9 +236,9 @@ def reached(counts: Floats, needed: Ints) -> bool:
 
 
 def placed(first: Bools, ranks: Ints) -> Ints:
-    """Return the order of a list after the first side gets other ranks (rising, from 0).
+    """Return the order of a list in which the first side has the given ranks.
 
-    Each side keeps its own order.
+    `ranks` rise and start at 0. Documents of the same side keep their order.
     """
     order = np.empty(len(first), dtype=np.int64)
     is_taken = np.zeros(len(first), dtype=bool)
@@ -241,20 +249,28 @@ def placed(first: Bools, ranks: Ints) -> Ints:
 
 
 def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
-    """Return the ranks of the first side (rising, from 0) in the merged list.
+    """Return the ranks of the first side (rising, from 0) in a list that meets its minimums.
 
-    The best document comes next, unless a side would fall short of its minimum.
+    At each rank, the better document of the two sides comes next, unless the other side would then
+    fall short of its minimum.
 
-    From one prefix to the next, the minimum of a side must rise by at most 1. Both together must
-    not exceed the length of the prefix, nor either the number of its side's documents.
+    Parameters
+    ----------
+    first : ndarray of bool, shape (n,)
+        Whether each document is on the first side, from the best to the worst.
+    needed, others_needed : ndarray of int64, shape (n,)
+        The fewest documents of the first and of the second side on each prefix. From one prefix to
+        the next, a minimum must rise by at most 1. Both together must not exceed the length of the
+        prefix, and neither may exceed the number of its side's documents.
     """
     mine, others = np.flatnonzero(first).tolist(), np.flatnonzero(~first).tolist()
     ranks = list[int]()
     for rank, (least, least_others) in enumerate(
         zip(needed.tolist(), others_needed.tolist(), strict=True)
     ):
-        count = len(ranks)
+        count = len(ranks)  # documents of the first side so far; the others have `rank - count`
         behind, others_behind = count < least, rank - count < least_others
+        # The next document of each side, as a list of one, or empty if the side has no more.
         left, others_left = mine[count : count + 1], others[rank - count : rank - count + 1]
         if behind or not others_left or (left and left < others_left and not others_behind):
             ranks.append(rank)
@@ -264,23 +280,37 @@ def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
 def untied(
     first: Bools, scores: Floats, keys: npt.NDArray[np.uint64], *, share: float, coin: bool
 ) -> Ints:
-    """Return the order of a list of falling scores in which ties of both sides favour neither.
+    """Return the order of a list in which tied documents favour neither side.
 
     Among tied documents, the next one comes from the side that is further behind its share of the
-    prefix (`share` is the first side's). If both are equally far behind, the smaller tie key comes
-    next. If the keys are equal too, as twins' are, the first side comes next where `coin` is true.
+    prefix. If both are equally far behind, the smaller tie key comes next. If the keys are equal
+    too, as those of twins are, the coin decides.
+
+    Parameters
+    ----------
+    first : ndarray of bool, shape (n,)
+        Whether each document is on the first side.
+    scores : ndarray of float64, shape (n,)
+        Scores, which fall.
+    keys : ndarray of uint64, shape (n,)
+        Tie keys (`Lists.tie_keys`).
+    share : float
+        The first side's share of each prefix.
+    coin : bool
+        Whether the first side comes next where nothing else decides.
     """
     order = np.lexsort((keys, -scores))
-    counts = np.append(0, np.cumsum(first))
+    counts = np.append(0, np.cumsum(first))  # documents of the first side before each rank
     ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores)).tolist()
-    for start, stop in zip([0, *ends[:-1]], ends, strict=True):
-        if not 0 < counts[stop] - counts[start] < stop - start:
+    for start, stop in zip([0, *ends[:-1]], ends, strict=True):  # each block of tied documents
+        if not 0 < counts[stop] - counts[start] < stop - start:  # one side has the whole block
             continue
         block = order[start:stop]
         mine, others = block[first[block]].tolist(), block[~first[block]].tolist()
         count, merged = int(counts[start]), list[int]()
         while mine and others:
-            # The other side lags behind by one less this.
+            # Documents that the first side lacks if this rank is counted. The two shares add up to
+            # the number of ranks, so the other side lacks 1 − lag, and both lack the same at ½.
             lag = share * (start + len(merged) + 1) - count
             my_key, their_key = keys[mine[0]], keys[others[0]]
             ahead = bool(my_key < their_key) if my_key != their_key else coin
@@ -293,54 +323,68 @@ def untied(
 
 
 def fail_probability(table: npt.ArrayLike, p: float) -> float:
-    """Return the probability that a random list falls below a table on some prefix.
+    """Return the probability that a fair list fails: that some prefix holds fewer than it must.
 
-    The table holds the minimum count of each prefix; it never falls.
+    In a fair list, each rank holds a document of the group with probability `p`, independently of
+    the other ranks. The result is exact. It is found by recursion over the ranks at which the table
+    rises (Zehlike et al., CIKM 2017, section 4.2).
 
-    Each rank holds a document of the group with probability `p`, independently of the others.
-    Exact, by recursion over the ranks at which the table rises (Zehlike et al., CIKM 2017, section
-    4.2).
+    Parameters
+    ----------
+    table : array_like of int, shape (k,)
+        The fewest documents of the group on each prefix; it never falls.
+    p : float
+        Share of the group.
     """
     needed = np.asarray(table, dtype=np.int64)
-    # Probability of each count, from the last minimum up, of lists that have not failed yet.
-    alive, before, least, lost = np.ones(1), 0, 0, 0.0
+    # alive[i]: probability that a list has not failed yet and holds `least` + i documents of the
+    # group on its first `before` ranks.
+    alive, before, least, failed = np.ones(1), 0, 0, 0.0
     for rank in (np.flatnonzero(np.diff(needed, prepend=0)) + 1).tolist():
         alive = np.convolve(alive, _binomial(rank - before, p))
-        short = int(needed[rank - 1]) - least
-        lost += float(alive[:short].sum())
-        alive, before, least = alive[short:], rank, int(needed[rank - 1])
+        rise = int(needed[rank - 1]) - least
+        failed += float(alive[:rise].sum())
+        alive, before, least = alive[rise:], rank, int(needed[rank - 1])
         if not len(alive):
             return 1.0
-    return lost
+    return failed
 
 
 @lru_cache(maxsize=4096)
 def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
-    """Return FA*IR's table, adjusted for k tests.
+    """Return FA*IR's table: the fewest documents of a group on the first 1, 2, … k ranks.
 
-    It holds the fewest documents of a group on the first 1, 2, … k ranks of a fair list. `p` is the
-    least share of the group. Each significance gives a table; this is the one whose
-    `fail_probability` is nearest to `alpha`, the smaller one if two are equally near.
+    A list is unfair if it falls short of the table on any prefix. That is k tests of one list, so
+    each of them must have a smaller significance c than `alpha`. Each c gives a table. The result
+    is the table for which a fair list falls short with a probability nearest to `alpha`
+    (`fail_probability`); if two are equally near, the one with the smaller counts (Zehlike et al.,
+    CIKM 2017, section 4.2). `p` is the share of the group.
     """
     if p in (0, 1):
         return tuple(range(1, k + 1)) if p else (0,) * k
+    # The table for `low` fails too rarely, that for `high` often enough; the interval narrows.
     low, high = 0.0, 1.0
-    below, above = np.zeros(k, dtype=np.int64), np.arange(1, k + 1)
-    under, over = 0.0, 1 - p**k
-    # Tables grow with c, and between two that differ in one count there is none.
-    while (above - below).sum() > 1 and high - low > _NARROW:
+    low_table, high_table = np.zeros(k, dtype=np.int64), np.arange(1, k + 1)
+    # The largest table asks for the group on every rank, which a list has with probability p^k.
+    low_chance, high_chance = 0.0, 1 - p**k
+    # Tables grow with c. If two differ by 1 in a single count, there is no table between them.
+    while (high_table - low_table).sum() > 1 and high - low > _NARROW:
         middle = low + _PART * (high - low)
         table = _quantiles(k, p, middle)
         chance = fail_probability(table, p)
         if chance < alpha:
-            low, below, under = middle, table, chance
+            low, low_table, low_chance = middle, table, chance
         else:
-            high, above, over = middle, table, chance
-    return tuple((below if alpha - under <= over - alpha else above).tolist())
+            high, high_table, high_chance = middle, table, chance
+    is_low_nearer = alpha - low_chance <= high_chance - alpha
+    return tuple((low_table if is_low_nearer else high_table).tolist())
 
 
 def _quantiles(k: int, p: float, c: float) -> Ints:
-    """Return minimum counts without any adjustment, at significance c."""
+    """Return the fewest documents of the group on each of k prefixes, for one significance c.
+
+    They are c-quantiles of binomial distributions, not adjusted for k tests.
+    """
     from scipy import stats  # takes half a second, which no other method should wait for
 
     counts: Ints = stats.binom.ppf(c, np.arange(1, k + 1), p).astype(np.int64)
@@ -349,28 +393,30 @@ def _quantiles(k: int, p: float, c: float) -> Ints:
 
 @lru_cache(maxsize=4096)
 def _binomial(n: int, p: float) -> Floats:
-    """Return the probability of 0, 1, … n successes."""
+    """Return the probability of 0, 1, … n successes in n independent trials."""
     probabilities = np.ones(1)
     for _ in range(n):
         probabilities = np.convolve(probabilities, (1 - p, p))
     return probabilities
 
 
-class Mixture(NamedTuple):
-    """Ranks of the first side's documents in two orders of a list; one of the two is drawn."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mixture:
+    """Two orders of a list, of which one is drawn: each as the ranks of the first side."""
 
     fewer: Ints
     """Ranks (rising, from 0) in the order that gives the first side less exposure."""
     more: Ints
-    """Ranks (rising, from 0) in the order that gives it more."""
+    """Ranks (rising, from 0) in the order that gives the first side more exposure."""
     odds: float
     """Probability of drawing `more`."""
 
 
 def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[float, float]:
-    """Return the mean exposure of a document of the first side and of the others.
+    """Return the mean exposure of the first side's documents, and that of the others.
 
-    Tied documents share their block's ranks.
+    Tied documents share the exposure of their block's ranks equally. `weights` has the exposure of
+    each rank.
     """
     starts = np.append(0, np.flatnonzero(np.diff(scores)) + 1)
     sizes = np.diff(np.append(starts, len(scores)))
@@ -381,61 +427,113 @@ def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[fl
 def exposure_mixture(
     first: Bools, scores: Floats, weights: Floats, target: float
 ) -> Mixture | None:
-    """Return two orders that maximise a list's expected DCG at a ratio of exposure.
+    """Return two orders of a list that on average give the first side its target of exposure.
 
-    The first side's exposure becomes `target` times the others'. None if a list has reached its
-    target. `scores` fall, and so do `weights`, the exposure of each rank. The constraint on
-    exposure is the only one added to those of an assignment, so the optimum is a mixture of two
-    orders. Both sort by score, with the first side raised by one amount, and differ only in who
-    wins ties. If no order reaches the target, both put the first side before the others.
+    The mean exposure of the first side's documents becomes `target` times that of the others, with
+    the largest expected DCG that this allows (the linear program of Singh & Joachims, KDD 2018).
+    The program assigns documents to ranks under one further constraint, that on exposure. So its
+    optimum is a mixture of two orders. Both sort by score after the first side's scores are raised
+    by one amount. They differ only in who wins ties.
+
+    If no order reaches the target, both put the first side before all others.
+
+    Parameters
+    ----------
+    first : ndarray of bool, shape (n,)
+        Whether each document is on the first side.
+    scores : ndarray of float64, shape (n,)
+        Scores, which fall.
+    weights : ndarray of float64, shape (n,)
+        Exposure of each rank, which falls.
+    target : float
+        Ratio of exposure to reach.
+
+    Returns
+    -------
+    Mixture or None
+        None if the list has reached its target already.
     """
-    n, n_first = len(first), int(first.sum())
     exposure, their_exposure = expected_exposure(first, scores, weights)
     if exposure >= target * their_exposure * (1 - _MARGIN):
         return None
-    mine, others, total = scores[first], -scores[~first], weights.sum()
-
-    def positions(raised: float, *, wins: bool) -> Ints:
-        """Return the ranks of the first side, raised by an amount; it wins ties, or loses them."""
-        above: Ints = np.searchsorted(others, -(mine + raised), side="left" if wins else "right")
-        return above + np.arange(n_first)
-
-    def lead(ranks: Ints) -> float:
-        """Return the exposure of the first side minus the target times the others'."""
-        got = weights[ranks].sum()
-        return float(got / n_first - target * (total - got) / (n - n_first))
-
+    raising = _RaisedSide(
+        scores=scores[first],
+        negated_others=-scores[~first],
+        weights=weights,
+        total_weight=weights.sum(),
+        target=target,
+    )
+    top = np.arange(len(raising.scores))
+    if raising.lead(top) < 0:
+        return Mixture(fewer=top, more=top, odds=1.0)
+    # The amount to raise by lies between nothing and enough to pass every other document.
     low, high = 0.0, 2 * float(scores[0] - scores[-1])
-    most = np.arange(n_first)
-    if lead(most) < 0:
-        return Mixture(most, most, 1.0)
-    if lead(positions(low, wins=True)) >= 0:
-        fewer, more = positions(low, wins=False), positions(low, wins=True)
+    if raising.lead(raising.ranks(low, wins=True)) >= 0:
+        fewer, more = raising.ranks(low, wins=False), raising.ranks(low, wins=True)
     else:
         # Halve until no number lies between: the amounts are exact to the last bit.
         while low < (middle := (low + high) / 2) < high:
-            if lead(positions(middle, wins=True)) >= 0:
+            if raising.lead(raising.ranks(middle, wins=True)) >= 0:
                 high = middle
             else:
                 low = middle
-        fewer, more = positions(low, wins=True), positions(high, wins=True)
-    under, over = lead(fewer), lead(more)
-    return Mixture(fewer, more, -under / (over - under))
+        fewer, more = raising.ranks(low, wins=True), raising.ranks(high, wins=True)
+    # `fewer` leads by less than 0 and `more` by at least 0; their mixture leads by 0 on average.
+    under, over = raising.lead(fewer), raising.lead(more)
+    return Mixture(fewer=fewer, more=more, odds=-under / (over - under))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _RaisedSide:
+    """A list whose first side is raised: an amount is added to each of its scores."""
+
+    scores: Floats
+    """Scores of the first side, falling."""
+    negated_others: Floats
+    """Scores of the other side with the opposite sign, so that they rise for `searchsorted`."""
+    weights: Floats
+    """Exposure of each rank."""
+    total_weight: float
+    """Sum of the weights."""
+    target: float
+    """Ratio of exposure to reach."""
+
+    def ranks(self, amount: float, *, wins: bool) -> Ints:
+        """Return the ranks of the first side (rising, from 0) after it is raised by an amount.
+
+        Where scores tie, the first side comes first if it `wins`, and last otherwise.
+        """
+        others_above: Ints = np.searchsorted(
+            self.negated_others, -(self.scores + amount), side="left" if wins else "right"
+        )
+        return others_above + np.arange(len(self.scores))
+
+    def lead(self, ranks: Ints) -> float:
+        """Return the mean exposure of the first side minus the target times that of the others."""
+        first_weight = self.weights[ranks].sum()
+        rest = self.target * (self.total_weight - first_weight) / len(self.negated_others)
+        return float(first_weight / len(self.scores) - rest)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittedShare(FittedMethod):
-    """A fair re-ranking whose target starts at the tilt of today and moves with the strength."""
+    """A fair re-ranking whose target depends on the strength.
+
+    At strength 0 the target is the value that the ranker has without any correction, and at
+    strength 1 it is the target of the method.
+    """
 
     today: float
-    """Value of the ranker without correction."""
+    """Value of the ranker without correction, in the unit of the target."""
     lowest: float
-    """Smallest possible target."""
+    """Smallest target that `FairReRank` takes."""
 
     def at_strength(self, strength: float) -> Ranker:
+        """Return the fair re-ranking with the target for a strength."""
         ranker: FairReRank = self.full
         end = ranker.aim
-        # From as far below the end as the ranker is from it today, on whichever side.
+        # `abs`: if the ranker is above the end today, the target still comes from below. A target
+        # is a minimum, so one above the end would raise the group further.
         target = round(end - (1 - strength) * abs(end - self.today), 6)
         return replace(ranker, target=end if strength == 1 else max(target, self.lowest))
 
@@ -447,13 +545,9 @@ class FairReRankMethod(Method):
     name: ClassVar[str] = "fair-rerank"
 
     variant: str = ""
-    """A `FairReRank.method`, typed behind a colon; by default the first one."""
+    """Name of a `FairReRank.method`, typed behind a colon; empty for the first one."""
     target: float | None = None
-    """Target at strength 1.
-
-    For shares, points of the first ranks' share above that of the candidates (0 by default); for
-    exposure, the ratio (1).
-    """
+    """Target at strength 1 (`FairReRank.target`); None for the value that favours neither side."""
 
     def __post_init__(self) -> None:
         if self.variant and self.variant not in METHODS:
@@ -468,7 +562,8 @@ class FairReRankMethod(Method):
         queries.need_groups(queries.pair)
         group, opposite = queries.pair
         share = Share @ queries.page
-        # Few judgments are left to fit on, so the shares say which group is put lower.
+        # The group to raise is the one whose share is too small. Relevance is no help here: few
+        # judgments are left to fit on.
         if not queries.group_value(share, group, opposite) < 0:
             group, opposite = opposite, group
         question: GroupEstimand = share

@@ -1,4 +1,4 @@
-"""Interleaving: the groups take turns, each by score; the simplest correction."""
+"""Interleaving: the groups take turns, each in the order of its scores. The simplest correction."""
 
 from __future__ import annotations
 
@@ -19,18 +19,23 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interleave(Correction):
-    """Round robin by score: every prefix holds each group's share of the candidates.
+    """Give each group its share of every prefix, in the order of the group's scores.
 
-    Shares are rounded up or down at random. A prefix of k ranks aims at ``(1 − strength)·today +
-    strength·share·k`` documents of a group, and holds exactly so many on average over seeds; so no
-    group comes first more often than its share. Several groups are placed one after the other, each
-    compared with all that follow. Documents of no group keep their places.
+    A *prefix* of a list is its first k ranks. Of a group, it aims at
+
+        ``(1 − strength) · today + strength · share · k``
+
+    documents, where `today` is how many it holds without correction, and `share` the group's share
+    of the whole list. The number is rounded up or down at random, and is exact on average over
+    seeds. So no group comes first more often than its share. With more than two groups, the first
+    group gets its ranks, then the second among the ranks that are left, and so on. Documents
+    without a group keep their ranks.
     """
 
     strength: float = field(default=1.0, kw_only=True)
-    """How far each prefix goes from the list of today to equal shares."""
+    """How far each prefix moves: 0 leaves it as it is, 1 gives each group its share."""
     seed: int = field(default=0, kw_only=True)
-    """Random seed."""
+    """Seed of the rounding."""
 
     name: ClassVar[str] = "interleave"
 
@@ -53,22 +58,26 @@ class Interleave(Correction):
         for query, part in lists.parts():
             side = lists.group[part]
             order = np.arange(len(side))
-            known = np.flatnonzero(side >= 0)
+            known = np.flatnonzero(side >= 0)  # documents with a group
             order[known] = known[self._turns(query, side[known], scores[part][known])]
             scores[part] = in_order(order, scores[part], side)
         return scores
 
     def _turns(self, query: str, side: Ints, scores: Floats) -> Ints:
-        """Return the order of a list: the groups get their ranks one after the other."""
+        """Return the corrected order of the documents of one list.
+
+        `side` has the number of each document's group, and `scores` its score.
+        """
         order = np.empty(len(side), dtype=np.int64)
-        free = rest = np.arange(len(side))
-        for group in np.unique(side)[:-1].tolist():
+        free = rest = np.arange(len(side))  # ranks that are not taken, and documents without a rank
+        for group in np.unique(side)[:-1].tolist():  # the last group gets the ranks that are left
             first = side[rest] == group
             count, n = int(first.sum()), len(rest)
             today = expected_counts(first, scores[rest])
             aim = (1 - self.strength) * today + self.strength * count * np.arange(1, n + 1) / n
             aim[-1] = count
-            # Systematic sampling: one number moves all roundings, so that each is right on average.
+            # Systematic sampling: one random number is added to all aims, and the group gets a rank
+            # wherever the sum passes the next whole number. So each count is right on average.
             ranks = np.searchsorted(aim + uniform(self.seed, query, group), np.arange(1, count + 1))
             order[free[ranks]] = rest[first]
             free, rest = np.delete(free, ranks), rest[~first]

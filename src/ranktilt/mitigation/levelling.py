@@ -1,4 +1,8 @@
-"""The steps of levelling one ranker: test the baseline, fit methods, select and compare."""
+"""The steps of levelling one ranker: test the baseline, fit methods, select and compare.
+
+Queries are divided into three sides: methods are *fitted* on some, the strength of each method is
+*selected* on others, and the selected candidates are *tested* on the rest.
+"""
 
 from __future__ import annotations
 
@@ -33,19 +37,16 @@ from ranktilt.rankers.candidates import FITTED
 
 @dataclass(frozen=True, kw_only=True)
 class _RankedSide:
-    """The baseline's runs for the queries of one side.
-
-    A side is a set of queries: to fit on, to select by, or to test on.
-    """
+    """The baseline's runs of the queries of one side: over all documents, and over fewer."""
 
     collection: Collection
     """Collection with the queries of the side."""
     run: Run
-    """Run of all documents."""
+    """Run over all documents."""
     reference: Collection | None
-    """The reference's documents alone; None if they were not ranked alone."""
+    """The documents of the reference alone; None if they were not ranked alone."""
     reference_run: Run | None
-    """Run of these documents."""
+    """Run over these documents; None without them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +58,18 @@ class Levelling:
     baseline: Baseline
     """The ranker to level."""
     questions: Sequence[Estimand]
-    """Questions, the primary one first."""
+    """Questions about two groups. The first is the primary one, which decides what is level."""
     options: MitigationOptions
-    """What is tried."""
+    """Methods and strengths to try."""
     bench_options: BenchOptions
     """How candidates are compared."""
     folder: Path | None
     """Folder for fits; None if they are not saved."""
     whole_run: Run
-    """Run of all queries that the sides were drawn from, or else of the queries to test on."""
+    """Run of all queries from which the sides were drawn.
+
+    If they were not drawn from one collection, it is the run of the queries to test on.
+    """
 
     @property
     def pair(self) -> Pair:
@@ -73,7 +77,7 @@ class Levelling:
         return self.bench_options.pairs[0]
 
     def test_baseline(self) -> Bench:
-        """Return the bench of the baseline alone, over all queries of all sides."""
+        """Return the bench of the baseline alone, over the queries of `whole_run`."""
         tested = compare_candidates(
             self.split.drawn_from or self.split.test,
             {self._baseline_candidate(self.whole_run): self.whole_run},
@@ -132,7 +136,7 @@ class Levelling:
         return self._with_spec(bench)
 
     def _seen_queries(self) -> tuple[str, ...]:
-        """Return the queries of this collection that were drawn to fit on or to choose by."""
+        """Return the ids of this collection's queries that were drawn to fit on or to select by."""
         split, tested = self.split, set(self.split.test.queries_with_judgments["id"])
         sides = [split.fit, split.select]
         if split.drawn_from is not None:
@@ -148,16 +152,23 @@ class Levelling:
         return tuple(name for name in names if name not in tested)
 
     def _rank(self, collection: Collection) -> Run:
-        """Return the baseline's run of one side's queries, taken from that of all where it can."""
+        """Return the baseline's run of one side's queries.
+
+        It is taken from `whole_run` if that has them, and made otherwise.
+        """
         is_drawn = self.split.drawn_from is not None
-        if collection is self.split.fit and self.split.fitted_on:
+        if collection is self.split.fit and self.split.fitted_on:  # another collection's queries
             is_drawn = False
         if is_drawn or collection is self.split.test:
             return only_queries(self.whole_run, collection.queries_with_judgments["id"])
         return self.baseline.rank(collection)
 
     def _rank_side(self, side: Collection) -> _RankedSide:
-        """Rank a side's queries, and where that can be done on the reference's documents alone."""
+        """Rank a side's queries over all documents, and if possible over the reference's alone.
+
+        The second run shows effectiveness where there is no other group to favour. It needs a
+        ranker that searches, judgments, and sources: other groups are no texts of their own.
+        """
         ranker, reference, reference_run = self.baseline.ranker, None, None
         is_searchable = self.options.by == "source" and side.has_judgments
         if ranker is not None and not self.baseline.is_saved and is_searchable:
@@ -171,7 +182,7 @@ class Levelling:
         )
 
     def _fit(self) -> FittedMethods:
-        """Fit all methods."""
+        """Fit all methods on the queries to fit on."""
         groups = grouping(self.split.test, self.options.by, self.pair).names
         run = self._rank(self.split.fit)
         # Methods learn from what they will correct.
@@ -194,7 +205,11 @@ class Levelling:
     def _candidate_runs(
         self, side: _RankedSide, methods: FittedMethods
     ) -> tuple[dict[Candidate, Run], dict[Candidate, Run]]:
-        """Rank with every method at every strength: all documents, and the reference's alone."""
+        """Rank a side's queries with every method at every strength.
+
+        Returns the runs over all documents, and the runs over the reference's documents alone; the
+        second mapping is empty if the side has no such run. The baseline comes first in both.
+        """
         baseline = self._baseline_candidate(side.run)
         runs, reference_runs = {baseline: side.run}, dict[Candidate, Run]()
         if side.reference_run is not None:
@@ -211,7 +226,8 @@ class Levelling:
                 )
                 runs[candidate] = self._ranked_with(ranker, side.collection, side.run)
                 if side.reference is not None and side.reference_run is not None:
-                    # A correction knows the groups of all documents; a search has only those alone.
+                    # A correction re-ranks the baseline's run, and looks up groups in the complete
+                    # collection. Any other ranker searches anew, so it must see the reference only.
                     known = side.collection if isinstance(ranker, Correction) else side.reference
                     reference_runs[candidate] = self._ranked_with(ranker, known, side.reference_run)
                 report("correcting", len(runs) - 1, len(methods.by_label) * len(strengths))
@@ -232,7 +248,7 @@ class Levelling:
         return choose_strengths(values[1:], self.bench_options.margin, self.bench_options.budget)
 
     def _ranked_with(self, ranker: Ranker, collection: Collection, run: Run) -> Run:
-        """Correct a run, or search anew where the ranker itself is another."""
+        """Correct a run; a ranker that is no correction searches the collection instead."""
         if isinstance(ranker, Correction):
             return self.baseline.correct(ranker, collection, run)
         return ranker.rank(collection)

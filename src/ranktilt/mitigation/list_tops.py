@@ -13,13 +13,16 @@ from ranktilt.mitigation.base import Correction, Scores, in_order, run_of_depth
 
 
 def correct_tops(correction: Correction, collection: Collection, run: Run, *, depth: int) -> Run:
-    """Correct the best results of each list down to a depth; the others follow in their order."""
+    """Correct the best `depth` results of each list; the others follow in their old order."""
     top = run_of_depth(run, collection, depth)
     return with_rest(correction.rank(collection, top), top, run)
 
 
 def with_rest(corrected: Run, top: Run, run: Run) -> Run:
-    """Append to each corrected list the results of the run that are below its top."""
+    """Append to each corrected list the results of the run that were not corrected.
+
+    `top` is the part of the `run` that was corrected, before that.
+    """
     if len(top.docs) == len(run.docs):
         return corrected
     docs, scores = list[npt.NDArray[np.int32]](), list[Scores]()
@@ -40,16 +43,20 @@ def with_rest(corrected: Run, top: Run, run: Run) -> Run:
 
 
 def _scores_with_rest(corrected: Scores, top: Scores, rest: Scores) -> Scores:
-    """Return the scores of a corrected list, and below them those of the rest.
+    """Return the scores of a corrected list, followed by lower scores for the rest of the list.
 
-    The rest falls as far as the list's last score did, which keeps the gaps between its scores.
-    Where it would still reach the last score, it gets the next smaller numbers.
+    If the correction made the last score of the top smaller, all scores of the rest fall by the
+    same amount, which keeps the gaps between them. Scores of the rest that would still reach the
+    last score of the top get the next smaller numbers that a float can hold.
+
+    `top` has the scores of the corrected part before the correction.
     """
     if not len(rest) or not len(corrected):
         return np.concatenate([corrected, rest])
     fall = min(0.0, corrected[-1] - top[-1])
     scores = np.concatenate([corrected, rest + fall])
-    # Results are tied where they were tied before, also where adding rounds two scores to one.
+    # Results may be tied only where they were tied before: adding `fall` may round two different
+    # scores to one. So each set of tied results is a side of its own.
     ties = np.append(
         np.cumsum(np.diff(corrected, prepend=corrected[0]) != 0),
         len(corrected) + np.cumsum(np.diff(rest, prepend=rest[0]) != 0),

@@ -1,6 +1,7 @@
-"""Methods: what each one learns from the queries to fit on, and its ranker at a strength.
+"""Methods: ways to level a ranker.
 
-A method is a frozen record of its options, in the file of its correction.
+A method is a frozen record of its options, in the file of its correction. `Method.fit` learns from
+queries (`FittingQueries`) and returns a `FittedMethod`, which has a ranker for each strength.
 """
 
 from __future__ import annotations
@@ -52,13 +53,17 @@ class FittingQueries:
     held_out: AbstractSet[str] = frozenset()
     """Origins that nothing may be learned from, because they are relevant to other queries."""
     foreign_name: str = ""
-    """Name of the collection, if it is another one than the levelled one; groups may differ."""
+    """Name of `collection` if methods learn from another collection than the one to level.
+
+    Such a collection may lack a group that is to be levelled. Empty if it is the same collection.
+    """
     folder: Path | None = None
     """Folder for fits; None if they are not saved."""
     seed: int = 0
+    """Seed of all draws."""
 
     def need_ranker(self, method: str) -> Ranker:
-        """Return the ranker; refuse a saved run."""
+        """Return the ranker, for a method that must rank or score again; refuse a saved run."""
         if self.ranker is None:
             raise UserError(
                 f"{method} needs the ranker itself, and {self.run.name} is a saved run; leave it "
@@ -67,7 +72,7 @@ class FittingQueries:
         return self.ranker
 
     def need_groups(self, names: Sequence[str]) -> None:
-        """Refuse another collection that lacks a group."""
+        """Refuse to learn from another collection that lacks one of these groups."""
         if not self.foreign_name:
             return
         try:
@@ -82,37 +87,54 @@ class FittingQueries:
             )
 
     def file(self, name: str) -> str:
-        """Return the file of a fit of this ranker; its name alone where it is not saved."""
+        """Return the path of a fit of this ranker; the file name alone if fits are not saved.
+
+        `name` is the end of the file name. The start is the ranker's name, in characters that every
+        file system takes.
+        """
         ranker = re.sub(r"[^a-z0-9.]+", "-", self.run.name.lower())[:60].strip("-.") or "ranker"
         path = Path(f"{ranker}-{name}")
         return str(path if self.folder is None else self.folder / path)
 
     def group_value(self, question: GroupEstimand, group: str, opposite: str = "") -> float:
-        """Return the run's answer about two groups.
+        """Return the value of a question such as ``Share@10`` about two groups of the run.
 
-        Without `opposite` all others are the second group.
+        Parameters
+        ----------
+        question : GroupEstimand
+            The question.
+        group : str
+            The first group; a positive share means that it is favoured.
+        opposite : str, optional
+            The second group; by default all other groups together.
         """
         groups = grouping(self.collection, self.by, (group, opposite or REST))
         judgments = Judgments.from_collection(self.collection, groups)
         judged_run = JudgedRun.from_run(self.run, self.collection, judgments)
-        code, number = judged_run.group_codes(groups), groups.index(group)
-        second = (code >= 0) & (code != number)
+        group_numbers = judged_run.group_codes(groups)  # of each entry; below 0 without a group
+        first_number = groups.index(group)
+        is_first = group_numbers == first_number
         if opposite:
-            second = code == groups.index(opposite)
-        total, weight = question.columns(judged_run.ranking, code == number, second)
+            is_second = group_numbers == groups.index(opposite)
+        else:
+            is_second = (group_numbers >= 0) & (group_numbers != first_number)
+        total, weight = question.columns(judged_run.ranking, is_first, is_second)
         return question.value(total, weight)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittedMethod:
-    """A fitted method: its ranker at each strength, from 0 (no effect) to 1."""
+    """A fitted method: a ranker for each strength."""
 
     full: Any
-    """The correction, or the changed ranker, at strength 1."""
+    """The correction, or the changed ranker, at strength 1.
+
+    A `Ranker`; its type is left open because not every ranker has the field ``strength``.
+    """
     fit: Fit | Direction | None = None
-    """The numbers that were learned; None for a method without any."""
+    """The numbers that were learned; None for a method that learns none."""
     file: str = ""
-    """File of the fit, as rankers name it."""
+    """Path of the fit as the ranker's text has it, such as ``offset(fit=PATH)``; empty if none."""
 
     def at_strength(self, strength: float) -> Ranker:
         """Return the correction, or the changed ranker, at a strength."""
@@ -127,8 +149,12 @@ class Method(ABC):
     name: ClassVar[str]
     """Name that users type."""
     largest_strength: ClassVar[float] = 1.0
+    """Largest strength that can be tried."""
     learns_from_twins: ClassVar[bool] = False
-    """Whether it learns from twins; then it levels sources and no other groups."""
+    """Whether it learns from twins: versions of one document by different sources.
+
+    Such a method levels sources and no other groups.
+    """
 
     @property
     def label(self) -> str:
@@ -136,13 +162,21 @@ class Method(ABC):
         return self.name
 
     def __str__(self) -> str:
+        """Return the text that `read_method` makes this method of, with changed options only."""
         options = {}
         for option in fields(self):
             value = getattr(self, option.name)
+            # The variant is in the label already: ``fair-rerank:exposure``.
             if option.name != "variant" and value != option.default:
                 options[option.name] = "true" if value is True else str(value)
         return str(Stage(name=self.label, argument=None, options=options))
 
     @abstractmethod
     def fit(self, queries: FittingQueries) -> FittedMethod:
-        """Learn from the queries to fit on; `UserError` says why that is impossible."""
+        """Learn from the queries to fit on.
+
+        Raises
+        ------
+        UserError
+            If that is impossible, with the reason. The method is then left out of the bench.
+        """

@@ -28,11 +28,17 @@ METHODS: Mapping[str, type[Method]] = {
     "interleave": InterleaveMethod,
     "offset": OffsetMethod,
 }
-"""Methods by name; ``fair-rerank:VARIANT`` names one of fair re-ranking."""
+"""Methods by name.
+
+Fair re-ranking has variants, which are typed behind its name: ``fair-rerank:VARIANT``.
+"""
 CORRECTIONS: Mapping[str, type[Correction]] = {
     correction.name: correction for correction in (Causal, FairReRank, Interleave, Offset)
 }
-"""Corrections by the names of their stages."""
+"""Corrections by name, as a ranker's text has them: ``bm25>>offset(…)``.
+
+The method ``projection`` has none: it changes the vectors of a ranker, not its lists.
+"""
 
 
 def read_method(text: str) -> Method:
@@ -44,7 +50,7 @@ def read_method(text: str) -> Method:
     if stage.name not in METHODS or (stage.argument and stage.name != FairReRankMethod.name):
         raise unknown("method", text, METHODS)
     kind = METHODS[stage.name]
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind)  # an option's type says how its text is read
     values: dict[str, Any] = {} if stage.argument is None else {"variant": stage.argument}
     for name, value in stage.options.items():
         options = method_options(stage.name)
@@ -61,14 +67,16 @@ def method_options(name: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedMethods:
-    """The fitted methods, by label, and those that could not be tried."""
+    """The methods that could be fitted, and those that could not."""
 
     by_label: Mapping[str, FittedMethod]
+    """Each fitted method by its `Method.label`."""
     refused: tuple[RefusedMethod, ...] = ()
+    """Methods that could not be fitted, each with the reason."""
 
     @property
     def fits(self) -> MethodFits:
-        """The methods' fits, as a result keeps them."""
+        """The numbers that the methods learned, one field for each kind, as a bench saves them."""
         offset, causal, direction = None, None, None
         for fitted in self.by_label.values():
             if isinstance(fitted.fit, OffsetFit):
@@ -81,7 +89,11 @@ class FittedMethods:
 
 
 def fit_methods(methods: Iterable[Method], queries: FittingQueries) -> FittedMethods:
-    """Fit methods, and save the fits where a folder is given; refuse where none can be tried."""
+    """Fit methods, and save the fits if the queries name a folder.
+
+    A method that cannot be fitted is noted with its reason. If no method can be fitted, the first
+    reason is raised.
+    """
     fitted, errors = dict[str, FittedMethod](), dict[str, UserError]()
     for method in methods:
         try:

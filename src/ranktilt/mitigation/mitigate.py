@@ -84,7 +84,7 @@ def mitigate(
         The question that decides what is level, in percent: by default as in `audit`; if nothing
         is judged, HeadToHead for twins and Share@10 for other documents.
     effectiveness, budget, ties, test, correction, margin, resamples
-        As in `bench`.
+        How candidates are compared, as in `bench`.
 
     Returns
     -------
@@ -140,7 +140,10 @@ def mitigate(
 
 
 def _split(collection: QuerySplit | Collection, fit: Collection | None, seed: int) -> QuerySplit:
-    """Return the three sets of queries; those to fit on may be another collection's."""
+    """Return the three sets of queries, drawn unless `collection` has them already.
+
+    With `fit`, methods are fitted on the queries of that collection.
+    """
     if isinstance(collection, QuerySplit):
         if fit is None:
             return collection
@@ -178,7 +181,11 @@ def _questions(
     by: str,
     pair: Pair,
 ) -> list[Estimand]:
-    """Return the questions, the primary one first: as in an audit of these documents."""
+    """Return the questions to ask, the primary one first.
+
+    By default they are those of an audit of these documents. Without judgments, that is who wins
+    among twins if there are any, and who fills the first ranks.
+    """
     usual: Sequence[str | Estimand] = DEFAULT_MEASURES
     if not collection.has_judgments:
         has_twins = len(twin_rows(collection, grouping(collection, by), pair)) > 0

@@ -1,4 +1,8 @@
-"""How far lists move from the baseline's: the cost of a correction if nothing is judged."""
+"""How far lists move from the baseline's: the cost of a correction if nothing is judged.
+
+Without judgments, lost effectiveness cannot be measured. But the fewer documents a correction
+replaces, the less it can harm.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +28,23 @@ from ranktilt.statistics.two_way import Influence
 PAGE = 10
 """Number of first ranks among which replaced documents are counted."""
 DEEPEST = 100
-"""Ranks that the overlap compares; at a persistence of .9, lower ranks weigh less than .0001."""
+"""Number of first ranks that the rank-biased overlap compares.
+
+It weighs each rank by .9 times the weight of the rank before. All ranks below this one together
+have a weight of less than .0001.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MovementMean:
-    """A mean over queries with its 95 % bootstrap interval; NaN where it is undefined."""
+    """A mean over queries with its 95 % bootstrap interval."""
 
     value: float
-    """The mean."""
+    """The mean; NaN without any query."""
     low: float
-    """Lower end of its interval."""
+    """Lower end of its interval; NaN if the queries are too few for an interval."""
     high: float
-    """Upper end of its interval."""
+    """Upper end of its interval; NaN in the same case."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +57,16 @@ class Movement:
     candidate: str
     """Name of the candidate."""
     rbo: MovementMean
-    """Rank-biased overlap (p = .9), 0 to 1; 1 where no list moves."""
+    """Rank-biased overlap of the lists (Webber, Moffat & Zobel, ACM TOIS 28(4), 2010; p = .9).
+
+    It is from 0 (nothing in common) to 1 (no list moves).
+    """
     replaced: MovementMean
-    """Documents among the baseline's first ten that are not among the candidate's, in percent."""
+    """Percentage of the baseline's first ten documents that are not among the candidate's."""
     queries: int
-    """Queries for which the baseline found anything."""
+    """Number of queries for which the baseline found anything."""
     effective_n: float
-    """Effective number of these queries."""
+    """Effective number of these queries: fewer if some of them repeat others."""
 
     @property
     def testable(self) -> bool:
@@ -68,7 +79,11 @@ class Movement:
         return not (math.isnan(self.replaced.low) or math.isnan(self.replaced.high))
 
     def outcome(self, budget: float) -> Outcome:
-        """Decide whether lists move less than a budget: a part of the first ten, in percent."""
+        """Compare the replaced documents with a budget, in percent.
+
+        ``level`` if the whole interval is within the budget, ``tilted`` if it is completely above,
+        else ``inconclusive``.
+        """
         if not (self.testable and self.has_interval):
             return "inconclusive"
         if self.replaced.high <= budget:
@@ -78,7 +93,7 @@ class Movement:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ListDistances:
-    """Distances of a run's lists from the baseline's, each of shape (n_queries,)."""
+    """How much a run's lists differ from the baseline's, query by query; shape (n_queries,)."""
 
     rbo: Floats
     """Rank-biased overlap, from 0 to 1; NaN if the baseline found nothing."""
@@ -87,7 +102,7 @@ class ListDistances:
 
     @property
     def mean_replaced(self) -> float:
-        """Mean share of replaced documents, in percent; NaN where nothing is known."""
+        """Mean share of replaced documents, in percent; NaN if the baseline found nothing."""
         known = self.replaced[~np.isnan(self.replaced)]
         return 100 * float(known.mean()) if len(known) else math.nan
 
@@ -96,6 +111,7 @@ def list_distances(baseline: Run, run: Run, queries: Sequence[str]) -> ListDista
     """Compare the lists of two runs, query by query."""
     old, new = (_ranked(side, name) for side, name in ((baseline, "old"), (run, "new")))
     joined = old.join(new, on=["query_id", "doc_id"], how="inner")
+    # For each query: the documents that both lists have, with their ranks in both.
     ranks = {
         str(query): part for (query,), part in joined.partition_by("query_id", as_dict=True).items()
     }
@@ -107,7 +123,7 @@ def list_distances(baseline: Run, run: Run, queries: Sequence[str]) -> ListDista
             continue
         part = ranks.get(query, joined.clear())
         old_ranks, new_ranks = (part[name].to_numpy() for name in ("old", "new"))
-        page = min(PAGE, length)
+        page = min(PAGE, length)  # a list may be shorter than ten
         remaining = int(((old_ranks <= page) & (new_ranks <= PAGE)).sum())
         replaced[number] = 1 - remaining / page
         depth = min(length, new_lengths.get(query, 0), DEEPEST)
@@ -118,7 +134,7 @@ def list_distances(baseline: Run, run: Run, queries: Sequence[str]) -> ListDista
 def shares_replaced(runs: Sequence[Run]) -> list[float]:
     """Return which share of the first run's first ten documents each run replaces, in percent.
 
-    Infinite where the first one found nothing.
+    Infinite if the first run found nothing, so that no run is within a budget.
     """
     queries = runs[0].queries
     shares = [list_distances(runs[0], run, queries).mean_replaced for run in runs]
@@ -126,7 +142,7 @@ def shares_replaced(runs: Sequence[Run]) -> list[float]:
 
 
 def _ranked(run: Run, name: str) -> pl.DataFrame:
-    """Return the first ranks of a run's lists."""
+    """Return query, document and rank of each list's first ranks; the rank's column gets a name."""
     frame = run.frame().filter(pl.col("rank") <= DEEPEST)
     return frame.select("query_id", "doc_id", pl.col("rank").alias(name))
 
@@ -140,9 +156,9 @@ def _lengths(run: Run) -> Mapping[str, int]:
 def movements_from(
     audited: Audit, runs: Mapping[str, Run], *, resamples: int, seed: int
 ) -> tuple[Movement, ...]:
-    """Return how far the lists of each run lie from the first one's, over the same queries.
+    """Return how far each run moves the lists of the first one, over the same queries.
 
-    `audited` is an audit of these runs, by the same names.
+    `audited` is an audit of these runs under the same names; it knows which queries are repeats.
     """
     (baseline, baseline_run), *others = runs.items()
     numbered = audited.distinct(baseline)
@@ -166,7 +182,11 @@ def movement(
     resamples: int,
     seed: int,
 ) -> Movement:
-    """Return mean distances with their intervals over queries; repeated queries count once."""
+    """Return the mean distances of a candidate with their intervals over queries.
+
+    `distinct` has a number for each query; queries that repeat each other have one number and count
+    once. None if no query is a repeat.
+    """
     overlap = Columns(values=distances.rbo[None], distinct=distinct)
     replaced = Columns(values=distances.replaced[None], distinct=distinct)
     return Movement(
@@ -179,7 +199,7 @@ def movement(
 
 
 def _influence(columns: Columns) -> Influence:
-    """Return what each query adds to the error of a mean."""
+    """Return what each query adds to the error of a mean, from which its variance follows."""
     (sums,), sizes = columns.sums, columns.sizes
     mean = float(sums.sum() / sizes.sum()) if len(sizes) else 0.0
     return Influence.from_queries(sums - mean * sizes, sizes)
@@ -188,7 +208,10 @@ def _influence(columns: Columns) -> Influence:
 def _mean(
     columns: Columns, scale: float, neutral: float, *, resamples: int, seed: int
 ) -> MovementMean:
-    """Return a mean with its interval, each multiplied by `scale`."""
+    """Return a mean with its interval, each multiplied by `scale`.
+
+    `neutral` is the mean if no list moves at all.
+    """
     (sums,), sizes = columns.sums, columns.sizes
     value = scale * float(columns.means[0])
     resampled_sums, resampled_sizes = resampled_means([sums, sizes], resamples=resamples, seed=seed)

@@ -1,4 +1,7 @@
-"""Offsets: a constant for each group that is added to its scores, fitted on other queries."""
+"""Offsets: a constant for each group, which is added to the scores of its documents.
+
+The constants are fitted on other queries, so that the scores of all groups look alike.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,11 @@ class GroupOffset:
     value: float
     """Constant, in the unit of the run's scores."""
     low: float
-    """Lower end of its 95 % interval: bootstrap over queries; NaN for one query or two."""
+    """Lower end of its 95 % interval by a bootstrap over queries; NaN with one or two queries."""
     high: float
-    """Upper end of the same interval."""
+    """Upper end of the same interval; NaN in the same case."""
     queries: int
-    """Queries that had documents of both groups to compare."""
+    """Number of queries whose lists allow a comparison of this group with the reference."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +62,7 @@ def fit_offset(
     reference: str | None = None,
     seed: int = 0,
 ) -> OffsetFit:
-    """Find the constants that make all groups' scores match one group's, by quantiles.
+    """Find the constants that make the scores of all groups match those of the reference.
 
     In each query's list, the i-th best document of a group is compared with the reference's
     document at the same quantile, counted from the top. The median of the differences is the
@@ -67,8 +70,21 @@ def fit_offset(
 
     A list that is cut at depth k holds only the best of each group, and more of the group that is
     favoured. Quantiles among the documents of the list would hide this tilt. So quantiles are taken
-    among all documents of the group in the collection; the list shows the uppermost of them, and
+    among all documents of the group in the collection. The list shows the uppermost of them, and
     the comparison goes as far down as both groups can be seen.
+
+    Parameters
+    ----------
+    collection : Collection
+        The documents with their groups.
+    run : Run
+        A run with scores; nothing may be tested on its queries.
+    by : str, optional
+        Column of the groups.
+    reference : str, optional
+        Group whose scores stay as they are; by default the first group.
+    seed : int, optional
+        Seed of the bootstrap.
     """
     if not run.scored:
         raise UserError(f"an offset is fitted to scores, and {run.name} gives only an order")
@@ -99,8 +115,9 @@ def fit_offset(
 
 
 def _offset(lists: Lists, number: int, reference_number: int, seed: int) -> GroupOffset:
-    """Return the constant of one group, named by its number."""
+    """Return the constant of the group with this number in `lists.groups`."""
     code = lists.groups.code
+    # Number of each group's documents in the whole collection; −1 is the code of no group.
     sizes = np.bincount(code[code >= 0], minlength=len(lists.groups.names))
     name, reference = lists.groups.names[number], lists.groups.names[reference_number]
     gaps = list[float]()
@@ -128,26 +145,39 @@ def _offset(lists: Lists, number: int, reference_number: int, seed: int) -> Grou
 
 
 def quantile_gap(first: Floats, second: Floats, n_first: int, n_second: int) -> float:
-    """Return the median difference of two groups' scores at equal quantiles, from the top.
+    """Return the median of first minus second group's scores at equal quantiles, from the top.
 
-    Both must fall. `n_first` and `n_second` count the scores before any were cut off. NaN if no two
-    scores can be compared.
+    Parameters
+    ----------
+    first, second : ndarray of float64
+        The scores of each group that a list shows, falling.
+    n_first, n_second : int
+        How many scores each group would have in a list of the whole collection. The shown scores
+        are the largest of them.
+
+    Returns
+    -------
+    float
+        NaN if no two scores can be compared.
     """
-    if n_second > n_first:
+    if n_second > n_first:  # compare at the quantiles of the smaller group
         return -quantile_gap(second, first, n_second, n_first)
-    at = (np.arange(len(second)) + 0.5) / max(n_second, 1) * n_first - 0.5
-    seen = at <= len(first) - 1 + 1e-9
-    if not seen.any():
+    # The i-th of n scores (from 0) is at the quantile (i + ½) / n. These are the positions in
+    # `first` at the same quantiles as the scores of `second`; they need not be whole numbers.
+    positions = (np.arange(len(second)) + 0.5) / max(n_second, 1) * n_first - 0.5
+    is_shown = positions <= len(first) - 1 + 1e-9  # the rest of the first group was cut off
+    if not is_shown.any():
         return float("nan")
-    return float(np.median(np.interp(at[seen], np.arange(len(first)), first) - second[seen]))
+    at_equal_quantiles = np.interp(positions[is_shown], np.arange(len(first)), first)
+    return float(np.median(at_equal_quantiles - second[is_shown]))
 
 
 @dataclass(frozen=True)
 class Offset(FittedCorrection):
     """Add to each document's score the constant that was fitted for its group.
 
-    Documents of no group keep their scores. `strength` 0 leaves the run as it is, 1 adds the whole
-    constant, 2 twice as much.
+    Documents without a group keep their scores. At `strength` 0 a run stays as it is, at 1 the
+    whole constant is added, and at 2 twice as much.
     """
 
     name: ClassVar[str] = "offset"
@@ -187,7 +217,7 @@ class Offset(FittedCorrection):
         self.require_scale(lists.run)
         if self.strength == 0:
             return lists.run.scores
-        # The last one is that of documents without a group, whose number is −1.
+        # Documents without a group have the number −1, which reads the 0 at the end.
         by_number = np.array([*(constants[name] for name in lists.groups.names), 0.0])
         return lists.run.scores + self.strength * by_number[lists.group]
 

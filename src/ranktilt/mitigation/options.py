@@ -22,17 +22,23 @@ class MitigationOptions:
     methods: tuple[Method, ...] = (OffsetMethod(), InterleaveMethod(), FairReRankMethod())
     """Methods to try, each once."""
     strengths: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8, 1.0)
-    """Strengths to try; 1 applies the full correction."""
+    """Strengths to try: 0 would apply nothing of a correction, 1 applies all of it."""
     by: str = "source"
     """Column that groups documents."""
     pair: Pair | None = None
     """The reference and the other group; needed if there are more than two groups."""
     depth: int = 100
-    """Number of top results to correct, of a run or of a ranker whose text leaves its depth open.
+    """Number of top results of each list to correct.
+
+    A ranker whose text has a depth, such as ``bm25@50``, keeps that.
     """
     always: bool = False
-    """Continue if the baseline is not shown to be tilted, and apply the candidate nearest to level
-    if none is chosen (`Choice.applied`)."""
+    """Correct in any case.
+
+    Without it, nothing is fitted if the baseline is not shown to be tilted. With it, methods are
+    fitted all the same, and if no candidate is chosen, the one nearest to level is applied
+    (`Choice.applied`).
+    """
     seed: int = 0
     """Random seed of all draws."""
     name: str | None = None
@@ -67,7 +73,7 @@ class MitigationOptions:
         return cls(methods=tuple(read_method(text) for text in methods), **options)
 
     def spec(self) -> dict[str, Any]:
-        """Return what makes these options again."""
+        """Return the options as a bench's file keeps them."""
         spec = {
             "methods": [str(method) for method in self.methods],
             "strengths": list(self.strengths),

@@ -1,4 +1,9 @@
-"""Projection: the direction in which the vectors of twins differ, learned from other texts."""
+"""Projection: remove from vectors the direction in which the vectors of twins differ.
+
+A dense ranker compares vectors of texts. *Twins* are versions of one document by two sources; they
+say the same, so what separates their vectors on average is the source. The direction is learned
+from documents that are not relevant to the queries of the test.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +30,9 @@ from ranktilt.statistics.permutation import sign_flip_length_p
 MOST_TWINS = 10_000
 """Most pairs of twins to fit on; a sample is drawn if there are more."""
 _RESAMPLES = 1_000
-"""Draws of random signs for the p of a direction."""
+"""Number of random exchanges of twins that the length of a direction is compared with."""
 _ZERO = 1e-6
-"""Length of a direction that counts as none, as a share of the vectors' mean length."""
+"""Share of the vectors' mean length below which a mean difference is rounding, and no direction."""
 
 
 def fit_direction(
@@ -42,9 +47,29 @@ def fit_direction(
     """Learn the direction from the reference to a source, from their twins.
 
     It is the mean vector of the source minus the mean vector of the reference, scaled to length 1.
-    If `dense` compares by cosine, vectors have unit length. `leave_out` names origins not to learn
-    from (`relevant_origins` of the test). The spec holds a test of the length: it is compared with
-    the lengths that result if twins are exchanged at random.
+    If the ranker compares by cosine, vectors are scaled to length 1 first.
+
+    The spec of the direction has a test of its length before scaling: ``p`` says how often the
+    length would be as large if the twins of random pairs were exchanged, so that source means
+    nothing. ``random_length`` is the length to expect then.
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents with sources and origins.
+    dense : Dense
+        The ranker whose vectors are taken.
+    source, reference : str
+        The two sources.
+    leave_out : iterable of str, optional
+        Origins not to learn from: those that are relevant in the test (`relevant_origins`).
+    seed : int, optional
+        Seed of all draws.
+
+    Raises
+    ------
+    UserError
+        If there are no twins to learn from, or if their vectors do not differ on average.
     """
     plain = replace(dense, project=None, project_strength=1.0)
     twins, left_out = _twins(collection, (reference, source), set(leave_out), seed)
@@ -60,6 +85,7 @@ def fit_direction(
             f"a projection needs a direction, and the vectors of {twin_count} of {reference} and "
             f"{source} do not differ on average"
         )
+    # With random signs the differences are orthogonal on average, so that squares add up.
     random_length = float(np.sqrt(np.square(differences).sum())) / twins.height
     spec = {
         "model": repr(plain),
@@ -88,9 +114,9 @@ def fit_direction(
 def _twins(
     collection: Collection, sources: tuple[str, str], leave_out: set[str], seed: int
 ) -> tuple[pl.DataFrame, int]:
-    """Return one pair of twins for each origin, drawn where there are many.
+    """Return one pair of twins for each origin, and how many origins were left out.
 
-    The number counts the origins that are left out.
+    If there are more than `MOST_TWINS`, a sample is drawn.
     """
     reference, source = sources
     twins = (
@@ -119,9 +145,13 @@ def _twins(
 
 @dataclass(frozen=True, kw_only=True)
 class FittedProjection(FittedMethod):
-    """A dense ranker with a direction removed from its vectors."""
+    """A dense ranker with a direction removed from its vectors.
+
+    At strength s, s times the part of a vector along the direction is removed.
+    """
 
     def at_strength(self, strength: float) -> Ranker:
+        """Return the ranker; its field for the strength has another name than a correction's."""
         ranker: Ranker = replace(self.full, project_strength=strength)
         return ranker
 

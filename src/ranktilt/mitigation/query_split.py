@@ -1,4 +1,9 @@
-"""Split queries into those to fit a correction on, to choose its strength by, and to test it on."""
+"""Split queries into those to fit a correction on, to choose its strength by, and to test it on.
+
+Each of these three sets of queries, with its judgments, is a *side*. Sides must not share relevant
+documents: a correction could remember them. An *origin* is a document together with all versions of
+it by other sources, so sides must not share relevant origins either.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +24,37 @@ from ranktilt.rankers.fit_provenance import same_names
 
 Ints = npt.NDArray[np.int64]
 SHARES = (0.4, 0.2, 0.4)
-"""Default share of the queries on each side of `SIDES`."""
+"""Default share of the queries on each side, in the order of `SIDES`."""
 SIDES = ("fit", "select", "test")
 """Names of the sides: to fit methods, to select a strength, and to test the result."""
 _LARGEST_LINKED_SHARE = 0.5
-"""Share of all queries above which linked queries are separated, so that no side gets nearly all.
+"""Share of all queries above which linked queries are separated after all.
+
+Queries are linked if they share a relevant origin, and linked queries go to one side. If they were
+more than this, one side would get nearly all queries.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """What is left out of the queries to fit on, because it also belongs to other sides."""
+    """How much was left out of the side to fit on, because it also belongs to other sides.
+
+    The last two counts are 0 unless methods are fitted on another collection.
+    """
 
     judgments: int = 0
-    """Judgments of documents that are relevant to queries of other sides."""
+    """Number of judgments left out: their documents are relevant to queries of other sides."""
     judgments_before: int = 0
-    """Judgments before any were left out."""
+    """Number of judgments before any were left out."""
     documents: int = 0
-    """Documents of another collection that are relevant to queries of other sides."""
+    """Number of the other collection's documents that are relevant to queries of other sides."""
     queries: int = 0
-    """Queries of another collection that are queries of other sides."""
+    """Number of the other collection's queries that are also on other sides."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuerySplit:
-    """Three collections of the same documents, each with the queries and judgments of one side."""
+    """Three sides: collections of the same documents, each with other queries and judgments."""
 
     fit: Collection
     """Queries to fit on."""
@@ -54,9 +65,9 @@ class QuerySplit:
     left_out: LeftOut = LeftOut()
     """What was left out of the queries to fit on."""
     drawn_from: Collection | None = None
-    """All queries, if the sides were drawn from them."""
+    """The collection with all queries, if sides were drawn from it; None if they were given."""
     fitted_on: str = ""
-    """Name of the collection to fit on, if it is another one."""
+    """Name of the collection to fit on, if it is another one; empty if it is the same."""
 
     @cached_property
     def held_out(self) -> set[str]:
@@ -75,12 +86,21 @@ class QuerySplit:
         most: int | None = None,
         seed: int = 0,
     ) -> Self:
-        """Make sides of a collection's splits, or of drawn queries, that share nothing.
+        """Make the sides of one collection share nothing.
 
         The queries to fit on lose all judgments of documents that are relevant, in any version, to
         a query of the other sides. Queries that are on a later side too, or that have no relevant
-        document left, are left out. `most` limits the queries to fit on, and those to select by;
-        they are drawn.
+        document left, are left out.
+
+        Parameters
+        ----------
+        fit, select, test : Collection
+            The collection with the queries of each side: its own splits, or drawn ones.
+        most : int, optional
+            Most queries to fit on, and to select by. If there are more, a sample is drawn. By
+            default there is no limit.
+        seed : int, optional
+            Seed of the sample.
         """
         judgments_before = fit.qrels.height
         later = [_judged_only(side).queries.select("id") for side in (select, test)]
@@ -112,10 +132,12 @@ class QuerySplit:
         most: int | None = None,
         seed: int = 0,
     ) -> Self:
-        """Fit on another collection, and leave out documents and queries that are here too.
+        """Fit on another collection, and leave out what it shares with the sides of this one.
 
-        Two collections may use the same ids for different things. So documents and queries are
-        compared by their texts (`same_names`): a document is here too if one of its versions is.
+        Left out are documents that are relevant to a query to select by or to test on, and these
+        queries. Two collections may use the same ids for different things. So documents and queries
+        are compared by their texts (`same_names`). A document is shared if any of its versions is.
+        The parameters are those of `from_sides`.
         """
         name = str(fit.spec.get("path") or "another collection")
         sides = (select, test)
@@ -203,7 +225,10 @@ def split_queries(
 def _drawn_parts(
     collection: Collection, shares: Sequence[float], seed: int
 ) -> Iterator[Collection]:
-    """Yield the last sides, one for each share; queries of one origin stay together."""
+    """Draw a side for each share, and yield them; linked queries stay on one side.
+
+    With three shares these are all of `SIDES`, with two the last two: to select and to test.
+    """
     names, sides = collection.queries_with_judgments["id"], SIDES[-len(shares) :]
     if len(names) < len(sides):
         purposes = f"{', '.join(sides[:-1])} and {sides[-1]}"
@@ -212,10 +237,10 @@ def _drawn_parts(
         )
     linked = _linked(collection, names)
     sizes = np.bincount(linked)
-    apart = sizes[linked] > _LARGEST_LINKED_SHARE * len(names)
-    linked = np.unique(
-        np.where(apart, sizes.size + np.arange(len(names)), linked), return_inverse=True
-    )[1]
+    # Queries of a set that is too large get a number of their own, so that each is drawn by itself.
+    is_separated = sizes[linked] > _LARGEST_LINKED_SHARE * len(names)
+    own_numbers = sizes.size + np.arange(len(names))
+    linked = np.unique(np.where(is_separated, own_numbers, linked), return_inverse=True)[1]
     side = _drawn(np.bincount(linked), np.asarray(shares), seed)[linked]
     if len(set(side.tolist())) < len(sides):
         # There are two large sets, so that a side got nothing: draw single queries.
@@ -237,7 +262,11 @@ def _judged_only(collection: Collection) -> Collection:
 
 
 def _linked(collection: Collection, names: pl.Series) -> Ints:
-    """Return for each query the number of its set; common relevant origins link a set."""
+    """Return the number of each query's set of linked queries.
+
+    Queries that share a relevant origin are linked, directly or through other queries. So a set is
+    a connected component of the graph of queries and their relevant origins.
+    """
     number = pl.DataFrame({"query_id": names, "query": np.arange(len(names))})
     relevant = _relevant(collection).join(number, on="query_id", how="inner")
     origins = np.empty(0, np.int64)
@@ -253,7 +282,11 @@ def _linked(collection: Collection, names: pl.Series) -> Ints:
 
 
 def _drawn(sizes: Ints, shares: npt.NDArray[np.float64], seed: int) -> Ints:
-    """Return the side of each set; in random order, each goes where most queries are missing."""
+    """Return the side of each set of linked queries.
+
+    The largest sets are placed first, and sets of one size in random order. Each goes to the side
+    that still lacks most queries.
+    """
     side = np.empty(len(sizes), dtype=np.int64)
     lacking = shares / shares.sum() * sizes.sum()
     order = np.random.default_rng(seed).permutation(len(sizes))
@@ -275,7 +308,10 @@ def relevant_origins(collection: Collection) -> set[str]:
 
 
 def _same_origins(collection: Collection, sides: Iterable[Collection]) -> set[str]:
-    """Return origins of another collection that are relevant to a query of these sides."""
+    """Return the origins of another collection that are relevant to a query of these sides.
+
+    Documents are compared by their texts.
+    """
     versions = [
         side.docs.join(_relevant(side).select("origin").unique(), on="origin", how="semi")
         for side in sides
@@ -288,7 +324,10 @@ def _same_origins(collection: Collection, sides: Iterable[Collection]) -> set[st
 
 
 def _without_origins(collection: Collection, origins: set[str]) -> Collection:
-    """Leave out the judgments of documents of these origins."""
+    """Leave out the judgments of documents of these origins.
+
+    Queries without a relevant document lose their other judgments too.
+    """
     docs = collection.docs.filter(pl.col("origin").is_in(list(origins))).select(doc_id="id")
     rest = collection.qrels.join(docs, on="doc_id", how="anti", maintain_order="left")
     relevant = rest.filter(pl.col("grade") > 0).select("query_id").unique()
@@ -297,7 +336,7 @@ def _without_origins(collection: Collection, origins: set[str]) -> Collection:
 
 
 def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
-    """Return the collection with so many of its queries, drawn at random; None keeps all."""
+    """Return the collection with at most `most` queries, drawn at random; None keeps all."""
     names = collection.queries_with_judgments["id"]
     if most is None or len(names) <= most:
         return collection

@@ -1,4 +1,7 @@
-"""Remedies of a bench: what each selected candidate does, as data."""
+"""Remedies of a bench: what each selected candidate does to a list, as data for engineers.
+
+An engine that cannot run this package can follow a remedy's rule instead.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,11 @@ def remedies_of(
     groups: tuple[str, ...],
     depth: int,
 ) -> tuple[Remedy, ...]:
-    """Return what each candidate does to a list; none for one that cannot be said as a rule."""
+    """Return what each candidate does to a list.
+
+    A candidate that is no rule, such as a ranker that was trained anew, is left out. `groups` has
+    all groups in their order, and `depth` is the number of top results that are corrected.
+    """
     remedies = []
     for candidate in candidates:
         rule = _rule(candidate, methods)
@@ -31,7 +38,7 @@ def remedies_of(
 
 
 def _rule(candidate: Candidate, methods: FittedMethods) -> Rule | None:
-    """Return what a candidate does to a list; None if it is no rule."""
+    """Return what a candidate does to a list; None if that is no rule."""
     fitted = methods.by_label[candidate.method]
     if isinstance(fitted, FittedProjection):
         return _projection_rule(fitted, candidate.strength)
@@ -40,7 +47,7 @@ def _rule(candidate: Candidate, methods: FittedMethods) -> Rule | None:
 
 
 def _projection_rule(fitted: FittedProjection, strength: float) -> Rule:
-    """Return what a projection does to vectors."""
+    """Return what a projection does to vectors: it removes a part of them along a direction."""
     parameters: dict[str, float | int | str] = {"strength": strength, "file": fitted.file}
     if isinstance(fitted.fit, Direction):
         parameters |= {"model": str(fitted.fit.spec["model"]), "dimensions": len(fitted.fit.vector)}

@@ -1,4 +1,8 @@
-"""Train retrievers with several strengths of the debiased constraint, and compare them."""
+"""Train retrievers with several strengths of the debiased constraint, and compare them.
+
+The debiased constraint (Dai et al., KDD 2024) adds a penalty to the training loss: it punishes a
+retriever that scores a generated text above its human twin. Its strength is α, 0 for no constraint.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ PAPER_ALPHAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 They fit scores of the size of `PAPER_SCORE`.
 """
 PAPER_SCORE = 700.0
-"""Score that the paper's retriever, ANCE, gives a relevant document.
+"""Score that the paper's retriever, ANCE, gives a relevant document; for `sweep_alphas`.
 
 A score is the product of two vectors, and ANCE's last layer norm makes their squared length about
 700.
@@ -40,9 +44,15 @@ _DEPTH = 100
 def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
     """Return the strengths of a sweep in rising order.
 
-    Each of `texts` is a number, or ``paper`` for `PAPER_ALPHAS` converted to the model's scale:
-    `scale` is the mean absolute score that the model gives relevant documents. A model with smaller
-    scores needs a larger strength. Without a scale, the paper's strengths are used unchanged.
+    Parameters
+    ----------
+    texts : sequence of str
+        Each is a number, or ``paper`` for `PAPER_ALPHAS`, which are converted to the model's scale.
+        The penalty is in the unit of the scores, so a model with smaller scores needs a larger
+        strength.
+    scale : float or None
+        Mean absolute score that the model gives relevant documents. With None, the paper's
+        strengths are used unchanged.
     """
     alphas = list[float]()
     factor = PAPER_SCORE / (scale or PAPER_SCORE)
@@ -67,9 +77,12 @@ class SweepOptions:
     """What is trained, and how the retrievers are compared."""
 
     alphas: Sequence[float] = ()
-    """Strengths of the debiased constraint."""
+    """Strengths of the debiased constraint to train with, besides 0."""
     negatives: Sequence[Negatives] = ()
-    """Kinds of negatives."""
+    """Kinds of negatives to train with, besides the baseline's.
+
+    Negatives are documents that the retriever learns to rank below the relevant ones.
+    """
     training: RetrieverTraining = field(default_factory=RetrieverTraining)
     """Training of the baseline; the others differ from it in strength or negatives alone."""
     measures: Sequence[str | Estimand] = DEFAULT_MEASURES
@@ -94,9 +107,27 @@ def retriever_sweep(
     """Train one retriever for each α, and for each other kind of negatives, and compare them.
 
     The baseline has α = 0 and the negatives of ``options.training``. All α share training rows and
-    mined negatives. Every source of `test` that is not the reference is compared with it, even if
-    no retriever was trained on it. Each model is saved in a folder of its own inside `folder`; a
-    model that is there already is not trained again.
+    mined negatives. The reference is the first source that is trained on. Every other source of
+    `test` is compared with it, even if no retriever was trained on that source. Each model is saved
+    in a folder of its own inside `folder`; a model that is there already is not trained again.
+
+    Parameters
+    ----------
+    train, test : Collection
+        Collections to train on and to compare on.
+    model : str or Path
+        Model to start from.
+    folder : str or Path
+        Folder for the trained models.
+    options : SweepOptions
+        What is trained, and how retrievers are compared.
+    dev : Collection, optional
+        Collection on which training is watched.
+
+    Returns
+    -------
+    tuple of Bench and list of Trained
+        The comparison, and what each training gave, the baseline's first.
     """
     trainings = _trainings(options, Path(folder))
     if len(trainings) < 2:
@@ -138,9 +169,9 @@ def retriever_sweep(
 
 
 def _trainings(options: SweepOptions, folder: Path) -> dict[Candidate, RetrieverTraining]:
-    """Return the training of each planned candidate.
+    """Return each candidate of a sweep with the training that makes its model; the baseline first.
 
-    The `ranker` of a planned candidate is the folder of its model, until that is trained.
+    No model exists yet, so `Candidate.ranker` has the folder where it will be.
     """
     baseline = options.training
     strengths = sorted({0.0, *map(float, options.alphas)})

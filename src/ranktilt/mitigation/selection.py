@@ -1,4 +1,7 @@
-"""Choose each method's strength by values alone, without intervals or tests."""
+"""Choose each method's strength on the queries to select by.
+
+Only values are compared, without intervals or tests: other queries test what is chosen here.
+"""
 
 from __future__ import annotations
 
@@ -29,26 +32,33 @@ class CandidateValues:
     candidate: Candidate
     """The candidate."""
     distance: float
-    """Distance of its tilt from level, in percent."""
+    """Distance of its tilt from the neutral value, in percent; infinite if undefined."""
     loss: float
-    """Its cost: the largest loss of effectiveness in points; without judgments, the share of the
-    baseline's first ten documents that it replaces, in percent."""
+    """Its cost, in points; infinite if undefined.
+
+    It is the largest loss of effectiveness. Without judgments, it is the percentage of the
+    baseline's first ten documents that the candidate replaces.
+    """
 
 
 def choose_strengths(
     values: Sequence[CandidateValues], margin: float, budget: float
 ) -> tuple[str, ...]:
-    """Return each method's weakest candidate within half of the margin and within the budget.
+    """Return the name of each method's weakest candidate within half the margin and the budget.
 
-    Without one, the candidate nearest to level, among those within the budget if there are any.
+    If a method has none, its candidate nearest to level is returned: among those within the budget
+    if there are any, else among all. Half the margin leaves room for chance: on other queries the
+    tilt differs, and its whole interval must then lie within the margin.
+
+    `values` are in rising order of strength.
     """
     selected = []
     for method in dict.fromkeys(value.candidate.method for value in values):
         of_method = [value for value in values if value.candidate.method == method]
         affordable = [value for value in of_method if value.loss <= budget] or of_method
-        near = [value for value in affordable if value.distance <= margin / 2]
+        nearly_level = [value for value in affordable if value.distance <= margin / 2]
         nearest = min(affordable, key=lambda value: value.distance)
-        selected.append((near[0] if near else nearest).candidate.name)
+        selected.append((nearly_level[0] if nearly_level else nearest).candidate.name)
     return tuple(selected)
 
 
@@ -61,7 +71,23 @@ def candidate_values(
     reference_runs: CandidateRuns,
     options: BenchOptions,
 ) -> list[CandidateValues]:
-    """Return how far each candidate is from level, and what it costs; the baseline's come first."""
+    """Return how far each candidate is from level, and what it costs; the baseline's come first.
+
+    Parameters
+    ----------
+    collection : Collection
+        The collection with the queries to select by.
+    runs : mapping of Candidate to Run
+        Runs of these queries over all documents, the baseline's first.
+    question : Estimand
+        The primary question, which decides what is level.
+    reference : Collection or None
+        The reference's documents alone; None if they were not ranked alone.
+    reference_runs : mapping of Candidate to Run
+        Runs over these documents.
+    options : BenchOptions
+        How candidates are compared.
+    """
     questions = [question]
     if collection.has_judgments:
         questions = list(dict.fromkeys([question, options.effectiveness]))
@@ -85,10 +111,13 @@ def candidate_values(
 
 
 def _distances(inputs: AuditInputs, values: Floats, question: Estimand) -> list[float]:
-    """Return how far each run is from level between the first pair of groups, in percent.
+    """Return how far each run's tilt is from its neutral value, in percent.
 
-    Infinite where that is undefined.
+    The tilt is that between the first pair of groups. The distance is infinite where the tilt is
+    undefined. A lead is the tilt minus the neutral value, so it is negative where the second group
+    is favoured.
     """
+    # `point` is the size of one percent in the unit of the question: .01 for a share.
     if isinstance(question, Measure):
         leads = _contrast_leads(inputs, values, question)
         point = RelativeDelta(of=question).point
@@ -99,15 +128,20 @@ def _distances(inputs: AuditInputs, values: Floats, question: Estimand) -> list[
 
 
 def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> list[float]:
-    """Return each run's Relative Δ minus its neutral value."""
+    """Return each run's Relative Δ minus its neutral value.
+
+    Between twins, 0 is neutral. Other groups may have unequal numbers of relevant documents, which
+    move Relative Δ by themselves. So for these, the neutral value is the median of Relative Δ under
+    labels that are shuffled within queries, as in an audit.
+    """
     contrast, pair = RelativeDelta(of=measured), inputs.pairs[0]
     a, b = pair.numbers
     leads = []
     for of_run in values[:, inputs.measures.index(measured)]:
+        # Row 0 has the values of all documents, and row g + 1 those of group g.
         leads.append(contrast.value(of_run[a + 1], of_run[b + 1]) - contrast.neutral)
     if pair.are_twins:
         return leads
-    # Between groups that are no twins, what random labels give favours nobody, as in an audit.
     is_untied = inputs.options.ties != "expected"
     tasks = [
         ShuffledRun(judged_run=run.untied() if is_untied else run, groups=pair.numbers)
@@ -118,7 +152,7 @@ def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> l
 
 
 def _shuffles(inputs: AuditInputs) -> Shuffles:
-    """Return the shuffles that random labels are drawn with."""
+    """Return how labels are shuffled, with the seed of the audit."""
     return Shuffles(judgments=inputs.judgments, seed=inputs.options.inference.seed)
 
 
@@ -129,7 +163,11 @@ def _median(draws: Floats) -> float:
 
 
 def _card_leads(inputs: AuditInputs) -> list[float]:
-    """Return each run's answer to a question of the card minus its neutral value."""
+    """Return each run's value of a question about groups minus its neutral value.
+
+    The *card* is the set of questions that are not about relevance, such as ``Share@10`` and
+    ``HeadToHead``. NaN for a run without an answer.
+    """
     pair = inputs.pairs[0]
     card = Card(
         groups=inputs.groups,
@@ -152,7 +190,8 @@ def _card_leads(inputs: AuditInputs) -> list[float]:
 def _losses(inputs: AuditInputs, values: Floats, measured: Measure) -> list[float]:
     """Return the effectiveness that each run loses compared with the first one, in points.
 
-    Only queries with a value under both count; infinite if there are none.
+    A gain is negative. Only queries with a value in both runs count; the loss is infinite if there
+    are none, so that such a candidate is never within a budget.
     """
     of_runs = values[:, inputs.measures.index(measured), 0]
     losses = []

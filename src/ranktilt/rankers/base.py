@@ -27,11 +27,16 @@ from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.spec import Stage, read_value
 
 Rows = npt.NDArray[np.int64]
+"""Positions of documents in the collection's table."""
 Scores = npt.NDArray[np.float64]
+"""Scores of documents: higher is better."""
 ScoredRows = tuple[Rows, Scores]
-"""Document rows of one query, and their scores."""
+"""Document rows of one query, and their scores, in any order."""
 CutLists = tuple[Rows, npt.NDArray[np.int32], Scores]
-"""Where each query's list starts and the last one ends, then documents and scores, best first."""
+"""Offsets, documents and scores of all queries, best first, as a `Run` holds them.
+
+The offsets say where the list of each query starts; a last one says where the last list ends.
+"""
 
 DEPTH = 1000
 """Default number of documents for each query."""
@@ -41,15 +46,20 @@ _SLOT = re.compile(r"\{(\w*)\}")
 """A slot of a template."""
 _EXAMPLE = 'query_template="{attribute} {query}",attribute=female'
 """Example of a template, for errors."""
-_STRIDE, _MARGIN = 16, 16
-"""`prefilter` samples one of so many scores, and keeps so many more of the sample than needed."""
+_STRIDE = 16
+"""`prefilter` looks at one of so many scores to choose its threshold."""
+_MARGIN = 16
+"""Scores of the sample above the threshold, besides twice as many as the best k would have there.
+
+Chance may put fewer of the best into the sample; a threshold that is too high is of no use.
+"""
 
 
 class Ranker(ABC):
     """Anything that ranks: ``rank(collection, run=None) -> Run``.
 
-    Subclasses are frozen dataclasses. Their fields are the options that you can type, ``repr`` is
-    the text that you would type, and `ranktilt.ranker` reads that text back to an equal object.
+    Subclasses are frozen dataclasses. Their fields are the options that you can type. ``repr`` is
+    the text that you would type, and `ranktilt.ranker` makes an equal ranker of that text.
     """
 
     name: ClassVar[str]
@@ -59,7 +69,10 @@ class Ranker(ABC):
     reranks: ClassVar[bool] = True
     """Whether the ranker can rank the candidates of a run."""
     scores_any_document: ClassVar[bool] = True
-    """Whether, as a re-ranker, it scores a document by itself and the query alone, and cheaply."""
+    """Whether, as a re-ranker, it scores each document by itself, at a low price.
+
+    False for language models: they compare documents with each other, and each call is paid for.
+    """
 
     def __init_subclass__(cls) -> None:
         # A dataclass writes a repr of its own, which is not the text that users type.
@@ -80,7 +93,10 @@ class Ranker(ABC):
 
     @classmethod
     def from_stage(cls, stage: Stage) -> Self:
-        """Return the ranker that a text describes; refuse unknown options and wrong values."""
+        """Return the ranker that a text describes; refuse unknown options and wrong values.
+
+        A `Stage` is the text in parts: ``name:argument(option=value)@k``.
+        """
         # The argument and the depth have a place of their own in the text.
         elsewhere = ("k", cls.argument)
         options = [
@@ -182,8 +198,8 @@ class TemplatedQueries(Ranker):
 class Pipeline(Ranker):
     """Two or more rankers in a row; each re-ranks the run of the stage before it.
 
-    ``@k`` cuts the run of the stage that it is written at. A re-ranker returns its candidates, no
-    others.
+    ``@k`` cuts the run of the stage that it is written at, so that the next stage gets no more
+    candidates. A re-ranker returns documents of its candidates, and no others.
     """
 
     stages: tuple[Ranker, ...]
@@ -212,14 +228,15 @@ def stages_of(ranker: Ranker) -> tuple[Ranker, ...]:
 
 
 def score_documents(ranker: Ranker, collection: Collection, run: Run) -> Run | None:
-    """Score all documents of a run by a ranker's last stage.
+    """Return a run with the same documents, scored by a ranker's last stage.
 
-    None where that stage scores only the documents that it retrieves.
+    None where that stage scores only what it retrieves, or is a language model.
     """
     last = stages_of(ranker)[-1]
     if not (last.reranks and last.scores_any_document):
         return None
     if hasattr(last, "k"):
+        # Nothing is cut: its depth becomes the length of the longest list.
         last = replace(last, k=int(np.diff(run.offsets).max(initial=1)))  # type: ignore[type-var]
     scored = last.rank(collection, run)
     if not (isinstance(scored, Run) and same_entries(scored, run) and scored.scored):
@@ -238,10 +255,13 @@ def entries(run: Run, query_numbers: Iterable[int]) -> Iterator[ScoredRows]:
 class FirstStage(Ranker):
     """A ranker that searches the whole collection, `k` documents deep.
 
-    A hash that does not depend on source or id chooses among documents that are tied at the cut.
-    Versions of one text stay together, so a query may get a few more. Where queries are documents,
-    `exclude_self` drops a query's own document and all its versions; by default this happens where
-    the ids and words of queries and documents coincide (see `self_documents`).
+    Documents that are tied at the last rank are chosen by the tie key, which does not depend on
+    source or id. Versions of one text have one key and stay together, so a query may get a few more
+    documents than `k`.
+
+    In some collections the queries are documents themselves, and would find themselves first.
+    `exclude_self` leaves out a query's own document and all its versions. By default this happens
+    where the ids and words of queries and documents coincide (see `self_documents`).
     """
 
     reranks: ClassVar[bool] = False
@@ -275,13 +295,17 @@ class FirstStage(Ranker):
 
     @abstractmethod
     def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
-        """Yield document rows and scores for each judged query.
+        """Yield document rows and scores for each judged query, in any order.
 
-        At least the best ``k + slack`` of them, and all that are tied with the last.
+        At least the best ``k + slack`` of them, and all that are tied with the last: `slack` is how
+        many may be a query's own documents, which are left out later.
         """
 
     def lists(self, collection: Collection, excluded: Mapping[int, Rows]) -> CutLists:
-        """Return each judged query's list, cut at the depth, without its own documents."""
+        """Return each judged query's list, cut at the depth, without its own documents.
+
+        `excluded` has the rows of a query's own documents, by the number of the query.
+        """
         slack = max(map(len, excluded.values()), default=0)
         return self.cut_lists(self.candidates(collection, slack), collection, excluded)
 
@@ -291,7 +315,7 @@ class FirstStage(Ranker):
         collection: Collection,
         excluded: Mapping[int, Rows],
     ) -> CutLists:
-        """Leave each query's own documents out of its list, and cut it; report the progress."""
+        """Cut lists at the depth, without each query's own documents; report the progress."""
         scored_rows = exclude(scored_rows, excluded)
         query_count = collection.queries_with_judgments.height
         scored_rows = _reported(scored_rows, f"{self!r}: ranking", query_count)
@@ -395,10 +419,16 @@ def exclude(
     excluded: Mapping[int, Rows],
     collection_row: Rows | None = None,
 ) -> Iterator[ScoredRows]:
-    """Leave out each query's own documents.
+    """Yield lists without each query's own documents.
 
-    `excluded` has their rows in the collection by the number of the query. If documents are rows of
-    another table, `collection_row` has the row of each of them in the collection.
+    Parameters
+    ----------
+    scored_rows : iterable of (rows, scores)
+        The list of each query, in the order of their numbers.
+    excluded : mapping of int to array
+        Rows in the collection of a query's own documents, by the number of the query.
+    collection_row : array of int, optional
+        The row in the collection of each document, where the lists hold rows of another table.
     """
     for query, (docs, scores) in enumerate(scored_rows):
         if query in excluded:
@@ -418,7 +448,8 @@ def reranked_run(
 ) -> Run:
     """Return the run of re-ranked candidates, cut at the ranker's depth.
 
-    `scores` has a new score for each candidate; `spec` is added to the run's spec.
+    `scores` has a new score for each candidate. `spec` is added to what the run keeps of its
+    making.
     """
     offsets, docs, sorted_scores = cut(
         candidates.by_query(scores), collection.tie_keys(), getattr(ranker, "k", None)
@@ -443,9 +474,10 @@ def _reported(scored_rows: Iterable[ScoredRows], label: str, total: int) -> Iter
 
 
 def cut(scored_rows: Iterable[ScoredRows], keys: npt.NDArray[np.uint64], k: int | None) -> CutLists:
-    """Cut each query's documents at depth `k` (nowhere if None).
+    """Keep the best `k` documents of each query, all of them if `k` is None.
 
-    Returns a run's offsets, documents and scores. `keys` holds the tie key of each document row.
+    Returns offsets, documents and scores, as a `Run` holds them. `keys` has the tie key of each
+    document row.
     """
     # The empty arrays give the result its type where there is no query.
     all_docs, all_scores, lengths = [np.empty(0, np.int32)], [np.empty(0)], [0]
@@ -466,6 +498,7 @@ def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
     """
     chosen = np.arange(len(scores))
     if len(scores) > k:
+        # The score at rank k. All above it are in; those that equal it fill the room that is left.
         last = np.partition(scores, len(scores) - k)[len(scores) - k]
         above, tied = np.flatnonzero(scores > last), np.flatnonzero(scores == last)
         room = k - len(above)
@@ -479,9 +512,9 @@ def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
 def prefilter(scores: Scores, k: int) -> Rows:
     """Return positions of positive scores: the best `k`, all tied with the last, and some more.
 
-    `top_k` is slower than this on an array with a score for each document of a collection. A
-    threshold leaves out most other scores: a quantile of a sample, or 0 if that would keep fewer
-    than `k`.
+    An array with a score for each document of a collection is long, and `top_k` on all of it is
+    slow. So this leaves out most of the rest first, by a threshold that is cheap to find: a
+    quantile of a sample, or 0 if that would keep fewer than `k`.
     """
     sample = scores[::_STRIDE]
     position = len(sample) - 1 - (2 * k // _STRIDE + _MARGIN)

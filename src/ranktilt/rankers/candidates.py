@@ -16,11 +16,13 @@ from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.errors import DataError, UserError, counted
 
 Ints = npt.NDArray[np.int64]
+"""Numbers or rows."""
 Scores = npt.NDArray[np.float64]
+"""Scores of documents: higher is better."""
 FITTED = "fitted_on"
-"""Key of a run's spec with the file of a fit and the queries that it learned from.
+"""Key of a run's spec: the file of a fit, such as a direction, and the queries it learned from.
 
-An audit leaves these queries out.
+An audit leaves these queries out, for a ranker must not be judged by what it was fitted to.
 """
 WITHOUT_SOURCE = "documents without a source"
 """Key for documents without a source, in counts by source."""
@@ -30,7 +32,10 @@ _CARRIED = ("collection", "own_documents_dropped", "failed")
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """Entries of a run whose query is ranked, joined with the collection."""
+    """The documents of a run for the queries that are ranked, joined with the collection.
+
+    An *entry* is one document of one query; arrays of entries have the order of the run.
+    """
 
     run: Run
     """Run of the stage before."""
@@ -90,7 +95,7 @@ class Candidates:
         raise DataError(self.run.spec.get("file", self.run.name), message)
 
     def by_query(self, scores: Scores) -> Iterator[tuple[Ints, Scores]]:
-        """Yield each query's document rows and scores; `scores` has a score for each entry."""
+        """Yield the document rows and scores of each query; `scores` has one for each entry."""
         end = 0
         for length in self.lengths.tolist():
             start, end = end, end + length
@@ -125,9 +130,11 @@ def reranked_spec(candidates: Run, ranker: object) -> dict[str, Any]:
 def truncated_spec(
     sources: pl.Series, is_truncated: npt.NDArray[np.bool_], limit: int
 ) -> dict[str, Any]:
-    """Return the share of each source's documents that a model does not read to the end.
+    """Return, for a spec, the share of each source's documents that a model does not read whole.
 
-    Documents without a source have the key `WITHOUT_SOURCE`.
+    A model reads a limited number of tokens. If one source writes longer texts, more of it is cut
+    off, which can look like a preference. Documents without a source have the key
+    `WITHOUT_SOURCE`.
     """
     table = pl.DataFrame({"source": sources.fill_null(WITHOUT_SOURCE), "truncated": is_truncated})
     shares = table.group_by("source", maintain_order=True).agg(pl.col("truncated").mean())

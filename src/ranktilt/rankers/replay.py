@@ -35,9 +35,8 @@ from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 class Replay(Ranker):
     """Ranks as a saved run did; `Run.load` reads its file, plain or gzip.
 
-    `score_order` says which scores are better, or that the file's ranks give the order. An engine's
-    responses do not name their queries: `queries` is the file of these, and `max_failures` the
-    percentage of responses that may be errors or partial.
+    The file may also hold the responses of a search engine. These do not name their queries, so
+    `queries` names a file that does, and `max_failures` limits how many of them may be errors.
     """
 
     name: ClassVar[str] = "replay"
@@ -55,7 +54,7 @@ class Replay(Ranker):
     queries: str | None = field(default=None, kw_only=True)
     """File of the queries, for an engine's responses, which do not name them."""
     max_failures: float = field(default=MAX_FAILURES, kw_only=True)
-    """Share of responses that may be errors or partial."""
+    """Percentage of an engine's responses that may be errors or partial."""
 
     def __post_init__(self) -> None:
         require_depth("replay", self.k)
@@ -106,7 +105,8 @@ class Replay(Ranker):
     ) -> Run:
         """Return the queries of these names, without own documents and cut at the depth.
 
-        `rows` has the row in the collection of each of the run's documents.
+        `rows` has the row in the collection of each of the run's documents, −1 for those that it
+        does not hold.
         """
         excluded = self._excluded(names, collection)
         number = {query: index for index, query in enumerate(loaded.queries)}

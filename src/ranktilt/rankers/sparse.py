@@ -1,4 +1,9 @@
-"""Learned sparse retrieval, such as SPLADE: exact search over postings of weighted terms."""
+"""Learned sparse retrieval, such as SPLADE: exact search over postings of weighted terms.
+
+A sparse encoder gives each term of its vocabulary a weight for a text; most weights are 0. The
+*postings* of a term are the texts in which its weight is not 0, so a query reads only the postings
+of its own terms.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +46,15 @@ _TEXTS_AT_ONCE = 1 << 15
 class SparseEncoder(Encoder):
     """A sparse encoder in a local folder.
 
-    For each text the cache holds its terms and then their weights; unused weights are 0.
+    For each text the cache holds one vector: the numbers of its terms in the first half, and their
+    weights in the second. A text with fewer terms has weights of 0 at the end.
     """
 
     library_class: ClassVar[str] = "SparseEncoder"
     ranker: ClassVar[str] = "sparse"
 
     max_active_dims: int = TERMS
+    """Most terms of a text that are kept: those with the largest weights."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -118,11 +125,17 @@ class Sparse(TemplatedQueries, FirstStage):
     argument: ClassVar[str | None] = "model"
 
     model: str
+    """Folder or hub name of the model."""
     max_tokens: int | None = field(default=None, kw_only=True)
+    """Tokens after which a text is cut; None for the model's limit."""
     max_active_dims: int = field(default=TERMS, kw_only=True)
+    """Most terms of a text that count: those with the largest weights."""
     precision: str = field(default="float32", kw_only=True)
+    """Arithmetic of the model."""
     device: str | None = field(default=None, kw_only=True)
+    """Device of the model; None chooses one."""
     backend: str = field(default=BACKENDS[0], kw_only=True)
+    """Library that runs the model."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -198,7 +211,8 @@ def _search(
         yield from ((np.empty(0, np.int64), np.empty(0, np.float32)) for _ in queries)
         return
     query_terms = queries[:, : queries.shape[1] // 2]
-    size = 1 + int(query_terms.max())  # later terms of a document add nothing to any score
+    # Terms with a number above the largest of any query add nothing to a score.
+    size = 1 + int(query_terms.max())
     query_weights = _matrix(queries, size, cosine)
 
     def parts() -> Iterator[list[Matches]]:
@@ -229,5 +243,6 @@ def _matrix(rows: Vectors, size: int, cosine: bool) -> Any:
     starts = np.concatenate([[0], np.cumsum(is_used.sum(axis=1))])
     columns = terms[is_used].astype(np.int64)
     matrix = csr_matrix((weights[is_used], columns, starts), shape=(len(rows), size))
-    matrix.sort_indices()  # the order in which terms are summed up
+    # Terms are summed up in this order, so it must be the same for every text.
+    matrix.sort_indices()
     return matrix

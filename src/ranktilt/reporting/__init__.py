@@ -5,6 +5,12 @@ each document into a format, `figures` draw, `explorer` shows queries and lists,
 paper's tables. `sentences` put results in words, `headline` picks the finding that leads, `tones`
 its colour, `numbers` how a number is printed. `presenting` is what results ask for.
 
+Words of this room: a *document* is a page before it has a format: headings, tables and figures as
+data; a *view* makes one from a result; the *headline* is the first line, the finding that leads; a
+*tone* is the colour of a finding, by its verdict; a *derived* sentence is computed when a file is
+written, so that a JSON file says in English what its numbers say; a *frame* is a result's rows as a
+data frame, every number as the file holds it.
+
 May import every room but papers and cli. A new result is a view and a line in `views`, and its
 sentences a module and a line in `sentences/derived.py`. Tests: tests/reporting, with golden prints
 in tests/reporting/printed.

@@ -1,5 +1,10 @@
 """Statistics: pure functions of plain arrays.
 
+The words that come back in most files: a *resample* draws as many queries as there are, with
+replacement. An *interval* holds the true value in 95 of 100 repetitions. *p* is the probability of
+a value at least as far from the neutral one, if the neutral one is true. An *origin* is a document
+together with all its rewrites. *NaN* always means that a number is undefined.
+
 `bootstrap` and `two_way` make intervals, `inversion` makes the p that agrees with them,
 `correction` corrects for several tests, `permutation` shuffles labels, `regression`,
 `fixed_effects` and `gelbach` fit models, `confidence_sequence` stops early, `prediction_powered`

@@ -1,4 +1,9 @@
-"""Bootstrap over queries: resampled means and 95 % intervals, in array code only."""
+"""Bootstrap over queries: resampled means and 95 % intervals, in array code only.
+
+A resample of n queries draws n of them with replacement: some come twice, some not at all. The
+spread of a mean over many resamples shows how much it would vary over other queries (Efron, Annals
+of Statistics 7(1), 1979).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +20,9 @@ RESAMPLES = 10_000
 FEWEST_ROWS = 3
 """Fewest rows for an interval: resamples of two rows say nothing about other rows."""
 _CELLS = 1 << 19
-"""Most numbers to draw at a time; so many fit into the processor's cache."""
+"""Most numbers that are drawn at a time: 4 MiB of them, which fit into a processor's cache."""
 _SLICE = 1 << 13
-"""Longest product that BLAS leaves to a single thread."""
+"""Longest vector whose product the BLAS library computes in a single thread; see `dots`."""
 
 
 class Interval(NamedTuple):
@@ -28,19 +33,29 @@ class Interval(NamedTuple):
     high: float
     """Upper end."""
     error: float
-    """Standard deviation of the resampled statistic (its standard error)."""
+    """Standard error: the standard deviation of the statistic over the resamples."""
     dropped: int
-    """Resamples in which the statistic was undefined."""
+    """Number of resamples in which the statistic was undefined (NaN)."""
 
 
 def resampled_means(
     columns: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Floats]:
-    """Compute the means of each column over bootstrap resamples of the rows.
+    """Compute the mean of each column in many resamples of the rows.
 
-    Columns hold no NaN, and all use the same resamples. A column's means depend only on its values,
-    the seed and the numbers of rows and resamples, to the last bit: other columns do not matter.
-    Below three rows all means are NaN, so that no interval can be made of them.
+    Parameters
+    ----------
+    columns : list of ndarray of float64, shape (n_rows,)
+        Columns without NaN. All use the same resamples, so their means can be combined, such as to
+        a ratio, one resample at a time.
+    resamples, seed : int, optional
+        Number of resamples, and their seed.
+
+    Returns
+    -------
+    list of ndarray of float64, shape (resamples,)
+        The means of each column. They are the same to the last bit whatever other columns there
+        are. With fewer than three rows all are NaN, so that no interval can be made of them.
     """
     n = len(columns[0]) if columns else 0
     if n < FEWEST_ROWS:
@@ -56,20 +71,21 @@ def resampled_means(
 
 
 def _drawn_weights(rng: np.random.Generator, resamples: int, n: int) -> Floats:
-    """Draw how often each of n rows is in each resample: (resamples, n)."""
-    # Small numbers are drawn faster.
+    """Draw how often each of n rows is in each resample, shape (resamples, n)."""
+    # Numbers of 16 bits are drawn faster.
     dtype = np.uint16 if n <= 1 << 16 else np.int64
     draws = rng.integers(0, n, size=(resamples, n), dtype=dtype)
+    # Each resample gets a range of numbers of its own, so that one count serves all resamples.
     cells = draws + (np.arange(resamples) * n)[:, None]
     counts = np.bincount(cells.ravel(), minlength=resamples * n)
     return counts.reshape(-1, n).astype(np.float64)
 
 
 def blocks(rows: int, width: int, cells: int = _CELLS) -> Iterator[tuple[int, int]]:
-    """Cut a table into blocks of rows that fit into the processor's cache.
+    """Divide the rows of a table into blocks that fit into the processor's cache.
 
-    A row has `width` numbers, a block at most `cells`. Yields the first row of each block, and the
-    one after its last.
+    A row has `width` numbers, and a block has at most `cells` numbers, or one row. Yields the index
+    of the first row of each block, and the index after its last row.
     """
     step = max(cells // max(width, 1), 1)
     for start in range(0, rows, step):
@@ -77,10 +93,11 @@ def blocks(rows: int, width: int, cells: int = _CELLS) -> Iterator[tuple[int, in
 
 
 def interval(samples: Floats) -> Interval:
-    """Return the 95 % interval of resampled statistics; NaN ones are dropped.
+    """Return the 95 % percentile interval of a resampled statistic.
 
-    Its ends are order statistics 250 and 9,751 of 10,000. Negating the samples negates and swaps
-    the ends exactly, and keeps the error to the last bit.
+    The ends are the 250th smallest and the 250th largest of 10,000 values, and correspondingly for
+    other numbers. Undefined values (NaN) are dropped. Negated samples give exactly the negated ends
+    in the other order, so an audit with swapped groups prints the same figures.
     """
     defined = samples[~np.isnan(samples)]
     ordered = np.sort(defined)
@@ -97,9 +114,10 @@ def interval(samples: Floats) -> Interval:
 
 
 def dots(rows: Floats, column: Floats) -> Floats:
-    """Multiply each row with the column, in slices that BLAS does not spread over threads.
+    """Return the dot product of each row with the column.
 
-    A threaded product takes a hundred times as long while other work shares the processor.
+    Long vectors are multiplied in slices, which the BLAS library does not spread over threads: a
+    threaded product takes a hundred times as long while other work shares the processor.
     """
     total: Floats = np.vecdot(rows[:, :_SLICE], column[:_SLICE])
     for start in range(_SLICE, len(column), _SLICE):
@@ -108,10 +126,11 @@ def dots(rows: Floats, column: Floats) -> Floats:
 
 
 def sum_repeats(column: Floats, distinct: Ints | None) -> Floats:
-    """Sum the rows of queries that repeat each other.
+    """Sum the values of queries that repeat each other: queries of equal text count as one.
 
-    Queries of equal text count as one. `distinct` gives them the same number. The result has a row
-    for each number, in rising order; if `distinct` is None, the column is returned as it is.
+    `distinct` has a number for each query, the same one for queries that repeat each other. The
+    result has one sum for each number, in rising order. If `distinct` is None, no query is a
+    repeat, and the column is returned as it is.
     """
     if distinct is None:
         return column
@@ -120,9 +139,10 @@ def sum_repeats(column: Floats, distinct: Ints | None) -> Floats:
 
 
 def shared_numbering(numberings: Sequence[Ints | None]) -> Ints | None:
-    """Return a numbering in which queries are alike if they are alike in all of several numberings.
+    """Return a numbering that gives two queries one number if each of several numberings does.
 
-    None if one of the numberings is None, where no queries repeat each other, or if there are none.
+    A numbering gives queries that repeat each other the same number (`sum_repeats`); it is None if
+    no queries do. The result is None if any of the numberings is None, or if there are none.
     """
     known = [numbering for numbering in numberings if numbering is not None]
     if not known or len(known) < len(numberings):

@@ -14,7 +14,7 @@ from ranktilt.statistics.two_way import TwoWayVariance
 
 Floats = npt.NDArray[np.float64]
 BOUNDS = (-2.0, 2.0)
-"""Smallest and largest difference of two coefficients from −1 to 1."""
+"""Smallest and largest difference of two coefficients, which are from −1 to 1 each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +52,15 @@ def coefficient_difference(
 ) -> CoefficientDifference:
     """Return the interval of a difference of two coefficients, and the p of no difference.
 
-    As for a coefficient by itself (see `coefficient_interval`), the interval is the widest of the
-    percentile one, of that one turned round the value, and, where there are near resamples, of the
-    value minus its bias ± its standard error. Each is stretched by √(n/(n − 1)) · t(n − 1)/1.96,
-    because few queries vary more than their resamples. p is the level at which the widest one first
+    The interval reaches as far as the widest of three, for the reasons that `coefficient_interval`
+    gives for a single coefficient:
+
+    - the percentile interval of the resamples;
+    - the same interval reflected in the value: from 2·value − high to 2·value − low;
+    - the value minus its bias ± t standard errors, if there are near resamples.
+
+    Each is stretched by √(n/(n − 1)) · t(n − 1)/1.96, with the effective number of queries n,
+    because resamples of few queries vary too little. p is the level at which the interval first
     excludes 0, so "p < .05" and "the interval excludes 0" are one statement.
 
     Parameters
@@ -72,7 +77,7 @@ def coefficient_difference(
     Returns
     -------
     CoefficientDifference
-        NaN but for the value where that is undefined, or nothing is resampled.
+        The ends and p are NaN if the value is undefined, or if it is so in all resamples.
     """
     defined = samples[~np.isnan(samples)]
     if np.isnan(value) or not len(defined) or not effective_n > 1:
@@ -93,7 +98,7 @@ def coefficient_difference(
 
 
 def _by_order(value: float, samples: Floats, effective_n: float) -> _Statement:
-    """Return the interval between order statistics of the resamples."""
+    """Return the stretched percentile interval of some resamples, and its p."""
     of_queries = float(np.var(samples))
     inference = infer(
         samples,
@@ -108,8 +113,9 @@ def _by_order(value: float, samples: Floats, effective_n: float) -> _Statement:
 def _by_error(
     value: float, samples: Floats, near_samples: Floats, effective_n: float
 ) -> _Statement:
-    """Return the interval around the value without its bias, from the error of near resamples."""
+    """Return the interval around the value minus its bias, with the error of near resamples."""
     freedom = effective_n - 1
+    # The bias is the mean of the samples minus the value; this is the value minus that.
     centre = 2 * value - float(samples.mean())
     error = float(np.nanstd(near_samples)) / NEARNESS * float(np.sqrt(effective_n / freedom))
     reach = float(special.stdtrit(freedom, 1 - ALPHA / 2)) * error

@@ -181,9 +181,10 @@ class NewDocumentSequence:
         self._sum_of_squares += float((np.bincount(number, np.abs(parts)) ** 2).sum())
 
     def interval(self) -> tuple[float, float]:
-        """Return the ends of the interval for the mean Share@k, −1 and 1 without a new document.
+        """Return the lower and the upper end of the interval for the mean Share@k.
 
-        The first call sets c, so call it at every look.
+        They are −1 and 1 without a new document. The first call sets c (see the class), so call
+        this at every look.
         """
         if not self._sum_of_squares:
             return -1.0, 1.0
@@ -197,9 +198,10 @@ class NewDocumentSequence:
         return max(low, -1.0), min(high, 1.0)
 
     def _twin_parts(self, rows: Ints, within: Floats) -> tuple[Ints, Floats, float]:
-        """Return the new origins, and what each adds to Share@k.
+        """Return three things about a list: its new origins, what each adds, and a sum of squares.
 
-        The third value is the sum of squares if all origins were new.
+        The parts are what each new origin adds to Share@k. The sum of squares is that of all parts
+        if all origins of the list were new.
         """
         origin, number = np.unique(self._origins[rows], return_inverse=True)
         # Half, because Share@k is (share of the first group − share of the second) / 2.
@@ -208,9 +210,10 @@ class NewDocumentSequence:
         return origin[is_new], parts[is_new], float((parts**2).sum())
 
     def _document_parts(self, rows: Ints, within: Floats) -> tuple[Ints, Floats, float]:
-        """Return the origins of new documents, and what each document adds to Share@k.
+        """Return three things about a list, as `_twin_parts` does, for documents without twins.
 
-        The third value is the sum of squares if all documents were new.
+        The origins are those of the new documents, and the parts what each new document adds to
+        Share@k. The sum of squares is that of all parts if all documents of the list were new.
         """
         first, below = np.flatnonzero(within > 0), np.flatnonzero(within == 0)
         below_count = min(self._cutoff, len(below))

@@ -1,4 +1,9 @@
-"""Corrections for many tests, and the smallest effect that a table can detect."""
+"""Corrections for many tests, and the smallest effect that a table can detect.
+
+Of twenty tests where nothing is to be found, one has p < .05 by chance. A *family* is the tests
+that are reported together. Corrected p-values are larger, so that the probability of any false
+finding in the family stays below .05.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def holm(ps: Floats) -> Floats:
-    """Correct a family of p-values by Holm's steps; NaN stays NaN and is not in the family."""
+    """Correct a family of p-values by Holm's steps (Scandinavian Journal of Statistics 6(2), 1979).
+
+    The smallest of m p-values is multiplied by m, the next by m − 1, and so on; no corrected value
+    is smaller than the one before it. NaN stays NaN and does not count in m.
+    """
     corrected = np.full(len(ps), np.nan)
     defined = np.flatnonzero(~np.isnan(ps))
     order = defined[np.argsort(ps[defined], kind="stable")]
@@ -25,7 +34,7 @@ def holm(ps: Floats) -> Floats:
 
 
 def bonferroni(ps: Floats) -> Floats:
-    """Correct a family of p-values by Bonferroni; NaN stays NaN and is not in the family."""
+    """Multiply each of m p-values by m (Bonferroni); NaN stays NaN and does not count in m."""
     corrected: Floats = np.minimum(ps * np.count_nonzero(~np.isnan(ps)), 1.0)
     return corrected
 
@@ -37,20 +46,40 @@ CORRECTIONS = tuple(_CORRECTIONS)
 
 
 def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
-    """Correct a family of p-values for its size; NaN stays NaN and is not in the family."""
+    """Correct a family of p-values by the method of this name, ``holm`` or ``bonferroni``.
+
+    NaN stays NaN and is not in the family.
+    """
     if method not in _CORRECTIONS:
         raise unknown("correction", method, _CORRECTIONS)
     return _CORRECTIONS[method](np.asarray(ps, dtype=np.float64))
 
 
 def detectable_effect(error: float, tests: int = 1, queries: float = np.inf) -> float:
-    """Return the smallest effect that a table of corrected tests detects with 80 % power.
+    """Return the smallest effect that one of several tests finds four times in five.
 
-    It is absolute, in the unit of `error`, the effect's standard error:
-    ``(t(1 − α/2m; n − 1) + z(.8)) · error`` at α = .05, with m = `tests` and n = `queries`: 2.80
-    standard errors for one test of many queries, 3.61 for nine; 4.21 for nine of 30 queries.
-    ``α/m`` is the level at which Bonferroni tests each effect, and Holm the first. Infinite below
-    two queries, 0 where the error is.
+    With m tests at α = .05, over n queries, it is
+
+        ``(t(1 − α/2m; n − 1) + z(.8)) · error``
+
+    t and z are quantiles of the t and of the normal distribution: an effect must be t errors large
+    to be significant, and z(.8) errors larger to be so in 80 % of all samples. α/m is the level at
+    which Bonferroni tests each effect, and Holm the smallest p. For one test of many queries this
+    is 2.80 standard errors, for nine tests 3.61, and for nine tests of 30 queries 4.21.
+
+    Parameters
+    ----------
+    error : float
+        Standard error of the effect; the result has its unit, without a sign.
+    tests : int, optional
+        Number of tests in the family.
+    queries : float, optional
+        (Effective) number of queries; infinite for many.
+
+    Returns
+    -------
+    float
+        Infinite with fewer than two queries; 0 if the error is 0, and NaN if it is NaN.
     """
     if error == 0 or math.isnan(error):
         return error

@@ -1,4 +1,9 @@
-"""Equivalence of paired values: one-sided t tests, and the interval of their mean difference."""
+"""Equivalence of paired values: whether their mean difference is shown to be small.
+
+A test that finds no difference does not show that there is none: the data may be too few. A test of
+equivalence shows it. It asks whether the mean difference lies within ±margin, where you decide
+which margin is small. A difference here is that of one query or one pair of texts.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +15,16 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 Floats = npt.NDArray[np.float64]
 _WITHIN_95 = 0.975
-"""Quantile of the upper end of a two-sided 95 % interval."""
+"""Probability below the upper end of a two-sided 95 % interval."""
 
 
 def tost_p(difference: Floats, margin: float) -> float:
-    """Test whether a mean difference lies within ±margin, by two one-sided paired t tests.
+    """Test whether a mean difference lies within ±margin, by two one-sided t tests (TOST).
 
-    Returns the larger p of the two (Schuirmann 1987); a large one says nothing. NaN below two
-    queries.
+    One test asks whether the mean is above −margin, the other whether it is below +margin. The
+    result is the larger p of the two (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics
+    15(6), 1987). A small p shows equivalence; a large p shows nothing. NaN with fewer than two
+    differences.
     """
     if len(difference) < 2:
         return np.nan
@@ -30,9 +37,10 @@ def tost_p(difference: Floats, margin: float) -> float:
 
 
 def smallest_margin(difference: Floats, alpha: float = 0.05) -> float:
-    """Find the margin from which on `tost_p` is below `alpha`.
+    """Return the smallest margin for which `tost_p` shows equivalence at level `alpha`.
 
-    It is the farther end of the 1 − 2·alpha interval; NaN below two queries.
+    It is the end of the 1 − 2·alpha interval that is farther from 0. NaN with fewer than two
+    differences.
     """
     if len(difference) < 2:
         return np.nan
@@ -41,7 +49,10 @@ def smallest_margin(difference: Floats, alpha: float = 0.05) -> float:
 
 
 def t_interval(difference: Floats) -> tuple[float, float]:
-    """Return the 95 % interval of a mean by Student's t; NaN below three queries."""
+    """Return the lower and upper end of the 95 % interval of a mean by Student's t.
+
+    Both are NaN with fewer than three differences.
+    """
     if len(difference) < FEWEST_ROWS:
         return np.nan, np.nan
     mean, error, freedom = _mean_and_error(difference)
@@ -50,7 +61,7 @@ def t_interval(difference: Floats) -> tuple[float, float]:
 
 
 def standard_error(difference: Floats) -> float:
-    """Return the standard error of a mean; NaN below two queries."""
+    """Return the standard error of a mean; NaN with fewer than two differences."""
     return _mean_and_error(difference)[1] if len(difference) > 1 else np.nan
 
 

@@ -1,12 +1,14 @@
-"""Difference in differences of two families of systems under two judges.
+"""Whether a judge of relevance prefers a family of systems, compared with a reference.
 
-Chance is in the queries and in the systems.
+The judge may be a language model, the reference human judgments, and the family all systems that
+are built on that language model. Under both, each system has a mean over queries. The question is
+whether the family is further ahead of the other systems under the judge than under the reference: a
+difference in differences. It would vary over other queries, and over other systems.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,48 +19,50 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 _FEWEST = 4
-"""Systems below which there is no interval."""
+"""Fewest systems for an estimate: two in the family and two others."""
 
 
-class FamilyDifference(NamedTuple):
-    """How much further apart two families are under a judge than its general quality explains."""
+@dataclass(frozen=True, kw_only=True)
+class FamilyDifference:
+    """How much further ahead a family is under a judge than the reference explains."""
 
     value: float
-    """The difference."""
+    """The difference, in the unit of the judge's means; above 0 if the judge prefers the family."""
     low: float
-    """Lower end of its interval."""
+    """Lower end of its 95 % interval, over other queries and other systems."""
     high: float
-    """95 % interval over queries and systems."""
+    """Upper end of this interval."""
     p: float
-    """p-value of no difference."""
+    """p of no difference."""
     slope: float
-    """Difference under the judge for a difference of 1 under the reference, within one family."""
+    """Distance of two systems of one family under the judge, for a distance of 1 under the
+    reference."""
     plain: float
-    """The textbook difference in differences, with a slope of 1."""
+    """The difference in differences of the textbooks, which takes the slope as 1."""
 
 
 _UNDEFINED = FamilyDifference(
     value=np.nan, low=np.nan, high=np.nan, p=np.nan, slope=np.nan, plain=np.nan
 )
-"""What too few systems give."""
+"""The result for too few systems or queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _FamilyFit:
-    """Analysis of covariance of two families, whose covariate is the reference."""
+    """Analysis of covariance: the judge's means by family, and by the reference's means."""
 
     value: float
-    """Difference of the families at equal reference values."""
+    """`FamilyDifference.value`."""
     slope: float
-    """Slope of the covariate."""
+    """`FamilyDifference.slope`."""
     plain: float
-    """Difference of the families' means."""
+    """`FamilyDifference.plain`."""
     gap: float
-    """Difference of the families under the reference."""
+    """Difference of the two families under the reference."""
     spread: float
-    """Sum of squares of the reference within families."""
+    """Sum of squares of the reference's means around the mean of their family."""
     residuals: Floats
-    """Of each system."""
+    """What the fit leaves of the judge's mean of each system."""
 
     @property
     def freedom(self) -> int:
@@ -67,18 +71,30 @@ class _FamilyFit:
 
 
 def family_difference(reference: Floats, judged: Floats, member: Bools) -> FamilyDifference:
-    """Estimate ``(J_F − J_O) − slope · (R_F − R_O)`` of a family F and all other systems O.
+    """Estimate how much a judge prefers a family F of systems to all other systems O.
 
-    J and R are means over queries under the judge and the reference. A judge that errs more
-    everywhere brings all systems closer together, and so two families. The slope, fitted within
-    both families over systems, takes this off: an analysis of covariance whose covariate is the
-    reference. The variance is two-way: of systems around the fit (t with n − 3 degrees of freedom),
-    and of the difference over queries, minus the noise of single values, which is in both (Cameron,
-    Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011); degrees of freedom
-    after Satterthwaite.
+    The estimate is ``(J_F − J_O) − slope · (R_F − R_O)``, where J and R are means over queries and
+    systems under the judge and under the reference. A judge that errs often brings all systems
+    closer together, and so F and O too, without any preference. The slope takes this off. It is
+    fitted over systems, within F and within O: an analysis of covariance whose covariate is the
+    reference.
 
-    `reference` and `judged` have the shape (systems, queries), without NaN. NaN below two systems
-    of either family, below four in all, or below three queries.
+    The variance is that of systems around the fit, plus that over queries, minus that of single
+    values, which is in both (Cameron, Gelbach & Miller, Journal of Business & Economic Statistics
+    29(2), 2011). It is at least each of the first two. Degrees of freedom are by Satterthwaite's
+    formula (Biometrics Bulletin 2(6), 1946).
+
+    Parameters
+    ----------
+    reference, judged : ndarray of float64, shape (n_systems, n_queries)
+        Values under the reference and under the judge, without NaN.
+    member : ndarray of bool, shape (n_systems,)
+        Whether each system is in the family.
+
+    Returns
+    -------
+    FamilyDifference
+        All NaN with fewer than two systems in the family or outside, or fewer than three queries.
     """
     queries, sizes = reference.shape[1], (int(member.sum()), int((~member).sum()))
     if min(sizes) < 2 or sum(sizes) < _FEWEST or queries < FEWEST_ROWS:
@@ -91,7 +107,6 @@ def family_difference(reference: Floats, judged: Floats, member: Bools) -> Famil
     cells = judged - fit.slope * reference
     by_query = cells[member].mean(0) - cells[~member].mean(0)
     of_queries = float(np.var(by_query, ddof=1)) / queries
-    # The noise of single values is in both.
     of_cells = _cell_variance(cells, member) * per_family / queries
     variance = max(of_systems + of_queries - of_cells, of_systems, of_queries)
     scale = np.abs(judged).max() + np.abs(fit.slope * reference).max()
@@ -131,7 +146,7 @@ def _fit(reference: Floats, judged: Floats, member: Bools) -> _FamilyFit:
 
 
 def _centred_systems(values: Floats) -> Floats:
-    """Return the mean of each system, minus the mean of all."""
+    """Return the mean of each system over queries, minus the mean of all systems."""
     centred: Floats = values.mean(1) - values.mean()
     return centred
 
@@ -148,7 +163,10 @@ def _cell_variance(cells: Floats, member: Bools) -> float:
 
 
 def _certain(fit: _FamilyFit, scale: float) -> FamilyDifference:
-    """Return a difference without an error, taking for 0 what rounding leaves."""
+    """Return the difference if nothing varies: its interval is a point.
+
+    A value that is only rounding counts as 0. p is 1 for 0, and 0 for any other value.
+    """
     value = 0.0 if abs(fit.value) <= 1e-9 * scale else fit.value
     return FamilyDifference(
         value=value,

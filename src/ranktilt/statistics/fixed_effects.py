@@ -1,6 +1,8 @@
 """Least squares within groups, with errors clustered two ways.
 
-A group is, for example, the versions of one document under one query.
+A group is a set of rows that are compared only with each other, for example the versions of one
+document under one query. What all rows of a group have in common, such as the topic, cannot bias a
+comparison within it.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ Floats = npt.NDArray[np.float64]
 _TOLERANCE = 1e-10
 """Singular values below this share of the largest count as 0."""
 _EPSILON = 1e-12
-"""Absolute value below which a number is 0 but for roundoff."""
+"""Absolute value below which a number is 0, and the rest rounding."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WithinFit:
-    """y = a_group + Σ b_j x_j + e, with a level for every group."""
+    """Estimates of the model y = a_group + Σ b_j x_j + e, with an intercept for each group."""
 
     coefficients: Floats
-    """Shape (p,)."""
+    """The b_j, shape (p,)."""
     added: Floats
-    """What each row adds to the error of each coefficient, shape (n, p)."""
+    """What each row adds to the error of each coefficient, shape (n_rows, p)."""
     query: Ints
     """Number of each row's query."""
     origin: Ints
@@ -39,24 +41,28 @@ class WithinFit:
     """Degrees of freedom: one less than the fewer of queries and origins."""
 
     def combined(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        """Estimate sums of coefficients, one for each row of weights.
+        """Estimate weighted sums of coefficients.
 
-        Returns values, standard errors and half-widths of 95 % intervals.
+        `weights` has the shape (n_sums, p): a row for each sum. Returns the values of the sums,
+        their standard errors, and the half-widths of their 95 % intervals, each of shape (n_sums,).
         """
         errors = clustered_errors(self.added @ weights.T, self.query, self.origin)
         factor = float(stats.t.ppf(0.975, max(self.freedom, 1)))
         return weights @ self.coefficients, errors, factor * errors
 
     def p(self, column: int) -> float:
-        """Return the two-sided p of a coefficient of 0.
+        """Return the p of one coefficient, if the true coefficient is 0; two-sided.
 
-        It is the level at which the coefficient's interval first excludes 0.
+        It is the level at which the coefficient's interval first excludes 0. `column` is the
+        coefficient's index.
         """
         value = float(self.coefficients[column])
         if abs(value) <= _EPSILON:
             return 1.0
         error = float(clustered_errors(self.added[:, [column]], self.query, self.origin)[0])
-        if error == 0:  # all votes on one side, one more than there are degrees of freedom
+        if error == 0:
+            # Every cluster gives exactly the same value, so no spread says how sure that is. The
+            # sign test remains: each of the freedom + 1 clusters has one of two signs by chance.
             return float(2 * 0.5 ** (self.freedom + 1))
         return float(2 * special.stdtr(max(self.freedom, 1), -abs(value) / error))
 
@@ -64,9 +70,18 @@ class WithinFit:
 def regress_within(y: Floats, x: Floats, group: Ints, query: Ints, origin: Ints) -> WithinFit:
     """Regress y on the columns of x within groups.
 
-    The groups' means are taken away from both (Frisch & Waugh, Econometrica 1(4), 1933). Errors are
-    clustered by query and by origin (`clustered_errors`). Groups, queries and origins are numbered;
-    columns must not give each other within groups.
+    The mean of each group is subtracted from y and from x, which gives the same coefficients as an
+    intercept for each group (Frisch & Waugh, Econometrica 1(4), 1933). Errors are clustered by
+    query and by origin (`clustered_errors`).
+
+    Parameters
+    ----------
+    y : ndarray of float64, shape (n_rows,)
+        What is explained.
+    x : ndarray of float64, shape (n_rows, p)
+        The regressors. Within groups, none of them may be a sum of multiples of the others.
+    group, query, origin : ndarray of int64, shape (n_rows,)
+        Number of each row's group, query and origin.
     """
     y, x = within(y[:, None], group)[:, 0], within(x, group)
     row_weights = x @ np.linalg.pinv(x.T @ x, rcond=_TOLERANCE, hermitian=True)
@@ -82,7 +97,7 @@ def regress_within(y: Floats, x: Floats, group: Ints, query: Ints, origin: Ints)
 
 
 def within(columns: Floats, group: Ints) -> Floats:
-    """Take the mean of its group away from each value; columns have shape (n, p)."""
+    """Subtract from each value the mean of its group; columns have the shape (n_rows, p)."""
     number = np.unique(group, return_inverse=True)[1]
     count = np.bincount(number)
     means = np.stack([sums(number, column) / count for column in columns.T], axis=1)

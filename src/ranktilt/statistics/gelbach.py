@@ -1,20 +1,24 @@
 """How much of a gap within lists goes with each property, by fixed effects (Gelbach 2016).
 
-Document i of query q has an outcome y (a score, a rank), a side g (1 or 0) and properties x_j. Two
-regressions with an effect of each query, over the same rows, give the gap without and with the
-properties:
+A document i in the list of query q has an outcome y, such as its score or its rank. It is on one of
+two sides: g is 1 on the first side and 0 on the second. It has properties x_j, such as its length.
+The *gap* is how much larger y is on the first side. Two regressions over the same rows give the gap
+δ without the properties, and the gap δ_x between documents with equal properties:
 
     y = a_q + δ·g + e          y = a_q + δ_x·g + Σ_j β_j·x_j + e
 
-and the difference splits exactly, whatever the order of the properties (Gelbach, Journal of Labor
-Economics 34(2), 2016):
+a_q is a constant for each query, so that documents are compared only within their lists. The
+properties make the gap smaller by δ − δ_x. This difference is exactly a sum with one part for each
+property, whatever the order of the properties (Gelbach, Journal of Labor Economics 34(2), 2016):
 
     δ − δ_x = Σ_j Γ_j·β_j
 
-where Γ_j is the coefficient of the side in the regression of x_j on the side and the queries: how
-much more of it the first side has, within lists. Errors are clustered by query and by document, as
-in `two_way`. A part is a product of two estimates, so its interval comes from joint draws of both,
-and its p is the level at which that interval first excludes 0 (`inversion`).
+Γ_j is how much more of the property the first side has within lists: the coefficient of g in the
+regression of x_j on g and the queries. β_j is how much the outcome changes with the property.
+
+Errors are clustered by query and by document, as in `two_way`. A part is a product of two
+estimates, so its interval comes from joint draws of both, and its p is the level at which that
+interval first excludes 0 (`inversion`).
 """
 
 from __future__ import annotations
@@ -32,16 +36,16 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 DRAWS = 10_000
-"""Default number of random draws."""
+"""Default number of joint draws of Γ and β."""
 _TOLERANCE = 1e-10
 """Singular values below this share of the largest count as 0."""
 _UNBOUNDED = (-np.inf, np.inf)
-"""Bounds of a value that has none."""
+"""Bounds of a value that can be any number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InferredValue:
-    """A number with its 95 % interval, the standard error behind it, and the p of 0."""
+    """A number with its 95 % interval, its standard error, and the p if the true number is 0."""
 
     value: float
     """The number."""
@@ -52,7 +56,7 @@ class InferredValue:
     error: float
     """Standard error."""
     p: float
-    """p-value of 0."""
+    """p if the true number is 0."""
 
     @classmethod
     def from_inference(cls, value: float, inference: Inference) -> InferredValue:
@@ -71,15 +75,15 @@ class PropertyShare:
     """The part of a gap that goes with a property."""
 
     part: InferredValue
-    """Γ·β: how much of the gap goes with it, in the outcome's unit."""
+    """Γ·β: how much of the gap goes with the property, in the outcome's unit."""
     difference: InferredValue
-    """Γ: how much more of it the first side has within lists, in the property's unit."""
+    """Γ: how much more of the property the first side has within lists, in the property's unit."""
     coefficient: InferredValue
-    """β: change of the outcome with a unit of it, at equal other properties and equal side."""
+    """β: how much the outcome changes with one unit of the property, all else equal."""
     spread: float
     """Standard deviation of the property within lists."""
     inflation: float
-    """How much the side and the other properties inflate the variance of the coefficient."""
+    """Factor by which the side and the other properties increase the variance of β."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +99,11 @@ class Decomposition:
     shares: tuple[PropertyShare, ...]
     """Shares of the properties, in the order of the columns."""
     effective_n: float
-    """Effective number of queries or documents, whichever is smaller, by the side's square."""
+    """Effective number of queries or of documents, whichever is smaller.
+
+    The weight of a document is the square of its side, after the mean of its list is subtracted: a
+    list with one side alone says nothing about a gap.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,11 +115,14 @@ class ListRows:
     side: Floats
     """1 for a document of the first side, 0 for one of the second."""
     properties: Floats
-    """Shape (n_rows, n_properties). Within lists no column may follow from the others."""
+    """Values of the properties, shape (n_rows, n_properties).
+
+    Within lists, no column may be a sum of multiples of the others.
+    """
     query: Ints
-    """Number of each row's list."""
+    """Number of each row's query."""
     document: Ints
-    """Number of the document, alike in all lists; twins may share one."""
+    """Number of each row's document, the same in all lists; twins may share a number."""
 
 
 def decompose(rows: ListRows, *, draws: int = DRAWS, seed: int = 0) -> Decomposition:
@@ -120,9 +131,9 @@ def decompose(rows: ListRows, *, draws: int = DRAWS, seed: int = 0) -> Decomposi
     Parameters
     ----------
     rows : ListRows
-        Every document of every list, with the same rows in both regressions.
+        Every document of every list.
     draws, seed : int, optional
-        Joint draws of Γ and β behind the intervals of parts, and their seed.
+        Number of joint draws of Γ and β from which the intervals of parts are made, and their seed.
 
     Returns
     -------
@@ -165,18 +176,22 @@ def decompose(rows: ListRows, *, draws: int = DRAWS, seed: int = 0) -> Decomposi
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Fit:
-    """Both regressions, and those of the properties, in units of their spread, on the side."""
+    """Coefficients of all regressions, with their covariance.
+
+    They are the regression of the outcome on the side, that of the outcome on the side and all
+    properties, and that of each property on the side. Properties are in units of their spread.
+    """
 
     values: Floats
-    """δ, δ_x, then Γ and then β of each property."""
+    """δ, δ_x, then each Γ_j, then each β_j; shape (2 + 2 · n_properties,)."""
     covariance: Floats
-    """Two-way covariance of the values, without G / (G − 1)."""
+    """Two-way covariance of the values, without the factor G / (G − 1)."""
     spreads: Floats
     """Standard deviation of each property within lists."""
     inflation: Floats
     """Variance inflation of each property."""
     effective_n: float
-    """Number of independent clusters that the rows are worth."""
+    """G: `Decomposition.effective_n`."""
 
     @property
     def property_count(self) -> int:
@@ -189,12 +204,14 @@ class _Fit:
         outcome = within(rows.outcome[:, None], rows.query)
         side = within(rows.side[:, None], rows.query)
         properties = within(rows.properties, rows.query)
-        # Prices and shares differ by many orders of magnitude: in units of their spread no column
-        # is lost in the rounding of another.
+        # Properties such as prices and shares differ by many orders of magnitude. In units of their
+        # spread, no column is lost in the rounding of another.
         spreads = np.sqrt(np.square(properties).mean(axis=0))
         properties = properties / spreads
+        # On the side alone: δ in column 0, then each Γ_j.
         by_side = np.column_stack([outcome, properties])
         short, short_influence = _least_squares(side, by_side)
+        # On the side and the properties: δ_x in row 0, then each β_j.
         regressors = np.column_stack([side, properties])
         long, long_influence = _least_squares(regressors, outcome)
         influence = np.column_stack(
@@ -231,7 +248,10 @@ def _least_squares(regressors: Floats, outcomes: Floats) -> tuple[Floats, Floats
 
 
 def _inflation(regressors: Floats) -> Floats:
-    """Return 1 / (1 − R²) of each centred column on the others."""
+    """Return 1 / (1 − R²) for each column, where R² is that of its regression on the others.
+
+    The columns have a mean of 0. The diagonal of the inverse of their products has the same value.
+    """
     products = regressors.T @ regressors
     inverse = np.linalg.pinv(products, rcond=_TOLERANCE, hermitian=True)
     inflation: Floats = np.diag(products) * np.diag(inverse)
@@ -239,7 +259,11 @@ def _inflation(regressors: Floats) -> Floats:
 
 
 def _small_lists(query: Ints) -> Floats:
-    """Return √(n_q / (n_q − 1)) of each row, for what a list's mean takes of the variance."""
+    """Return √(n_q / (n_q − 1)) of each row, where n_q is the length of the row's list.
+
+    The mean of a list was fitted to the same rows, which makes their residuals too small by this
+    factor.
+    """
     number = np.unique(query, return_inverse=True)[1]
     count = np.bincount(number)[number].astype(np.float64)
     factors: Floats = np.sqrt(count / np.maximum(count - 1, 1))
@@ -247,7 +271,11 @@ def _small_lists(query: Ints) -> Floats:
 
 
 def _covariance(influence: Floats, rows: ListRows) -> Floats:
-    """Return V_q + V_o − V_qo, with no variance below those of queries and of documents alone."""
+    """Return the two-way covariance V_q + V_o − V_qo (see `two_way`).
+
+    Negative eigenvalues, which no covariance has, are set to 0. Each variance is at least that over
+    queries alone, and that over documents alone.
+    """
     cells = rows.query * (int(rows.document.max()) + 1) + rows.document
     _, cell = np.unique(cells, return_inverse=True)
     by_query = _clustered(influence, rows.query)
@@ -262,7 +290,10 @@ def _covariance(influence: Floats, rows: ListRows) -> Floats:
 
 
 def _clustered(influence: Floats, index: Ints) -> Floats:
-    """Return the sum of the outer products of what each cluster adds."""
+    """Return the covariance of estimates over one kind of clusters.
+
+    It is the sum, over clusters, of the products of what the cluster adds to each two estimates.
+    """
     by_cluster = np.stack([sums(index, column) for column in influence.T], axis=1)
     covariance: Floats = by_cluster.T @ by_cluster
     return covariance
@@ -278,14 +309,17 @@ def _joint_draws(fit: _Fit, *, draws: int, seed: int) -> Floats:
 
 
 def _linear(value: float, variance: float, effective_n: float) -> InferredValue:
-    """Infer a coefficient, whose error is one of t: no draws are needed."""
+    """Infer a coefficient from its variance, by the t distribution; no draws are needed."""
     known = TwoWayVariance(of_queries=variance, of_both=variance, effective_n=effective_n)
     inference = infer(np.full(1, value), value, variance=known, neutral=0.0, bounds=_UNBOUNDED)
     return InferredValue.from_inference(value, inference)
 
 
 def _from_draws(value: float, drawn: Floats, effective_n: float) -> InferredValue:
-    """Infer from draws, whose ends are stretched by t(G − 1) / 1.96 · √(G / (G − 1))."""
+    """Infer a value from draws of it.
+
+    The ends of their interval are stretched by t(G − 1) / 1.96 · √(G / (G − 1)) (`inversion`).
+    """
     variance = float(np.var(drawn)) if len(drawn) else 0.0
     known = TwoWayVariance(of_queries=variance, of_both=variance, effective_n=effective_n)
     inference = infer(drawn, value, variance=known, neutral=0.0, bounds=_UNBOUNDED)
@@ -293,7 +327,7 @@ def _from_draws(value: float, drawn: Floats, effective_n: float) -> InferredValu
 
 
 def _scaled(estimate: InferredValue, factor: float) -> InferredValue:
-    """Return the estimate in another unit."""
+    """Return the estimate in another unit: everything but p is multiplied by the factor."""
     return InferredValue(
         value=estimate.value * factor,
         low=estimate.low * factor,

@@ -1,13 +1,15 @@
 """Interval and p of an estimate: a percentile interval, stretched, and its inversion.
 
-The bootstrap over queries gives an estimate's shape, the two-way variance its width. Each end of
-the percentile interval at level α lies
+The bootstrap over queries gives an interval its shape, and the two-way variance its width. An
+interval of level α misses the true value with probability α: the 95 % interval has α = .05. Each
+end of the percentile interval is moved, so that it is
 
     √(V / V_q) · t(1 − α/2; G − 1) / z(1 − α/2)
 
-times as far from the value. t and z are quantiles; V, V_q and G are `total`, `of_queries` and
-`effective_n` of a `TwoWayVariance`. The p is the level at which the interval first excludes what is
-neutral; so "p < .05" and "the 95 % interval excludes neutral" are one statement.
+times as far from the value. t and z are quantiles of the t and of the normal distribution. V, V_q
+and G are `total`, `of_queries` and `effective_n` of a `TwoWayVariance`. The p is the level at which
+the interval first excludes the neutral value, which favours nobody. So "p < .05" and "the 95 %
+interval excludes the neutral value" are one statement.
 
 Near a bound of the estimate, resamples show too little of what could be on its far side. There the
 interval is at least as wide, and p at least as large, as the exact ones of a share (`_near_bound`).
@@ -34,7 +36,10 @@ TAIL = 0.002
 Beyond it, α/2 of the resamples are too few to go by, and the tail of a t distribution is used.
 """
 FAR_SHARE = 0.25
-"""Largest distance of an estimate from a bound, as a share of its span, that counts as near."""
+"""Largest distance of an estimate from a bound that counts as near.
+
+It is a share of the span, the distance between the two bounds of the estimate.
+"""
 FEW_VOTES = 5.0
 """Number of votes on the far side from which resamples show enough of them.
 
@@ -46,7 +51,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Inference:
-    """A 95 % interval, the standard error behind it, and the p of what is neutral."""
+    """A 95 % interval, the standard error behind it, and the p of the neutral value."""
 
     low: float
     """Lower end of the 95 % interval."""

@@ -1,17 +1,25 @@
 """Labels that err: corrected shares and gaps, and how uncertain error rates widen an interval.
 
-`Confusion` holds how often documents of each group get each label: M[l, g] = P(label l | group g).
-Shares by label are M times shares by group, so its inverse corrects them. For two groups this is
-Rogan and Gladen (American Journal of Epidemiology 107(1), 1978): with J = sensitivity + specificity
-− 1 a share is (observed + specificity − 1)/J, and a gap T_obs/J. J is the determinant of M.
+A label says to which group a document belongs, and may be wrong. `Confusion` has a matrix M of how
+often documents of each group g get each label l: M[l, g] = P(label l | group g). Shares by label
+are M times shares by group, so the inverse of M turns shares by label into shares by group.
 
-Rates from a sample of checked documents are uncertain themselves. For one J, with a gap T_obs,
+With two groups, this is the correction of Rogan and Gladen (American Journal of Epidemiology
+107(1), 1978). Sensitivity and specificity are the shares of right labels in the two groups. With
+
+    J = sensitivity + specificity − 1
+
+a share is (observed share + specificity − 1)/J, and a gap between two shares is T_obs/J, where
+T_obs is the observed gap. J is the determinant of M: 1 without errors, 0 for labels by coin.
+
+Error rates come from a sample of checked documents, so they are uncertain themselves. The variance
+of a corrected gap is
 
     Var = V(T_obs)/J² + T_obs² · Var(J)/J⁴
 
-and where J is less than four of its errors, Fieller's interval of a ratio is used instead (Journal
-of the Royal Statistical Society B 16(2), 1954), which need not be symmetric. In variances a rate of
-x in n enters as (x + ½)/(n + 1), so that no error in few documents does not count as certainty.
+If J is less than four of its standard errors above 0, Fieller's interval of a ratio is used instead
+(Journal of the Royal Statistical Society B 16(2), 1954), which need not be symmetric. In variances,
+a rate of x in n documents counts as (x + ½)/(n + 1): no error among few documents is no certainty.
 """
 
 from __future__ import annotations
@@ -24,11 +32,11 @@ from scipy import special
 
 Floats = npt.NDArray[np.float64]
 FEWEST_ERRORS = 2.0
-"""Errors that J lies above 0 below which no interval is bounded, so that nothing is corrected."""
+"""Smallest `Confusion.strength` for a correction; below it, Fieller's interval has no ends."""
 FIELLER_BELOW = 4.0
-"""Errors that J lies above 0 below which the interval is Fieller's."""
+"""`Confusion.strength` below which Fieller's interval is used."""
 _USELESS = 1e-9
-"""Determinant up to which labels say nothing about groups."""
+"""Largest J at which labels say nothing about groups."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,13 +44,19 @@ class Confusion:
     """How often documents of each group get each label."""
 
     rates: Floats
-    """Shape (labels, groups); each column sums to 1."""
+    """M: share of each group's documents with each label, shape (n_labels, n_groups).
+
+    Each column sums to 1. There are as many labels as groups, in the same order.
+    """
     checked: Floats
-    """Number of checked documents of each group; infinite where its rates are known exactly."""
+    """Number of checked documents of each group; infinite if its rates are known exactly."""
 
     @classmethod
     def from_counts(cls, counts: Floats) -> Confusion:
-        """Return the confusion of a checked sample: documents by label and true group."""
+        """Return the confusion of a checked sample.
+
+        `counts` has the number of documents by label and true group, shape (n_labels, n_groups).
+        """
         checked = counts.sum(axis=0)
         return cls(rates=counts / checked, checked=checked)
 
@@ -55,7 +69,12 @@ class Confusion:
         checked_negative: float = np.inf,
         checked_positive: float = np.inf,
     ) -> Confusion:
-        """Return the confusion of two groups, the positive one first."""
+        """Return the confusion of two groups, the positive one first.
+
+        `false_positive` is the share of negative documents with the positive label, and
+        `false_negative` the reverse. `checked_negative` and `checked_positive` are the numbers of
+        documents from which these rates come; infinite if the rates are known exactly.
+        """
         rates = np.array(
             [[1 - false_negative, false_positive], [false_negative, 1 - false_positive]]
         )
@@ -78,7 +97,7 @@ class Confusion:
 
     @property
     def inverse(self) -> Floats:
-        """What a document with each label counts for each group, shape (groups, labels)."""
+        """Inverse of M, shape (n_groups, n_labels): from shares by label to shares by group."""
         return np.asarray(np.linalg.inv(self.rates), dtype=np.float64)
 
     @property
@@ -91,29 +110,31 @@ class Confusion:
 
     @property
     def strength(self) -> float:
-        """Number of its standard errors that J lies above 0; infinite where rates are known."""
+        """J divided by its standard error; infinite if the rates are known exactly."""
         error = self.information_error
         return self.information / error if error > 0 else np.inf
 
     def error_parts(self, weights: Floats, totals: Floats) -> Floats:
-        """Return what each source of uncertainty of the rates adds to a corrected answer.
+        """Return what each source of uncertainty of the rates adds to a corrected value.
 
-        Their squares sum to the variance that uncertain rates add. Of a difference of two answers
-        under the same rates, the parts are the difference of both answers' parts.
+        The squares of the parts sum to the variance that uncertain rates add. If two values were
+        corrected with the same rates, the parts of their difference are the differences of their
+        parts: common errors cancel.
 
         Parameters
         ----------
-        weights : ndarray of float64, shape (groups,)
-            What a share of each group counts in the answer: 1 and −1 for a difference of two.
-        totals : ndarray of float64, shape (labels,)
-            Shares by label, minus those that are neutral.
+        weights : ndarray of float64, shape (n_groups,)
+            The value is a sum of the groups' shares with these weights: 1 and −1 for the difference
+            of two.
+        totals : ndarray of float64, shape (n_labels,)
+            Shares by label, minus the shares at which the value would be neutral.
         """
         of_labels = weights @ self.inverse
         of_groups = self.inverse @ totals
         parts = [
             -of_groups[group] * (self._root(group).T @ of_labels) for group in range(self.size)
         ]
-        # A turned sign of 0 would be printed with its sign.
+        # + 0.0 turns −0.0 into 0.0, which would be printed with its sign.
         return np.concatenate(parts) + 0.0
 
     def _root(self, group: int) -> Floats:
@@ -122,6 +143,7 @@ class Confusion:
         if np.isinf(checked):
             return np.zeros((self.size, self.size))
         counts = self.rates[:, group] * checked
+        # (x + ½)/(n + 1) with two labels: half a document is added to each label.
         smoothed = (counts + 0.5) / (checked + self.size / 2)
         root = np.sqrt(smoothed)
         covariance_root = np.diag(root) - np.outer(smoothed, root)
@@ -130,20 +152,26 @@ class Confusion:
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """A corrected distance from neutral, with its interval, error and p."""
+    """A distance from the neutral value, with its interval, error and p."""
 
     value: float
+    """The distance."""
     low: float
+    """Lower end of its 95 % interval."""
     high: float
+    """Upper end of its 95 % interval."""
     error: float
+    """Standard error."""
     p: float
+    """p if the true distance is 0."""
 
 
 def widened(gap: Gap, rate_error: float) -> Gap:
-    """Return a gap whose interval and p hold the error of uncertain rates too.
+    """Return the gap with an interval and a p that include the error of uncertain rates.
 
-    The variances add up on either side of the value, so that an interval keeps its shape. The p is
-    that of the widened interval: the level at which it first excludes 0.
+    The lower and the upper half of the interval are widened separately: the squares of the
+    half-width and of 1.96 rate errors add up. So an interval that is not symmetric stays so. The p
+    is the level at which the widened interval first excludes 0.
     """
     if not rate_error > 0:
         return gap
@@ -162,6 +190,7 @@ def widened(gap: Gap, rate_error: float) -> Gap:
 
 
 def _widened_p(gap: Gap, rate_error: float) -> float:
+    """Return the p of a gap after the error of uncertain rates is added to its own."""
     if not 0 < gap.p < 1 or gap.value == 0:
         return gap.p
     # An interval that first excludes 0 at z errors has the error |value| / z.
@@ -170,16 +199,16 @@ def _widened_p(gap: Gap, rate_error: float) -> float:
 
 
 def fieller(gap: Gap, relative_error: float) -> Gap:
-    """Return a gap with Fieller's interval, where J has a large error relative to itself.
+    """Return the gap with Fieller's interval, for a J with a large error relative to itself.
 
-    The interval excludes 0 exactly where that of the observed gap does, so p stays.
+    The interval excludes 0 exactly if that of the observed gap does, so p stays the same.
 
     Parameters
     ----------
     gap : Gap
         The gap divided by J, with the interval that it has if J is known.
     relative_error : float
-        SE(J)/J, below 1/1.96.
+        Standard error of J divided by J; it must be below 1/1.96, or there is no interval.
     """
     reach = float(special.ndtri(0.975)) * relative_error
     shrinkage = 1 - reach**2
@@ -197,27 +226,30 @@ def fieller(gap: Gap, relative_error: float) -> Gap:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorDifference:
-    """How much more often labels must err in the first ranks than below to explain a gap away."""
+    """How much more often labels must err in the first ranks than below to explain a gap away.
+
+    Both are differences of error rates, from 0 to 1. Above 1, no such difference is possible.
+    """
 
     one_kind: float
-    """Where one group alone is mistaken for the other; from 0 to 1, above 1 where none would do."""
+    """Difference that is needed if only one group is mistaken for the other."""
     both_kinds: float
-    """Where one group is mistaken more often, and the other as much less often."""
+    """Difference that is needed if one group is mistaken more often, and the other less often."""
 
 
 def explaining_difference(nearest: float, share: float) -> ErrorDifference:
-    """Return the difference of error rates that moves the end of a share's interval to neutral.
+    """Return the difference of error rates that would move a share's interval to the neutral value.
 
-    With a share s of one group in the first ranks, rates that differ by d between the first ranks
-    and the list move the share by s·d where this group is mistaken for the other, and by (1 − s)·d
-    where the other is.
+    Let a group have the share s of the first ranks, and let the error rate in the first ranks be
+    larger than in the rest by d. If this group is mistaken for the other, its share falls by s·d.
+    If the other group is mistaken for it, its share rises by (1 − s)·d.
 
     Parameters
     ----------
     nearest : float
-        Distance of the end of the interval that lies nearest to neutral, as a share from 0 to 1.
+        Distance from the neutral value to the nearer end of the interval, as a share from 0 to 1.
     share : float
-        The share of either group in the first ranks.
+        The share of one of the groups, whichever, in the first ranks.
     """
     larger = max(share, 1 - share)
     return ErrorDifference(one_kind=abs(nearest) / larger, both_kinds=abs(nearest))

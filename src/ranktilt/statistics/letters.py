@@ -1,7 +1,8 @@
 """Compact letter displays: many pairwise decisions as a few shared letters.
 
-Two members that share a letter cannot be distinguished; two without a common letter differ.
-Insert and absorb: H.-P. Piepho, Journal of Computational and Graphical Statistics 13(2), 2004.
+A table of rankers has a letter or several for each one. Two rankers that share a letter cannot be
+distinguished; two without a common letter differ. The algorithm, "insert and absorb", is by
+H.-P. Piepho, Journal of Computational and Graphical Statistics 13(2), 2004.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ Bools = npt.NDArray[np.bool_]
 
 
 def letter_sets(differs: Bools) -> list[tuple[int, ...]]:
-    """Return the largest sets of members of which no two differ, one set a letter.
+    """Return the largest sets of members of which no two differ; each set is a letter.
 
-    Begins with one set of all members. Each pair that differs splits the sets that hold both
-    (insert), and a set within another one is dropped (absorb).
+    There is one set of all members at first. Each pair of members that differ splits every set that
+    holds both, into one set without the first and one without the second (insert). A set that is
+    part of another set is dropped (absorb).
 
     Parameters
     ----------
@@ -28,8 +30,8 @@ def letter_sets(differs: Bools) -> list[tuple[int, ...]]:
     Returns
     -------
     list of tuple of int
-        Members in rising order; sets in the order of their first members, then of their others.
-        Every member is in one set or more; empty where there are no members.
+        Numbers of the members of each set, in rising order. Sets are in the order of their first
+        members, then of the next. Every member is in at least one set.
     """
     count = len(differs)
     sets = [frozenset(range(count))] if count else []

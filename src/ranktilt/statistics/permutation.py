@@ -1,4 +1,8 @@
-"""Permutation tests, which flip signs, or exchange or shuffle labels."""
+"""Permutation tests: compare a statistic with its values after labels are changed at random.
+
+If labels mean nothing, changed labels give values as large as the observed one. Flipping the sign
+of a paired difference is the same as exchanging the two labels of the pair.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +16,37 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES, blocks, dots
 
 Floats = npt.NDArray[np.float64]
 ENUMERATED = 16
-"""Most queries whose sign vectors are all tried; of more queries they are drawn."""
+"""Most queries for which all 2^n sign vectors are tried; for more queries they are drawn."""
 _ONE_BY_ONE = 256
-"""Largest totals whose labels are exchanged one by one: how many."""
+"""Number of totals, the largest ones, whose labels are exchanged one by one (`exchanged_sums`)."""
 _EPSILON = 1e-12
-"""Difference below which two statistics are equal but for roundoff."""
+"""Difference below which two statistics count as equal, and the rest is rounding."""
 
 
 def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
-    """Test a mean difference of 0, two-sided, by flipping the signs of paired differences.
+    """Return the two-sided p of a mean difference, if labels mean nothing, by flipping signs.
 
-    ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)``; for up to 16 queries the exact share of all 2^n
-    sign vectors, without the +1. 1 where all differences are 0; NaN without a query.
+    T is the mean difference, and T* the mean after random flips of the signs. The p is
+
+        (1 + number of |T*| ≥ |T|) / (1 + resamples)
+
+    The two 1 stand for the observed signs, which are one of the possible draws. For up to 16
+    queries all 2^n sign vectors are tried, and p is their exact share, without the 1. p is 1 if all
+    differences are 0, and NaN without a query.
     """
     return sign_flip_ps([difference], resamples=resamples, seed=seed)[0]
 
 
 def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> list[float]:
-    """Test several difference vectors over the same queries, as `sign_flip_p` does.
+    """Return the p of several vectors of differences over the same queries, as `sign_flip_p` does.
 
-    All tests use the same sign vectors.
+    All tests use the same flips.
     """
     n = len(differences[0]) if differences else 0
     if n == 0:
         return [np.nan for _ in differences]
     signs, sampled = _sign_blocks(n, resamples, seed)
-    # The observed signs count as a draw; among all sign vectors they are already.
+    # The observed signs count as a draw. If all sign vectors are tried, they are among them.
     extra, total = (1, resamples) if sampled else (0, 2**n)
     hits = np.zeros(len(differences), dtype=np.int64)
     observed = [abs(float(np.mean(difference))) for difference in differences]
@@ -53,10 +62,10 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> lis
 
 
 def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int = 0) -> float:
-    """Test whether the mean vector is longer than with random signs.
+    """Return the p of the length of a mean vector, if labels mean nothing, by flipping signs.
 
-    `differences` has a vector in each row, whose signs are flipped together. The p is computed as
-    by `sign_flip_p`, with the length of the mean as T.
+    `differences` has a vector in each row; a flip changes the sign of the whole vector. The p is
+    that of `sign_flip_p` with the length of the mean vector as T.
     """
     if not differences.any():
         return 1.0
@@ -71,11 +80,13 @@ def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int
 
 
 def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], bool]:
-    """Return sign vectors over n queries in blocks of rows, and whether they are drawn at random.
+    """Return sign vectors over n queries, in blocks, and whether they are drawn at random.
 
-    If they are not drawn, they are all 2^n sign vectors.
+    A block has a sign vector in each row. For few queries there are all 2^n sign vectors, and
+    nothing is drawn.
     """
     if n <= ENUMERATED:
+        # The bits of the numbers from 0 to 2^n − 1 are all combinations of flips.
         flips = (np.arange(2**n, dtype=np.int64)[:, None] >> np.arange(n)) & 1
         return [(1 - 2 * flips).astype(np.float64)], False
     rng = np.random.default_rng(seed)
@@ -83,8 +94,8 @@ def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], b
 
 
 def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
+    """Draw rows of n signs, 1 or −1."""
     # A byte holds the signs of eight queries, which is faster than a number for each.
-    """Draw rows of signs, 1 or −1."""
     random_bytes = rng.integers(0, 256, size=(rows, -(-n // 8)), dtype=np.uint8)
     bits = np.unpackbits(random_bytes, axis=1)[:, :n]
     return (1.0 - 2.0 * bits).astype(np.float64)
@@ -93,13 +104,15 @@ def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
 def exchanged_sums(
     totals: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[int] = 0
 ) -> Floats:
-    """Sum what origins add to a statistic, after random exchanges of both labels of each origin.
+    """Return a statistic in many draws in which the two labels of each origin may be exchanged.
 
-    The result has the shape (2 · draws,): each draw counts twice, as drawn and with all labels
-    exchanged, so that the sums are even around 0. The 256 largest totals are exchanged one by one;
-    the sum of all others, which are smaller and many, is drawn from the normal distribution of the
-    same variance. The result depends only on the totals that are not 0, the seed and the number of
-    draws; negating the totals changes nothing.
+    `totals` has what each origin adds to the statistic; an exchange changes its sign. The 256
+    largest totals are exchanged one by one. The sum of all others, which are small and many, is
+    drawn from a normal distribution with the same variance.
+
+    The result has the shape (2 · draws,). Each draw counts twice: as it was drawn, and with all
+    labels exchanged. So the values are symmetric around 0, and negated totals give the same values.
+    The values depend only on the totals that are not 0, the seed and the number of draws.
     """
     nonzero = totals[totals != 0]
     order = np.argsort(-np.abs(nonzero), kind="stable")
@@ -115,7 +128,10 @@ def exchanged_sums(
 
 
 def t_test_p(difference: Floats) -> float:
-    """Test a mean difference of 0 by Student's t, two-sided; 1 where all are 0, NaN below three."""
+    """Return the two-sided p of a mean difference by Student's t.
+
+    1 if all differences are 0, and 0 if all are the same other number. NaN with fewer than three.
+    """
     if len(difference) < FEWEST_ROWS:
         return np.nan
     if not difference.any():
@@ -128,10 +144,10 @@ def t_test_p(difference: Floats) -> float:
 
 
 def shuffle_p(observed: float, null: Floats) -> float:
-    """Return the two-sided p of a statistic among its values under random labels.
+    """Return the two-sided p of a statistic, from its n values under random labels (`null`).
 
-    Twice the smaller tail, ``(1 + #{as far out})/(1 + n)``, at most 1; NaN where undefined. Values
-    of NaN are dropped.
+    The tail on one side is ``(1 + number of values at least as far out) / (1 + n)``. The p is twice
+    the smaller tail, and at most 1. Undefined values (NaN) are dropped; p is NaN without any value.
     """
     defined = null[~np.isnan(null)]
     if np.isnan(observed) or not len(defined):

@@ -1,10 +1,12 @@
-"""Rank correlation of two scorings of the same systems.
+"""Rank correlation: how far two scorings of the same systems agree on their order.
 
-Kendall's τ, top-weighted τ and rank-biased overlap.
+There are Kendall's τ, AP correlation (a τ that is weighted towards the top) and rank-biased
+overlap.
 
-Systems with equal scores stand in any order equally often, and every coefficient is its mean over
-these orders. Scorings have the shape (…, systems): one coefficient comes back for each, so that
-resamples are computed together.
+A scoring is the scores of all systems by one judge. Systems with equal scores are tied. They may be
+in any order, all equally likely, and every coefficient is its mean over these orders. Arrays of
+scorings have the shape (…, n_systems), and the result has a coefficient for each scoring, so that
+all resamples are computed together.
 """
 
 from __future__ import annotations
@@ -23,11 +25,24 @@ PERSISTENCE = 0.9
 
 
 def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
-    """Return Kendall's τ, −1 to 1: concordant less discordant pairs of systems.
+    """Return Kendall's τ, from −1 to 1: concordant minus discordant pairs, over all pairs.
 
-    Over all pairs (``a``; Kendall, Biometrika 30, 1938), or over the geometric mean of the pairs
-    that either scoring does not tie (``b``; Biometrika 33(3), 1945). NaN where all are tied, or
-    below two systems.
+    A pair of systems is concordant if both scorings order it alike, and discordant if they order it
+    differently.
+
+    Parameters
+    ----------
+    first, second : ndarray of float64, shape (…, n_systems)
+        The two scorings.
+    variant : {"b", "a"}, optional
+        What the difference is divided by. ``a``: the number of all pairs (Kendall, Biometrika 30,
+        1938). ``b``: √(n₁·n₂), where n₁ and n₂ are the numbers of pairs that the first and the
+        second scoring do not tie (Biometrika 33(3), 1945).
+
+    Returns
+    -------
+    ndarray of float64, shape (…)
+        NaN with fewer than two systems and, for ``b``, if one scoring ties all of them.
     """
     higher, lower = np.triu_indices(first.shape[-1], 1)
     first_signs = np.sign(first[..., higher] - first[..., lower])
@@ -40,14 +55,15 @@ def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
 
 
 def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
-    """Return AP correlation τ_AP of an estimated order with a reference, −1 to 1.
+    """Return AP correlation τ_AP of an estimated order with a reference, from −1 to 1.
 
-    Errors at the top weigh most. ``2/(n − 1) · Σ_i C(i)/(i − 1) − 1`` with C(i) the systems above
-    rank i of the estimate that the reference places above it, too (Yilmaz, Aslam & Robertson, SIGIR
-    2008); a tie in the reference counts half. NaN below two systems.
+    It is ``2/(n − 1) · Σ C(i)/(i − 1) − 1``, where the sum is over ranks i from 2 to n of the
+    estimate. C(i) is how many of the i − 1 systems above rank i are also above this system in the
+    reference (Yilmaz, Aslam & Robertson, SIGIR 2008). So errors at the top weigh most. A tie in the
+    reference counts half. NaN with fewer than two systems.
     """
     systems = estimate.shape[-1]
-    # [i, j] says how far the reference has j above i.
+    # [i, j] is 1 if the reference has j above i, ½ if it ties them, else 0.
     agreement = (np.sign(reference[..., None, :] - reference[..., :, None]) + 1) / 2
     is_above = estimate[..., None, :] > estimate[..., :, None]
     is_tied = (estimate[..., None, :] == estimate[..., :, None]) & ~np.eye(systems, dtype=bool)
@@ -56,9 +72,11 @@ def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
     from_tied = np.divide(
         (agreement * is_tied).sum(-1), tied, out=np.zeros(tied.shape), where=tied > 0
     )
-    # A system with t tied ones has `above` to `above + t` others before it, each equally often.
-    # With u before it, C is from_above + (u − above) · from_tied; divided by u, its sum over u ≥ 1
-    # needs the harmonic numbers alone.
+    # A system that is tied with t others has u systems before it, from `above` to `above + t`, each
+    # number equally often. With u before it, C is from_above + (u − above) · from_tied on average.
+    # The sum of C / u over all u ≥ 1 is then
+    #   from_tied · (number of such u) + (from_above − above · from_tied) · Σ 1/u,
+    # and Σ 1/u is a difference of two harmonic numbers.
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, max(systems, 1)))])
     reciprocals = harmonic[above + tied] - harmonic[np.maximum(above - 1, 0)]
     shares = from_tied * (tied + (above > 0)) + (from_above - above * from_tied) * reciprocals
@@ -67,11 +85,13 @@ def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
 
 
 def rank_biased_overlap(first: Floats, second: Floats, persistence: float = PERSISTENCE) -> Floats:
-    """Return the rank-biased overlap of two orders, 0 to 1.
+    """Return the rank-biased overlap of two orders, from 0 to 1.
 
-    Webber, Moffat & Zobel, ACM TOIS 28(4), 2010: ``(1 − p) Σ_d p^(d−1) A_d + p^n A_n`` with A_d the
-    overlap of the first d, extrapolated beyond the last rank (their eq. 32); a system that ties
-    share a rank with is there by its probability (Corsi & Urbano, SIGIR 2024: RBO^a).
+    It is ``(1 − p) · Σ p^(d−1)·A_d + p^n·A_n`` with the sum over depths d from 1 to n. A_d is the
+    share of the first d systems that both orders have there, and p is the probability that a reader
+    goes on to the next rank. The last term extrapolates beyond the last rank (Webber, Moffat &
+    Zobel, ACM TOIS 28(4), 2010, eq. 32). Tied systems are each among the first d with a probability
+    (the variant RBO^a of Corsi & Urbano, SIGIR 2024). NaN without systems.
     """
     systems = first.shape[-1]
     if not systems:
@@ -93,13 +113,13 @@ def list_overlap(
         How many ranks of both lists are compared: as many as the shorter one has, at most. What
         lies below is extrapolated, as in `rank_biased_overlap`.
     persistence : float, optional
-        Weight of each rank beside that of the rank above it.
+        p of `rank_biased_overlap`: the weight of each rank, relative to the rank above it.
 
     Returns
     -------
     float
-        1 where the same documents stand at the same ranks, 0 where no document is in both; NaN for
-        no depth.
+        1 if both lists have the same documents at the same ranks, 0 if they have no document in
+        common. NaN for a depth of 0.
     """
     if depth < 1:
         return np.nan
@@ -110,7 +130,10 @@ def list_overlap(
 
 
 def _extrapolated(both: Floats, persistence: float) -> Floats:
-    """Return the weighted overlap; `both` counts what is among the first 1, 2, …, n of both."""
+    """Return the rank-biased overlap, extrapolated beyond the last rank.
+
+    `both` counts the systems that are among the first 1, 2, …, n of both orders.
+    """
     depth = both.shape[-1]
     overlap = both / np.arange(1, depth + 1)
     weights = persistence ** np.arange(depth)
@@ -130,13 +153,14 @@ class Ends(NamedTuple):
 _WITHIN = 1.96
 """97.5 % quantile of the normal distribution, rounded."""
 NEARNESS = 0.3
-"""How far from the observed means near resamples lie, as a share of how far the others lie."""
+"""How far near resamples are from the observed means, relative to ordinary resamples."""
 
 
 def near_resamples(means: Floats, resampled: Floats) -> Floats:
-    """Bring resampled means, (resamples, systems), nearer to the observed ones.
+    """Return resampled means after most of their distance from the observed means is taken off.
 
-    `coefficient_interval` says why.
+    `means` has the shape (n_systems,) and `resampled` (resamples, n_systems).
+    `coefficient_interval` says what near resamples are for.
     """
     near: Floats = means + NEARNESS * (resampled - means)
     return near
@@ -147,25 +171,26 @@ def coefficient_interval(
 ) -> Ends:
     """Return the 95 % interval of a coefficient, between `least` and 1.
 
-    Resampling adds noise to both orders, which lowers every coefficient: percentiles alone lie too
-    low at the upper end (they cover .83 where 95 % are claimed). Where many systems are nearly
-    equal it also hides how unsure their order is: orders that are twice as noisy react less to
-    noise. So the interval is the widest of three:
+    Resampling adds noise to both orders, which lowers every coefficient. So the percentile interval
+    is too low at its upper end: it holds the truth .83 of the time, where 95 % are claimed. If many
+    systems are nearly equal, resampling also hides how unsure their order is: orders that are noisy
+    already react less to more noise. Near resamples add less noise, which shows it. So the interval
+    reaches as far as the widest of three. With the observed value v they are:
 
-    - the percentile ends lo and hi;
-    - both ends reflected in the value, 2v − hi and 2v − lo;
-    - the value minus its bias, 2v − m, and 1.96 standard errors on both sides. m is the mean of the
-      samples; the standard error is that of the near samples divided by `NEARNESS` (the numerical
-      delta method: Hong and Li, Journal of Econometrics 206(2), 2018).
+    - the percentile interval, from lo to hi;
+    - this interval reflected in the value, from 2v − hi to 2v − lo;
+    - the value minus its bias, 2v − m, ± 1.96 standard errors. m is the mean of the samples. The
+      standard error is that of the near samples divided by `NEARNESS` (the numerical delta method:
+      Hong and Li, Journal of Econometrics 206(2), 2018).
 
-    It always contains the value.
+    The interval always contains the value.
 
     Parameters
     ----------
     value : float
         The observed coefficient.
-    samples, near_samples : array of shape (resamples,)
-        On resampled queries, and on the means of `near_resamples`.
+    samples, near_samples : ndarray of float64, shape (resamples,)
+        The coefficient in resamples of the queries, and on the means of `near_resamples`.
     least : float
         Smallest value that the coefficient can have.
     """
@@ -185,7 +210,10 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def _within(scores: Floats) -> Floats:
-    """Return the probability that each system is among the first 1, 2, … n: (…, n, n)."""
+    """Return the probability that each system is among the first 1, 2, … n, shape (…, n, n).
+
+    It is below 1 and above 0 only for systems that are tied across a depth.
+    """
     above = (scores[..., None, :] > scores[..., :, None]).sum(-1)
     block = (scores[..., None, :] == scores[..., :, None]).sum(-1)
     depth = np.arange(1, scores.shape[-1] + 1)

@@ -1,4 +1,4 @@
-"""Draws of rows without replacement, leaving some rows out."""
+"""Draw rows at random without replacement, and never some of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy.typing as npt
 def sample_rows(
     rng: np.random.Generator, n: int, total: int, excluded: npt.NDArray[np.int64] | list[int]
 ) -> npt.NDArray[np.int64]:
-    """Draw `n` of `total` rows evenly and without replacement, none of the excluded ones.
+    """Draw n different rows of `total`, all equally likely, but none of the excluded rows.
 
-    `excluded` is in rising order.
+    `excluded` must be in rising order.
     """
     rows: npt.NDArray[np.int64] = rng.choice(total - len(excluded), n, replace=False, shuffle=False)
-    for row in excluded:  # in rising order: a drawn number counts only the rows that are left
+    # The numbers drawn count only the rows that may be drawn. Each excluded row, in rising order,
+    # moves the numbers at or behind it by 1.
+    for row in excluded:
         rows += rows >= row
     return rows

@@ -1,6 +1,7 @@
-"""Whether values change with an ordered condition, such as a temperature.
+"""Whether values change with an ordered condition: the temperature at which texts were generated.
 
-By rank correlation, and by the change from the lowest to the highest.
+There are two answers: a rank correlation, and the change from the lowest temperature to the
+highest.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ Floats = npt.NDArray[np.float64]
 def rank_correlation(temperatures: Sequence[float], values: Floats) -> Floats:
     """Compute Spearman's rank correlation of temperatures with each column of values.
 
-    Values have the shape (n_temperatures, n_columns). NaN where a column holds a NaN or one value
-    only, or all temperatures are the same.
+    `values` has the shape (n_temperatures, n_columns), and the result (n_columns,). It is NaN for a
+    column with a NaN or with equal values only, and if all temperatures are the same.
     """
     from scipy import stats  # takes half a second, which no other result should wait for
 
@@ -30,7 +31,7 @@ def rank_correlation(temperatures: Sequence[float], values: Floats) -> Floats:
 
 
 def change_of_ends(temperatures: Sequence[float], values: Floats) -> Floats:
-    """Return each column's mean at the highest temperature minus its mean at the lowest."""
+    """Return each column's mean at the highest temperature minus that at the lowest."""
     degrees = np.array(temperatures)
     highest = values[degrees == degrees.max()].mean(axis=0)
     lowest = values[degrees == degrees.min()].mean(axis=0)

@@ -13,27 +13,27 @@ from typing import Literal
 Reason = Literal[
     "tied", "single", "whole", "repeated", "unread", "returned", "position", "constant"
 ]
-"""Why a list, a pair or the grades of a query cannot vary.
+"""Why a list, a pair of documents or the grades of a query could not come out differently.
 
-The words are made in `reporting/sentences/variation`.
+`reporting/sentences/variation` says each reason in words.
 """
 LEAST_VARYING = 0.5
-"""Share of the lists that must be able to vary before a result counts as level."""
+"""Smallest share of lists that could vary for a result to count as level."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
     """How many of the lists behind an answer could have come out differently.
 
-    A list whose documents all have one score adds an exact "level" to a mean, whatever the ranker
-    is, and so do the other kinds in `fixed`. Byte-identical copies do not: they tie with each
-    other, and not with other documents.
+    A list whose documents all have the same score favours nobody, whatever the ranker is. A mean
+    over such lists is "level" without meaning. The other kinds in `fixed` do the same. Lists with
+    identical copies of a document do not count: the copies tie only with each other.
     """
 
     total: int
-    """Lists behind the answer; pairs of documents for choices, queries for a judge's grades."""
+    """Number of lists; of pairs of documents for choices, and of queries for a judge's grades."""
     fixed: Mapping[Reason, int]
-    """How many of them could not vary, by the reason."""
+    """How many of them could not vary, for each reason."""
 
     @property
     def varying(self) -> int:
@@ -51,7 +51,7 @@ class Variation:
         return self.share >= LEAST_VARYING
 
     def __add__(self, more: Variation) -> Variation:
-        """Count further lists."""
+        """Add the lists of another result."""
         return Variation(
             total=self.total + more.total, fixed=dict(Counter(self.fixed) + Counter(more.fixed))
         )

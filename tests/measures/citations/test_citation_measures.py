@@ -120,6 +120,19 @@ def test_funnel_adds_up(seed: int) -> None:
     assert np.sum([term.influence for term in terms], axis=0) == pytest.approx(total.influence)
 
 
+def test_influence_of_each_part_of_the_funnel_is_its_derivative() -> None:
+    rows = random_world(5, questions=40, exposure=1.0, selection=-0.5, rank_effect=0.7)
+    rows = replace(rows, retrieval_rank=np.where(rows.retrieval_rank <= 10, rows.retrieval_rank, 0))
+    terms = funnel_terms(rows)
+    step = 1e-5
+    for row in (0, 33, 210):
+        weight = np.ones(len(rows))
+        weight[row] += step
+        for term, heavier in zip(terms, funnel_terms(replace(rows, weight=weight)), strict=True):
+            change = (heavier.points - term.points) / step
+            assert change == pytest.approx(term.influence[row], abs=1e-3), term.name
+
+
 def mean_terms(**settings: float) -> dict[str, float]:
     """Return the mean of each term over worlds."""
     sums = dict[str, float]()

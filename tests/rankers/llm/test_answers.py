@@ -99,7 +99,7 @@ RANKINGS: dict[str, dict[str, tuple[int, ...]]] = {
 @pytest.mark.parametrize("kind", RANKINGS)
 def test_rankings_are_told_from_other_answers(kind: str) -> None:
     for answer, order in RANKINGS[kind].items():
-        assert read_ranking(answer, 3) == Reading(kind, order), answer
+        assert read_ranking(answer, 3) == Reading(kind=kind, order=order), answer
 
 
 CHOICES = {
@@ -118,10 +118,10 @@ CHOICES = {
 @pytest.mark.parametrize("kind", CHOICES)
 def test_choices_are_told_from_other_answers(kind: str) -> None:
     for answer in CHOICES[kind]:
-        assert read_choice(answer, 3) == Reading(kind, (1,) if kind in (OK, REPAIRED) else ()), (
-            answer
-        )
-    assert read_choice("[2] > [1]", 3) == Reading(OK, (1, 0))
+        assert read_choice(answer, 3) == Reading(
+            kind=kind, order=(1,) if kind in (OK, REPAIRED) else ()
+        ), answer
+    assert read_choice("[2] > [1]", 3) == Reading(kind=OK, order=(1, 0))
 
 
 def test_published_code_takes_any_number_for_a_ranking() -> None:
@@ -173,7 +173,9 @@ def yes_no(text: str, *chances: float, tokens: tuple[str, ...] | None = None) ->
 @pytest.mark.parametrize(("kind", "score"), YES_NO)
 def test_yes_and_no_are_told_from_other_answers(kind: str, score: float | None) -> None:
     for answer in YES_NO[kind, score]:
-        assert yes_no(answer, 0.25) == Reading(kind, () if score is None else (0,), score), answer
+        assert yes_no(answer, 0.25) == Reading(
+            kind=kind, order=() if score is None else (0,), score=score
+        ), answer
 
 
 def test_yes_is_scored_by_its_own_token_whatever_comes_before() -> None:
@@ -199,8 +201,8 @@ def test_yes_is_scored_by_its_own_token_whatever_comes_before() -> None:
 
 
 def test_a_long_answer_and_a_long_text_of_brackets_are_read_in_a_moment() -> None:
-    assert read_ranking("[1] > " * 1_000_000, 3) == Reading(REPEATED, (0,))
-    assert read_ranking("1 " * 1_000_000, 3) == Reading(OFF_FORMAT, ())
+    assert read_ranking("[1] > " * 1_000_000, 3) == Reading(kind=REPEATED, order=(0,))
+    assert read_ranking("1 " * 1_000_000, 3) == Reading(kind=OFF_FORMAT)
     for text in (
         "[" * 200_000,
         "[2" * 100_000,

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,8 @@ def test_records_follow_each_other_in_any_form(tmp_path: Path, text: str) -> Non
     for data in (text.encode(), gzip.compress(text.encode())):
         file.write_bytes(data)
         assert read_log(file) == (
-            LoggedCall(1, None, (), "Which?\n[1] a", "[1]"),
-            LoggedCall(2, None, (), "Who?", None),
+            logged_call(1, prompt="Which?\n[1] a", answer="[1]"),
+            logged_call(2, prompt="Who?", answer=None),
         )
 
 
@@ -51,8 +52,12 @@ def test_ids_and_the_histories_of_later_versions_are_read(tmp_path: Path) -> Non
     }
     by_id = {"query": 7, "ids": ["d1", 2], "answer": "[2] > [1]"}
     (tmp_path / "log.json").write_text(json.dumps([history, by_id]))
-    first = LoggedCall(1, "7", (), "Rank.\n[1] a", "[1]")
-    expected = (first, first._replace(number=2), LoggedCall(3, "7", ("d1", "2"), "", "[2] > [1]"))
+    first = logged_call(1, query="7", prompt="Rank.\n[1] a", answer="[1]")
+    expected = (
+        first,
+        replace(first, number=2),
+        logged_call(3, query="7", ids=("d1", "2"), answer="[2] > [1]"),
+    )
     assert read_log(tmp_path / "log.json") == expected
 
 
@@ -141,8 +146,19 @@ SEVERAL = CandidateTexts(
 )
 
 
+def logged_call(
+    number: int,
+    *,
+    query: str | None = None,
+    ids: tuple[str, ...] = (),
+    prompt: str = "",
+    answer: str | None,
+) -> LoggedCall:
+    return LoggedCall(number=number, query=query, ids=ids, prompt=prompt, answer=answer)
+
+
 def call(text: str, **more: object) -> LoggedCall:
-    return LoggedCall(1, None, (), text, "[1]")._replace(**more)  # type: ignore[arg-type]
+    return replace(logged_call(1, prompt=text, answer="[1]"), **more)  # type: ignore[arg-type]
 
 
 def matched(*texts: str, query: str = "how long do fleas live") -> MatchedCall | Mismatch:
@@ -166,11 +182,11 @@ def test_texts_are_matched_whatever_a_prompt_did_to_them() -> None:
         FLEAS.encode().decode("latin-1").encode().decode("latin-1"),
         FLEAS.replace("“", "&quot;").replace("”", "&quot;"),
     ):
-        assert matched(RIVERS, flea, CAFES) == MatchedCall(0, ((1,), (0,), (2,)))
+        assert matched(RIVERS, flea, CAFES) == MatchedCall(query=0, passages=((1,), (0,), (2,)))
         cafes = CAFES.replace("Москва", "Москва".encode().decode("latin-1")).replace(
             "specific", "speciﬁc"
         )
-        assert matched(cafes, flea) == MatchedCall(0, ((2,), (0,)))
+        assert matched(cafes, flea) == MatchedCall(query=0, passages=((2,), (0,)))
 
 
 def test_what_cannot_be_told_is_said_and_which_queries_it_may_be_about() -> None:
@@ -205,9 +221,9 @@ def test_what_cannot_be_told_is_said_and_which_queries_it_may_be_about() -> None
 
 
 def test_equal_texts_can_be_either_document_and_queries_of_equal_text_are_not_told_apart() -> None:
-    assert matched(SAME, FLEAS, SAME) == MatchedCall(0, ((3, 4), (0,), (3, 4)))
-    assert matched(FLEAS, RIVERS) == MatchedCall(0, ((0,), (1,)))
-    assert matched(FLEAS, RIVERS, query="fleas") == MatchedCall(1, ((0,), (1,)))
+    assert matched(SAME, FLEAS, SAME) == MatchedCall(query=0, passages=((3, 4), (0,), (3, 4)))
+    assert matched(FLEAS, RIVERS) == MatchedCall(query=0, passages=((0,), (1,)))
+    assert matched(FLEAS, RIVERS, query="fleas") == MatchedCall(query=1, passages=((0,), (1,)))
     different, same = (
         CandidateTexts(
             queries=("a", "b"),
@@ -218,16 +234,16 @@ def test_equal_texts_can_be_either_document_and_queries_of_equal_text_are_not_to
         for text in ("Fleas", "fleas")
     )
     fleas = call(prompt("fleas", [FLEAS, RIVERS]))
-    assert different.match(fleas) == MatchedCall(0, ((0,), (1,)))
+    assert different.match(fleas) == MatchedCall(query=0, passages=((0,), (1,)))
     assert same.match(fleas) == Mismatch(kind="several queries", queries=2)
-    assert same.match(fleas._replace(query="b")) == MatchedCall(1, ((0,), (1,)))
+    assert same.match(replace(fleas, query="b")) == MatchedCall(query=1, passages=((0,), (1,)))
 
 
 def test_titles_turns_of_a_dialogue_and_texts_that_begin_with_another_are_told() -> None:
     texts = (RIVERS, f"Elbe {RIVERS}", f"Title: Elbe Content: {RIVERS}")
     titled = one_query("fleas", texts, (FLEAS,))
     assert {titled.match(call(prompt("fleas", [FLEAS, text]))) for text in texts} == {
-        MatchedCall(0, ((1,), (0,)))
+        MatchedCall(query=0, passages=((1,), (0,)))
     }
     turns = "".join(
         f"USER: [{n}] {text} ASSISTANT: Received passage [{n}].</s>"
@@ -237,15 +253,17 @@ def test_titles_turns_of_a_dialogue_and_texts_that_begin_with_another_are_told()
         f"I will provide you with 2 passages. Query: how long do fleas live. {turns} USER: "
         "e.g., [2] > [1]."
     )
-    assert SEVERAL.match(call(text)) == MatchedCall(0, ((1,), (0,)))
+    assert SEVERAL.match(call(text)) == MatchedCall(query=0, passages=((1,), (0,)))
     longer = one_query("fleas", (RIVERS,), (f"{RIVERS} And back.",))
     assert longer.match(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == MatchedCall(
-        0, ((1,), (0,))
+        query=0, passages=((1,), (0,))
     )
     tokyo, osaka = (
         "東京は日本の首都です。人口は約千四百万人。",
         "大阪は日本の都市です。人口は約二百七十万人。",
     )
     cities = one_query("日本の首都", (tokyo,), (osaka,))
-    assert cities.match(call(prompt("日本の首都", [osaka, tokyo]))) == MatchedCall(0, ((1,), (0,)))
+    assert cities.match(call(prompt("日本の首都", [osaka, tokyo]))) == MatchedCall(
+        query=0, passages=((1,), (0,))
+    )
     assert isinstance(cities.match(call(prompt("日本の首都", [osaka, tokyo[:-1]]))), Mismatch)

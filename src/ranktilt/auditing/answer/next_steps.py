@@ -122,7 +122,7 @@ def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
         return
     if level := mitigate_words(audit, run, pair):
         save = _SAVE_RUN if "--run" in level else _SAVE_RANKER
-        yield _step("mitigate", level, *save, "-o", "level.html")
+        yield _step("mitigate", level, *save, "-o", "mitigated.html")
     yield _gate(audit, "fail")
 
 

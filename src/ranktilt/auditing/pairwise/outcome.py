@@ -11,15 +11,13 @@ from ranktilt.auditing.pairwise.counts import Counts
 from ranktilt.auditing.pairwise.pairs import Kind
 from ranktilt.auditing.pairwise.result import EVEN, PairOutcome, Share
 from ranktilt.measures.ranking import Floats
-from ranktilt.statistics.bootstrap import RESAMPLES, resampled_means
+from ranktilt.statistics.bootstrap import resampled_means
 from ranktilt.statistics.inversion import Inference, infer
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads, sums
 
 
-def outcome(
-    kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMPLES, seed: int = 0
-) -> PairOutcome:
+def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int, seed: int) -> PairOutcome:
     """Make counts shares with intervals over queries and documents, and test the preference."""
     decided = counts.protected + counts.unprotected
     half_lead = (counts.protected - counts.unprotected) / 2

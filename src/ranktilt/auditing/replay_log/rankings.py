@@ -181,7 +181,7 @@ class _Replay:
     def _read_answer(self, call: LoggedCall, matched: MatchedCall) -> Reading:
         """Read an answer strictly, and note its kind."""
         count = len(matched.passages)
-        reading = Reading(UNANSWERED, ())
+        reading = Reading(kind=UNANSWERED)
         if call.answer is not None:
             reading = read_ranking(call.answer, count)
         as_shown = tuple(range(count))

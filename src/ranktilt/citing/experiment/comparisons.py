@@ -13,24 +13,29 @@ from ranktilt.citing.making.twins import Pair
 _CONDITION = ("query", "repeat", "shown_label")
 """What two answers with exchanged positions have in common."""
 _IS_CITED = pl.col("citation_rank").is_not_null()
+"""Whether the document of a row is cited; the rank is null where it is not."""
 
 
 def version_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
-    """Return a row for both versions of a document in an answer, where both orders were answered.
+    """Return a row for each pair of versions in an answer, with which of them was cited.
 
-    Columns are ``query``, ``repeat``, ``shown_label``, ``origin``, ``cited_a``, ``cited_b`` (of
-    group a and b), ``cited_first`` and ``cited_second`` (of the version that is shown first).
+    Each context is asked in two orders, in which the versions have exchanged their positions. Only
+    contexts that were answered in both orders count, so that position favours neither version.
+
+    Columns are ``answer``, ``query``, ``repeat``, ``shown_label``, ``origin``, ``cited_a`` and
+    ``cited_b`` (the versions of group a and b), ``cited_first`` and ``cited_second`` (the version
+    that is shown first, and the one after it).
     """
     orders = documents.group_by(_CONDITION).agg(orders=pl.col("is_swapped").n_unique())
     complete = orders.filter(pl.col("orders") == 2).drop("orders")
     rows = documents.join(complete, on=_CONDITION, maintain_order="left")
     rows = rows.with_columns(is_cited=_IS_CITED)
     keys = ["answer", *_CONDITION, "origin"]
-    a, b = (
+    versions_a, versions_b = (
         rows.filter(pl.col("group") == group).select(*keys, "is_cited", "position")
         for group in pair
     )
-    table = a.join(b, on=keys, suffix="_b", maintain_order="left")
+    table = versions_a.join(versions_b, on=keys, suffix="_b", maintain_order="left")
     is_a_first = pl.col("position") < pl.col("position_b")
     first = pl.when(is_a_first).then("is_cited").otherwise("is_cited_b")
     second = pl.when(is_a_first).then("is_cited_b").otherwise("is_cited")
@@ -46,10 +51,11 @@ def version_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
 
 
 def label_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
-    """Return a row for each document whose context was answered with its label and the other one.
+    """Return a row for each document whose context was answered with either label.
 
-    Columns are ``answer``, ``query``, ``origin``, ``cited_a`` and ``cited_b`` (where it is shown
-    as of group a, and of group b).
+    Each context is asked with the true labels and with swapped ones; both must have an answer.
+    Columns are ``answer``, ``query``, ``origin``, ``cited_a`` (whether the document is cited where
+    its label says group a) and ``cited_b`` (where its label says group b).
     """
     keys = ["query", "repeat", "is_swapped", "id"]
     rows = documents.filter(pl.col("group").is_in(list(pair))).with_columns(is_cited=_IS_CITED)
@@ -63,7 +69,10 @@ def label_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
 
 
 def paired_citations(table: pl.DataFrame, columns: Sequence[str]) -> PairedCitations:
-    """Return the comparisons of two columns as arrays; every query counts alike."""
+    """Return the comparisons of two columns of a table as arrays.
+
+    Each answer weighs 1 / the answers to its query, so that every query counts alike.
+    """
     answers = pl.col("answer").n_unique().over("query")
     weights = table.select(weight=1.0 / answers)["weight"]
     is_cited_a, is_cited_b = (table[name].to_numpy().astype(bool) for name in columns)
@@ -77,4 +86,5 @@ def paired_citations(table: pl.DataFrame, columns: Sequence[str]) -> PairedCitat
 
 
 def _numbers(names: pl.Series) -> np.ndarray:
+    """Return the number of each name, from 0, in their sorted order."""
     return names.rank("dense").to_numpy().astype(np.int64) - 1

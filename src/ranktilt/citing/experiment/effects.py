@@ -16,8 +16,11 @@ from ranktilt.citing.making.twins import Pair
 from ranktilt.statistics.correction import correct
 
 _VERSIONS = ("cited_a", "cited_b")
+"""Columns that compare the version, or the label, of group a with that of group b."""
 _POSITIONS = ("cited_first", "cited_second")
+"""Columns that compare the version shown first with the one after it."""
 _FIRST, _SECOND = "first", "second"
+"""Names of the two positions, where an effect has the names of its groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +28,9 @@ class Estimator:
     """How shares get their intervals."""
 
     resamples: int
+    """Number of bootstrap resamples."""
     seed: int
+    """Where they start."""
 
     def effect(
         self,
@@ -37,7 +42,23 @@ class Estimator:
         labels: LabelsOfAnswers,
         is_primary: bool = False,
     ) -> ContextEffect:
-        """Return the effect of a question on the comparisons of a table."""
+        """Return the effect of a question on the comparisons of a table; its p is not corrected yet.
+
+        Parameters
+        ----------
+        table : polars.DataFrame
+            A table of comparisons (`version_table`, `label_table`).
+        columns : sequence of str
+            The two columns that are compared.
+        question : str
+            What differs between the two.
+        sides : (str, str)
+            Names of what is compared: two groups, or two positions.
+        labels : str
+            The labels that the compared answers were shown.
+        is_primary : bool, optional
+            Whether the effect decides the verdict.
+        """
         citations = paired_citations(table, columns)
         share = paired_share(citations, resamples=self.resamples, seed=self.seed)
         return ContextEffect(
@@ -55,7 +76,10 @@ class Estimator:
 def version_effects(
     session: AnswerSession, pair: Pair, estimator: Estimator
 ) -> Iterator[ContextEffect]:
-    """Yield who is cited of two versions, with each label, and how much position decides."""
+    """Yield which of two versions is cited, for each label that is shown, and the effect of position.
+
+    The effect of the labels that say most about the texts comes first; it is the primary one.
+    """
     if not session.making.has_twins:
         return
     table = version_table(session.documents, pair)
@@ -77,7 +101,11 @@ def version_effects(
 
 
 def _main_labels(session: AnswerSession) -> LabelsOfAnswers:
-    """Return the labels of the answers that say which text is preferred, apart from its label."""
+    """Return the labels of the answers that say which text is preferred, whatever its label.
+
+    Answers without labels say it best; then the true and the swapped ones together, in which labels
+    cancel; otherwise those with the only label that was shown.
+    """
     shown_labels = session.making.shown_labels
     if "none" in shown_labels:
         return "none"

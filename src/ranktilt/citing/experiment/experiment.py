@@ -34,9 +34,9 @@ def context_experiment(
 ) -> ContextExperiment:
     """Compare answers whose contexts differ in one thing only.
 
-    Of twins, both versions stand in one context, and again with their positions exchanged: which
-    is cited, and does the position decide? Of labels, each text is shown as of either group: does
-    its label decide?
+    With twins, both versions of a document are shown in one context, and again with their positions
+    exchanged: which is cited, and does the position decide? With labels, each text is shown as
+    written by either group: does the label decide?
 
     Parameters
     ----------
@@ -108,6 +108,7 @@ def _notes(session: AnswerSession, effects: Sequence[ContextEffect]) -> Iterator
 
 
 def _answers_needed(session: AnswerSession) -> str:
+    """Say which answers to a query a comparison needs, for a message."""
     if session.making.has_twins:
         return "answers in both orders"
     return "answers with the true and the swapped labels"

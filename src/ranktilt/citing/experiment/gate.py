@@ -55,6 +55,7 @@ def gate_experiment(
 
 
 def _row(experiment: ContextExperiment, effect: ContextEffect, limit: float) -> GateRow:
+    """Return the check of one effect as a row of a gate, whose run is the model."""
     return GateRow(
         run=experiment.model,
         measure=effect.question,
@@ -66,7 +67,12 @@ def _row(experiment: ContextExperiment, effect: ContextEffect, limit: float) -> 
 
 
 def check_effect(effect: ContextEffect, limit: float) -> LimitCheck:
-    """Check an effect against a limit, in points from 50 %."""
+    """Check an effect against a limit, in points from 50 %.
+
+    It is tilted where the whole interval lies beyond the limit, level where the whole interval lies
+    within and the verdict says so, *within* where the limit holds although one is favoured, and
+    inconclusive otherwise.
+    """
     low, high = effect.low - effect.neutral, effect.high - effect.neutral
     verdict = effect.verdict(limit)
     outcome: Outcome = "inconclusive"

@@ -1,9 +1,10 @@
 """McNemar's share: of the comparisons in which only one of two is cited, those of the first.
 
-Both are cited, or neither is, in most comparisons, and these say nothing about a preference
-(McNemar, Psychometrika 12(2), 1947). Answers to one query hang together, and so do those that
-show one document, so the error is clustered by both (`statistics.two_way`) where McNemar's own is
-not.
+With n_a comparisons in which only a is cited, and n_b in which only b is, the share is
+100 · n_a / (n_a + n_b). In most comparisons both are cited, or neither is, and these say nothing
+about a preference (McNemar, Psychometrika 12(2), 1947). Answers to one query are alike, and so are
+those that show one document. So the error is clustered by query and by document
+(`statistics.two_way`); McNemar's own takes every comparison as independent.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Bools = npt.NDArray[np.bool_]
 EVEN = 50.0
 """The share, in percent, that favours neither."""
 _HALF = 0.5
+"""Largest half of a lead: that of a where only a is ever cited."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,7 +38,9 @@ class PairedCitations:
     weight: Floats
     """1 / the number of the query's answers, so that every query counts alike."""
     is_cited_a: Bools
+    """Whether the first of the two is cited."""
     is_cited_b: Bools
+    """Whether the second of the two is cited."""
 
     def __len__(self) -> int:
         return len(self.query)
@@ -49,35 +53,46 @@ class PairedShare:
     value: float
     """In percent; NaN where both or neither are cited throughout."""
     low: float
+    """Lower end of the 95 % interval over other queries and documents, in percent."""
     high: float
-    """95 % interval over other queries and documents."""
+    """Upper end of the 95 % interval."""
     error: float
     """Standard error, in points."""
     p: float
+    """p of a share of 50 %, by inversion of the interval."""
     effective_n: float
     """Effective number of queries, or of documents, whichever is smaller."""
     rate_a: float
+    """How often a is cited, alone or not, in percent; every query counts alike."""
     rate_b: float
-    """How often each of the two is cited, in percent."""
+    """How often b is cited, alone or not, in percent."""
     only_a: int
+    """Comparisons in which a is cited and b is not. With the next three: McNemar's table."""
     only_b: int
+    """Comparisons in which b is cited and a is not."""
     both: int
+    """Comparisons in which both are cited."""
     neither: int
-    """Comparisons by what is cited: McNemar's table."""
+    """Comparisons in which neither is cited."""
     queries: int
+    """Queries with a comparison."""
     documents: int
+    """Documents in a comparison."""
 
 
 def paired_share(citations: PairedCitations, *, resamples: int, seed: int) -> PairedShare:
     """Return the share of a among comparisons in which one is cited, with its interval and p.
 
-    Exchanging a and b turns the share around 50 % exactly.
+    Its variance is that of a ratio: the lead of a over the decided comparisons, where a comparison
+    is *decided* if one of the two is cited alone. Exchanging a and b turns the share around 50 %
+    exactly.
     """
     weight = citations.weight
     only_a = citations.is_cited_a & ~citations.is_cited_b
     only_b = citations.is_cited_b & ~citations.is_cited_a
     decided = weight * (only_a | only_b)
-    # Half the lead turns its sign to the last bit where the sides are exchanged; a share does not.
+    # Computed is half the lead, ± ½ of each decided comparison: where a and b are exchanged it turns
+    # its sign to the last bit, which a share does not. The share is 50 % + 100 · half the lead.
     lead = weight * (only_a.astype(np.float64) - only_b) * _HALF
     value = low = high = error = p = np.nan
     effective_n = 0.0

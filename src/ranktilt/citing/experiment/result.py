@@ -28,32 +28,45 @@ class ContextEffect:
     """How often one of two is cited where only one is; 50 % favours neither."""
 
     question: Question
+    """What differs between the two."""
     labels: LabelsOfAnswers
+    """Labels that the compared answers were shown."""
     is_primary: bool
+    """Whether the effect decides the verdict."""
     a: str
+    """The first of the two: a group, or ``first`` of two positions."""
     b: str
-    """Groups, or ``first`` and ``second`` of a position."""
+    """The second of the two: a group, or ``second`` of two positions."""
     value: float
     """In percent; NaN where both or neither are cited throughout."""
     low: float
+    """Lower end of the 95 % interval over other queries and documents, in percent."""
     high: float
-    """95 % interval over other queries and documents."""
+    """Upper end of the 95 % interval."""
     error: float
     """Standard error, in points."""
     p: float
+    """p of a share of 50 %."""
     p_corrected: float
+    """`p` corrected for the number of tests in `family_size`."""
     effective_n: float
     """Effective number of queries, or of documents, whichever is smaller."""
     rate_a: float
+    """How often a is cited, alone or not, in percent."""
     rate_b: float
-    """How often each of the two is cited, in percent."""
+    """How often b is cited, alone or not, in percent."""
     only_a: int
+    """Comparisons in which a is cited and b is not. With the next three: McNemar's table."""
     only_b: int
+    """Comparisons in which b is cited and a is not."""
     both: int
+    """Comparisons in which both are cited."""
     neither: int
-    """Comparisons by what is cited: McNemar's table."""
+    """Comparisons in which neither is cited."""
     queries: int
+    """Queries with a comparison."""
     documents: int
+    """Documents in a comparison."""
     family_size: int
     """Tests that are corrected together."""
 
@@ -64,12 +77,12 @@ class ContextEffect:
 
     @property
     def is_testable(self) -> bool:
-        """Whether enough queries and documents decide for a verdict."""
+        """Whether queries and documents suffice for a verdict."""
         return self.effective_n >= FEWEST and not np.isnan(self.low)
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
-        """The side of 50 % on which the whole interval lies; empty for neither."""
+        """The one that the whole interval favours; empty where it holds 50 %."""
         if self.low > EVEN:
             return "a"
         return "b" if self.high < EVEN else ""
@@ -85,7 +98,10 @@ class ContextEffect:
 
     @property
     def detectable(self) -> float:
-        """Smallest distance from 50 %, in points, that is found four times in five."""
+        """Smallest distance from 50 %, in points, that is found four times in five.
+
+        NaN where queries or documents are too few.
+        """
         if not self.is_testable:
             return np.nan
         return detectable_effect(self.error, self.family_size, self.effective_n)
@@ -106,11 +122,13 @@ class PositionRate:
     position: int
     """From 1."""
     value: float
-    """From 0 to 1."""
+    """Part of the answers that cite it, 0 to 1."""
     low: float
+    """Lower end of the 95 % interval over other queries."""
     high: float
-    """95 % interval over other queries."""
+    """Upper end of the 95 % interval."""
     answers: int
+    """Answers with a document at this position."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -124,19 +142,27 @@ class ContextExperiment(
     """Which of two a model cites that differ in one thing: version, label or position."""
 
     model: str
+    """The language model that was asked."""
     effects: tuple[ContextEffect, ...]
     """The primary questions first."""
     positions: tuple[PositionRate, ...]
+    """How often each position of the prompt is cited."""
     counts: SessionCounts
+    """What became of the requests."""
     groups: tuple[str, str]
     """Groups a and b."""
     shown_labels: tuple[str, ...]
+    """Which author each document was shown with: ``none``, ``true`` or ``swapped``."""
     has_twins: bool
+    """Whether both versions of each document were shown."""
     margin: float
     """Points around 50 % that count as level."""
     correction: str
+    """How p-values are corrected for many tests: ``holm`` or ``bonferroni``."""
     notes: tuple[Coded[Note], ...] = ()
+    """What a reader should know, what endangers the verdict first."""
     spec: dict[str, Any] = field(default_factory=dict)
+    """How answers were made, and settings that make this experiment again."""
 
     @property
     def primary(self) -> tuple[ContextEffect, ...]:

@@ -1,5 +1,10 @@
 """Answers that a language model writes from documents of a collection, with their citations.
 
+Words of this folder: a *context* is the documents that one request shows, in their order; *twins*
+are the two versions of one document, written by two sources; *swapped* contexts show the versions
+with their positions exchanged; a *label* is the author that a document is shown with, true or of
+the other group.
+
 Start with `make.make_answers`: `contexts` chooses the documents of each request and their order,
 `prompt` writes them into a prompt, `reading` finds what an answer cites, strictly, and `session` is
 the outcome, whose answers `cite` audits; `save` keeps them as JSON lines. `settings` is what you

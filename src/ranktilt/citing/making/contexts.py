@@ -30,6 +30,7 @@ class Context:
     is_swapped: bool = False
     """Whether the two versions of each document have exchanged their positions."""
     shown_label: ShownLabel = "none"
+    """Which author the documents are shown with: none, their own, or that of the other group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +50,11 @@ class ContextSet:
     """The contexts of all requests, and what could not be shown."""
 
     contexts: tuple[Context, ...]
+    """One for each request, in the order of the requests."""
     ranked: dict[str, tuple[int, ...]]
     """The documents of each query, as rows in the order of the run."""
     left_out: UnshownEntries
+    """What the run holds and no request shows."""
 
     @property
     def rows(self) -> set[int]:
@@ -122,6 +125,7 @@ class _RankedLists:
     rows: np.ndarray
     """Row of each entry's document; −1 where the collection does not hold it."""
     scores: np.ndarray
+    """Score of each entry."""
     keys: np.ndarray
     """Key of each row of the collection, by which ties fall."""
     bounds: dict[str, tuple[int, int]]
@@ -129,6 +133,7 @@ class _RankedLists:
 
     @classmethod
     def from_run(cls, run: Run, collection: Collection) -> _RankedLists:
+        """Find the rows of a run's documents; `DataError` if none is in the collection."""
         ends = zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)
         rows = collection_rows(run, collection)[run.docs]
         if len(rows) and (rows < 0).all():
@@ -186,7 +191,7 @@ def _contexts(
 
 
 def _in_order(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:
-    """Return documents by falling score; chance orders tied ones, so that no side gains by ids."""
+    """Return documents by falling score; chance orders tied ones, so that no group gains by ids."""
     coins = [rng.random() for _row in rows]
     order = sorted(range(len(rows)), key=lambda index: (-scores[index], coins[index]))
     return [rows[index] for index in order]

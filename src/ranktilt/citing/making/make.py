@@ -124,6 +124,7 @@ def _read(requests: AnswerRequests, outcome: RoundOutcome) -> list[CitedAnswer]:
 def _counts(
     requests: AnswerRequests, outcome: RoundOutcome, answers: Sequence[CitedAnswer]
 ) -> SessionCounts:
+    """Count what became of the requests, and what answers cite beside their documents."""
     records = pl.concat(outcome.records)
     is_accepted = pl.col("flags").list.len() == 0
     cut_off = records.filter(is_accepted & (pl.col("finish") == "length")).height
@@ -155,10 +156,12 @@ def _counts(
 
 
 def _reason(rejected: Rejected) -> str:
+    """Return why a request has no answer; for one that a check refused, the check's first flag."""
     return rejected.flags[0] if rejected.reason == FLAGGED else rejected.reason
 
 
 def _spec(spec: dict[str, Any], requests: AnswerRequests, run: Run, by: str) -> dict[str, Any]:
+    """Add to the spec of every generation what is chosen for answers alone."""
     making = requests.settings
     inputs = [{"path": path, "sha256": digest} for path, digest in spec["inputs"].items()]
     return {

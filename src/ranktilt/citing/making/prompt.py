@@ -14,7 +14,9 @@ from ranktilt.rankers.llm.passage_text import one_line
 CITE_PROMPTS = ("numbered",)
 """The prompts that come with RankTilt."""
 _AUTHOR = re.compile(r"[(\uff08]\s*author\s*[:\uff1a]", re.IGNORECASE)
+"""How a text could name an author in the form of a prompt; brackets and colons of wide form too."""
 _SLOTS = ("documents", "query")
+"""Slots that a prompt for answers has, filled in this order."""
 
 
 def cite_template(name: str | Path) -> PromptTemplate:

@@ -16,7 +16,9 @@ EMPTY, FILTERED = "empty", "filtered"
 QUOTED_WORDS = 6
 """Words in a row, a number in brackets among them, that an answer repeats from its prompt."""
 _NUMBER = re.compile(r"\d+")
+"""A number inside a marker."""
 _WORD = re.compile(r"\S+")
+"""A word, with the marks at its end, as passages are compared."""
 _OTHER_FORM = re.compile(
     r"\[\s*(?:(?:doc|document|source|passage|ref|reference|no)s?\.?\s*)?[#^]?\d{1,3}"
     r"(?:\s*(?:[-\u2013,;&]|and)\s*#?\d{1,3})*\s*\]|\u3010\d{1,3}[^\u3011\n]{0,40}\u3011",
@@ -68,8 +70,11 @@ class _Markers:
     text: str
     """The answer with those numbers alone that documents have."""
     outside: int
+    """Numbers that no document of the prompt has."""
     quoted: int
+    """Numbers in passages that repeat the prompt."""
     other_form: int
+    """Numbers in brackets in a form that is not read."""
 
     @classmethod
     def from_answer(cls, answer: str, prompt: str, count: int) -> _Markers:

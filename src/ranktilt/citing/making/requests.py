@@ -20,8 +20,9 @@ from ranktilt.llm.base import LLM
 from ranktilt.rankers.llm.passage_text import one_line
 
 _ANSWER_TOKENS = 150
-"""Expected tokens of an answer."""
+"""Expected tokens of an answer, by which a price is estimated before anything is asked."""
 _HUMAN = "human"
+"""Group that comes second where there is one of this name, as in every audit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,9 @@ class GroupChoice:
     """Which groups are compared: a column, and two of its values."""
 
     by: str = "source"
+    """Column of the documents' groups."""
     pair: Pair | None = None
+    """The two groups; None where the user named none."""
     reference: str | None = None
     """Group that comes second where no pair is named; ``human`` by default."""
 
@@ -82,11 +85,16 @@ class AnswerRequests(GenerationInputs):
     """The requests for answers; the task of context ``n`` has row ``n``."""
 
     noun: ClassVar[str] = "answer"
+    """What a request is for, in messages."""
     answer_noun: ClassVar[str] = "an answer"
+    """The same with its article."""
 
     settings: AnswerMaking
+    """What the user chose."""
     contexts: ContextSet
+    """The documents of each request."""
     pair: Pair | None
+    """Groups of twins, or of swapped labels; None where neither is asked for."""
     groups: pl.Series
     """Group of each document of the collection; null for none."""
 

@@ -39,7 +39,9 @@ class SessionCounts:
     queries: int
     """Queries that were asked."""
     requests: int
+    """Requests for an answer; the repeats of a query are one each."""
     answers: int
+    """Requests with an answer."""
     rejected: Mapping[str, int]
     """Requests without an answer, by reason: ``unanswered``, ``refused``, ``too long``,
     ``empty``, ``filtered``."""
@@ -62,7 +64,9 @@ class SessionCounts:
     left_out: UnshownEntries
     """What the run holds and no request showed."""
     prompt_tokens: int
+    """Tokens of all prompts, as the server counted them."""
     completion_tokens: int
+    """Tokens of all answers, as the server counted them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,9 +74,13 @@ class AnswerSession:
     """Answers with citations that a language model wrote from documents of a collection."""
 
     model: str
+    """The language model that was asked."""
     collection: Collection
+    """The documents and queries."""
     run: Run
+    """Which documents each query retrieved."""
     making: AnswerMaking
+    """What the user chose."""
     pair: Pair | None
     """Groups whose versions stand in one context, or whose labels are shown."""
     answers: Answers
@@ -82,6 +90,7 @@ class AnswerSession:
     texts: pl.DataFrame
     """A row for each answer: ``answer``, ``text``, ``outside`` and ``quoted``."""
     counts: SessionCounts
+    """What became of the requests."""
     messages: tuple[str, ...] = ()
     """What the server said where it did not answer, each once."""
     spec: Mapping[str, Any] = field(default_factory=dict)

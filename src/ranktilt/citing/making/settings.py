@@ -12,10 +12,13 @@ from ranktilt.errors import UserError, refuse_twice
 from ranktilt.generation.settings import DRAWS_APART, GenerationSettings
 
 ShownLabel = Literal["none", "true", "swapped"]
-"""Which author a document is shown with: none, its own, or that of the other side."""
+"""Which author a document is shown with: none, its own, or that of the other group."""
 SHOWN_LABELS: tuple[ShownLabel, ...] = get_args(ShownLabel)
+"""All choices of `ShownLabel`."""
 Order = Literal["shuffled", "ranked"]
+"""Order of the documents in a prompt: by chance, or as the run ranks them."""
 _WITHOUT_LABEL: tuple[ShownLabel, ...] = ("none",)
+"""The default: documents are shown without an author."""
 
 
 @dataclass(frozen=True, kw_only=True)

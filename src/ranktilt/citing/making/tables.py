@@ -18,6 +18,7 @@ from ranktilt.data.collection import Collection
 _LISTS = ("position", "row", "citation_rank", "cited_words", "retrieval_rank")
 """Columns with a value for each document of an answer."""
 _COUNTED = {"cited_words": pl.Float64(), "retrieval_rank": pl.Int64()}
+"""Columns that a document has besides `DOCUMENT_SCHEMA`, for the audit alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +26,11 @@ class CitedAnswer:
     """An answer, what it was written from, and what it cites."""
 
     context: Context
+    """The documents that the request showed."""
     text: str
+    """The answer, without reasoning."""
     citations: CitationsRead
+    """What it cites."""
 
 
 def document_table(
@@ -52,10 +56,11 @@ def document_table(
 
 
 _ANSWER_COLUMNS = ("answer", "query", "repeat", "is_swapped", "shown_label")
+"""Columns with one value for all documents of an answer."""
 
 
 def _document_row(requests: AnswerRequests, number: int, answer: CitedAnswer) -> tuple[Any, ...]:
-    """Return one answer with lists of the positions, rows, ranks and words of its documents."""
+    """Return one answer as a row: `_ANSWER_COLUMNS`, and then a list for each of `_LISTS`."""
     context, citations = answer.context, answer.citations
     positions = list(range(1, len(context.rows) + 1))
     citation_ranks = {position: n for n, position in enumerate(citations.positions, start=1)}
@@ -78,7 +83,10 @@ def _document_row(requests: AnswerRequests, number: int, answer: CitedAnswer) ->
 def answers_of(
     requests: AnswerRequests, documents: pl.DataFrame, answers: Sequence[CitedAnswer]
 ) -> Answers:
-    """Return what `cite` audits; both versions of a document were not retrieved at a rank."""
+    """Return the answers as `cite` audits them.
+
+    With twins no page has a rank: a version is shown because its twin was retrieved.
+    """
     is_ranked = not requests.settings.has_twins
     contexts = [answer.context for answer in answers]
     records = {

@@ -11,6 +11,7 @@ from ranktilt.data.run import codes
 from ranktilt.errors import UserError
 
 Pair = tuple[str, str]
+"""Two groups, a and b, whose versions of one document are twins."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,11 +50,14 @@ class Twins:
         return chosen
 
     def swapped(self, rows: Sequence[int]) -> list[int]:
-        """Put each document's other version in its position."""
+        """Return the order in which each document's other version has its position."""
         return [self.twin_of[row] for row in rows]
 
     def with_coins(self, rows: Sequence[int], rng: random.Random) -> list[int]:
-        """Toss a coin for each document which of its versions, side by side, comes first."""
+        """Order the two versions of each document by a coin; they stay next to each other.
+
+        `rows` holds both versions of each document, one after the other.
+        """
         order = list[int]()
         for version in rows[::2]:
             versions = [version, self.twin_of[version]]

@@ -1,4 +1,8 @@
-"""The pages of answers as arrays, and the estimate that a question makes of them."""
+"""The pages of answers as arrays, and the estimate that a question makes of them.
+
+The words *group*, *pool*, *neutral* and *influence* are defined in the map of this folder
+(``__init__``).
+"""
 
 from __future__ import annotations
 
@@ -13,51 +17,71 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Scale = Literal["share", "log ratio"]
+"""Scale on which the error of an estimate is symmetric: percentage points for a share, the natural
+logarithm for a ratio."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CitationRows:
-    """Pages of two groups in answers, a row for each page of an answer; all arrays are as long."""
+    """Pages of two groups in answers: one row for each page of each answer.
+
+    All arrays have the same length. A page that is in three answers has three rows.
+    """
 
     question: Ints
     """Number of the query, from 0."""
     cluster: Ints
-    """Number of the unit at which labels are constant, such as the page's domain, from 0."""
+    """Number of the page's unit, from 0.
+
+    The unit is what carries a label as a whole, such as the page's domain; pages of one unit are
+    one observation of the label. See `ranktilt.citing.unit`.
+    """
     weight: Floats
-    """1 / the number of repeats of the query, so that every query counts as one answer."""
+    """Weight of the row's answer: all answers to one query weigh as much as one answer.
+
+    Proportional to 1 / the number of answers to the query.
+    """
     is_a: Bools
     """Whether the page is of group a; it is of group b otherwise."""
     is_cited: Bools
+    """Whether the answer cites the page."""
     is_first: Bools
     """Whether the page is the first citation of its answer."""
     is_consulted: Bools
+    """Whether the engine read the page before it answered; all False where nobody recorded it."""
     retrieval_rank: Ints
     """Rank in the list that was retrieved for the query, from 1; 0 where not retrieved."""
     cited_words: Floats
-    """Words of the answer that the page supports; NaN where the answer has no spans."""
+    """Words of the answer that the page supports.
+
+    NaN where the answer does not tell which words a citation supports.
+    """
 
     def __len__(self) -> int:
         return len(self.question)
 
     @cached_property
     def question_count(self) -> int:
-        """Number of queries."""
+        """Number of queries: the highest number in `question`, plus 1."""
         return int(self.question.max()) + 1 if len(self) else 0
 
     @cached_property
     def cell(self) -> Ints:
-        """Number of the query and cluster that a row belongs to, from 0."""
+        """Number of the pair of query and cluster that a row belongs to, from 0.
+
+        The two-way variance subtracts the sums by cell, which both other sums contain.
+        """
         key = self.question * (int(self.cluster.max(initial=0)) + 1) + self.cluster
         cells: Ints = np.unique(key, return_inverse=True)[1].astype(np.int64)
         return cells
 
     @cached_property
     def is_retrieved(self) -> Bools:
-        """Whether the page is in the retrieved list."""
+        """Whether the page is in the list that was retrieved for the query."""
         return self.retrieval_rank > 0
 
     def select(self, mask: Bools) -> CitationRows:
-        """Return the rows of a mask; questions and clusters keep their numbers."""
+        """Return the rows of a mask; queries and clusters keep their numbers."""
         return CitationRows(
             question=self.question[mask],
             cluster=self.cluster[mask],
@@ -71,57 +95,83 @@ class CitationRows:
         )
 
     def per_question(self, values: Floats) -> Floats:
-        """Sum values by query."""
+        """Sum one value a row by query, shape (n_questions,)."""
         sums = np.bincount(self.question, weights=values, minlength=self.question_count)
         return sums.astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exchange:
-    """What a test sums over the rows of group a when the labels of clusters are exchanged.
+    """The amounts that a permutation test adds up, anew for each exchange of labels.
 
-    Without `support` the statistic is Σ amount·[a], whose amounts sum to 0. With it, the statistic
-    is the log of the ratio of (Σ amount + ½) / (Σ support + ½) of both groups, so that a group
-    without a citation has a value too.
+    The test asks how often a random exchange of the labels of units gives a value as far from
+    neutral as the observed one. With [a] = 1 for rows of group a and 0 for others, its statistic is
+
+    - without `support`: Σ amount · [a]. The amounts sum to 0, and so does the statistic on average.
+    - with `support`: ln(rate_a / rate_b), where rate = (Σ amount + ½) / (Σ support + ½) over the
+      rows of the group. The halves give a group without a citation a finite value too.
     """
 
     amount: Floats
+    """What each row adds to the sum of its group, such as a citation, shape (n_rows,)."""
     support: Floats | None = None
+    """What each row adds to the denominator of its group; None where the statistic is a sum."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CitationEstimate:
-    """What a question says of two groups."""
+    """The answer to one question about two groups, with what its error is made of."""
 
     value: float
     """Ratio a / b, or group a's part in percent; NaN where undefined."""
     value_a: float
+    """Group a's rate from 0 to 1, or its part in percent; NaN where undefined."""
     value_b: float
+    """The same of group b."""
     scale: Scale
     """Scale on which the estimate's error is symmetric."""
     neutral: float
     """Value that favours neither group; NaN where it is unknown."""
     distance: float
-    """Distance of the value from neutral on `scale`."""
+    """Distance of the value from neutral on `scale`.
+
+    ln(value / neutral) for a ratio, value − neutral in points for a share.
+    """
     influence: Floats
-    """What each row adds to the error on `scale`, shape (n_rows,); sums to 0."""
+    """What each row adds to the error of `distance`, shape (n_rows,); sums to 0."""
     support_a: Floats
-    """Weight of each row in the denominator of group a, shape (n_rows,)."""
+    """Weight of each row in the denominator of group a, shape (n_rows,).
+
+    It says how many units stand behind the group.
+    """
     support_b: Floats
+    """The same of group b."""
     citations_a: float
-    """Citations of group a that count, not divided by repeats."""
+    """Citations of group a that count, without weights."""
     citations_b: float
+    """The same of group b."""
     exchange: Exchange
-    """What is summed anew where labels are exchanged."""
+    """The amounts that the test by exchanged labels adds up."""
 
 
-def weighted_share(rows: CitationRows, amount: Floats) -> tuple[float, Floats]:
-    """Return group a's share of an amount, and what each row adds to its error.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CitationShare:
+    """A group's share of an amount, from 0 to 1, and what each row adds to its error."""
 
-    The influence is that of the ratio Σ amount·[a] / Σ amount.
+    value: float
+    """NaN where there is no amount to share."""
+    influence: Floats
+    """Shape (n_rows,); sums to 0. All 0 where there is no amount."""
+
+
+def weighted_share(rows: CitationRows, amount: Floats) -> CitationShare:
+    """Return group a's share of an amount: Σ amount · [a] / Σ amount.
+
+    The influence of a row is amount · ([a] − share) / Σ amount, the derivative of the ratio by the
+    row's weight.
     """
     total = float(amount.sum())
     if total <= 0:
-        return np.nan, np.zeros(len(rows))
+        return CitationShare(value=np.nan, influence=np.zeros(len(rows)))
     share = float(amount[rows.is_a].sum()) / total
-    return share, amount * (rows.is_a - share) / total
+    return CitationShare(value=share, influence=amount * (rows.is_a - share) / total)

@@ -1,4 +1,4 @@
-"""Share of cited words: how much of the answers' text rests on a group's pages."""
+"""Share of cited words: which part of the answers' text rests on a group's pages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ UNIT = "%"
 
 
 def estimate(rows: CitationRows) -> CitationEstimate:
-    """Return group a's share of cited words, in percent; neutral as `share`.
+    """Return group a's share of cited words, in percent.
 
-    The words of a sentence are divided evenly among the pages that it cites (Aggarwal et al., GEO,
-    KDD 2024, sec. 2.2.1). Undefined where answers have no spans.
+    A cited word is a word of a sentence that cites a page. The words of a sentence are divided
+    evenly among the pages that it cites (Aggarwal et al., GEO, KDD 2024, sec. 2.2.1), without
+    their discount for sentences further down. Neutral is group a's share of the pool, as for
+    `share.estimate`. The share is NaN where no answer tells which words a citation supports.
     """
     return share_estimate(rows, rows.weight * np.nan_to_num(rows.cited_words))

@@ -1,9 +1,19 @@
 """Citation rate at equal rank: how often a retrieved page is cited, given where it was ranked.
 
-The ratio e^θ of a Poisson regression of *cited* on group with query and rank effects. With an
-effect for every query, its estimate is that of the multinomial regression within queries (Palmgren,
-Biometrika 68(2), 1981), which is what is solved here: one coefficient a rank instead of one a
-query.
+Pages of a group that are ranked higher are cited more often for that reason alone. To compare pages
+at the same rank of the same query, *cited* is regressed on group with an effect for each query and
+for each rank:
+
+    expected citations of a page:  μ = exp(query effect + rank effect + θ · [page is of group a])
+
+This is a Poisson regression, and the question's value is the ratio e^θ. An effect for every query
+would be thousands of coefficients. They need not be estimated: with an effect for each query the
+Poisson estimate of θ is that of the multinomial regression within queries (Palmgren, Biometrika
+68(2), 1981), in which each query's citations are spread over its pages. That is what is solved
+here, with one coefficient for each rank and one for the group.
+
+(Mantel-Haenszel over strata of query and rank reads 1.09 to 1.16 where the truth is 1: half of its
+strata hold pages of one group only.)
 """
 
 from __future__ import annotations
@@ -25,69 +35,139 @@ NAME = "citation rate at equal rank"
 QUESTION = "How many times as often is a page at the same rank cited if it is of group a?"
 UNIT = "times"
 FEWEST_CITATIONS = 10
-"""Citations on a side below which the ratio is undefined."""
+"""Citations of a group below which the ratio is undefined."""
 _SINGLE_RANKS = 10
-"""Ranks with an effect each; deeper ones share the effect of their block."""
+"""Ranks with an effect of their own; deeper ones share the effect of their block."""
 _BLOCKS = (10, 20, 50, 100, 200, 500, 1_000)
+"""Last rank of each block: 11 to 20 are one block, 21 to 50 the next; all beyond are the last."""
 _LEAST_INFORMATION = 1e-6
-"""Part of the citations that the group's own variation must carry."""
+"""Information about θ, as a part of the citations, below which groups count as never compared.
+
+Where every query and rank holds pages of one group only, the information is 0 but for rounding.
+"""
 _STEPS = 100
+"""Most steps of Newton's method; some ten are usual."""
 _TOLERANCE = 1e-10
+"""Largest gradient, as a part of the citations, at which the regression counts as solved."""
+_RIDGE = 1e-8
+"""Added to the information of each coefficient.
+
+It holds the effect of a rank that nobody cites, which would be minus infinity, at a large negative
+number.
+"""
+_LONGEST_STEP = 2.0
+"""Largest change of a coefficient in one step, so that a bad start does not run away."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _RegressionInputs:
+    """The pages of queries with a citation, as a regression takes them."""
+
+    design: Floats
+    """A row for each page, a column for each rank effect but the first, and the group last.
+
+    The first rank is what others are compared with. The last column is all 0 where the regression
+    is fitted without the group.
+    """
+    query: Ints
+    """Number of each page's query among those with a citation, from 0."""
+    cited: Floats
+    """Weighted citations of each page: its weight where it is cited, 0 otherwise."""
+    query_citations: Floats
+    """Weighted citations of each query, shape (n_queries,)."""
+
+    def expected(self, coefficients: Floats) -> Floats:
+        """Return μ: the citations of each query, spread over its pages by their rates.
+
+        A page's rate is exp(design · coefficients). The query effect needs no coefficient, because
+        it is what makes the expected citations of a query add up to those it has.
+        """
+        linear = self.design @ coefficients
+        # Less the query's largest value, so that no exponential overflows; it cancels.
+        largest = np.full(len(self.query_citations), -np.inf)
+        np.maximum.at(largest, self.query, linear)
+        rates = np.exp(linear - largest[self.query])
+        per_rate = self.query_citations / np.bincount(self.query, weights=rates)
+        expected: Floats = rates * per_rate[self.query]
+        return expected
+
+    def centred(self, expected: Floats) -> Floats:
+        """Return the design less its μ-weighted mean in each query: the query effects removed."""
+        query_count = len(self.query_citations)
+        sums = [
+            np.bincount(self.query, weights=expected * column, minlength=query_count)
+            for column in self.design.T
+        ]
+        means = np.stack(sums, axis=1) / self.query_citations[:, None]
+        centred: Floats = self.design - means[self.query]
+        return centred
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _RankRegression:
-    """The fitted regression, over the rows of queries with a citation."""
+    """The fitted regression, over the pages of queries with a citation."""
 
     coefficient: float
-    """θ, the log of the ratio."""
+    """θ, the logarithm of the ratio."""
     expected: Floats
-    """μ, the expected citations of each row."""
+    """μ, the expected citations of each page."""
     residual_group: Floats
-    """g̃, the group minus its μ-weighted query and rank effects."""
+    """g̃: the group (1 for a, 0 for b) less its μ-weighted query and rank effects.
+
+    What is left of the group when pages are compared within query and rank.
+    """
+
+    @property
+    def information(self) -> float:
+        """Σ μ g̃²: the information about θ, the inverse of its Poisson variance."""
+        return float(np.sum(self.expected * self.residual_group**2))
 
 
 def estimate(rows: CitationRows) -> CitationEstimate:
-    """Return the ratio of citation rates at equal rank, among retrieved pages; neutral is 1.
+    """Return the ratio e^θ of citation rates at equal rank, among retrieved pages; neutral is 1.
 
-    NaN below ten citations on a side, and where groups never meet at comparable ranks.
+    NaN where a group has fewer than ten citations, and where groups never meet: no query holds
+    pages of both at comparable ranks. The influence of a row is g̃ (cited − μ) / Σ μ g̃².
     """
     cited = rows.weight * (rows.is_cited & rows.is_retrieved)
-    counts = [
-        float(np.sum(rows.is_cited & rows.is_retrieved & side)) for side in (rows.is_a, ~rows.is_a)
-    ]
+    citations_a = float(np.sum(rows.is_cited & rows.is_retrieved & rows.is_a))
+    citations_b = float(np.sum(rows.is_cited & rows.is_retrieved & ~rows.is_a))
     value, influence = np.nan, np.full(len(rows), np.nan)
-    per_query = rows.per_question(cited)
-    used = rows.is_retrieved & (per_query[rows.question] > 0)
-    if min(counts) >= FEWEST_CITATIONS:
+    # A query without a citation says nothing about which of its pages is cited.
+    has_citation = rows.per_question(cited)[rows.question] > 0
+    used = rows.is_retrieved & has_citation
+    if min(citations_a, citations_b) >= FEWEST_CITATIONS:
         fit = _fit_rows(rows.select(used), cited[used])
-        information = float(np.sum(fit.expected * fit.residual_group**2))
-        # Where groups never meet at comparable ranks of a query, nothing is left of the group.
+        information = fit.information
         if information > _LEAST_INFORMATION * float(cited.sum()):
             value = float(np.exp(fit.coefficient))
             scores = fit.residual_group * (cited[used] - fit.expected)
             influence = np.zeros(len(rows))
             influence[used] = scores / information
-    support = rows.weight * rows.is_retrieved
-    value_a, value_b = (_rate(cited, support, side) for side in (rows.is_a, ~rows.is_a))
+    in_pool = rows.weight * rows.is_retrieved
+    exchange = Exchange(amount=_unexplained(rows, cited, used))
     return CitationEstimate(
         value=value,
-        value_a=value_a,
-        value_b=value_b,
+        value_a=_rate(cited, in_pool, rows.is_a),
+        value_b=_rate(cited, in_pool, ~rows.is_a),
         scale="log ratio",
         neutral=1.0,
         distance=float(np.log(value)),
         influence=influence,
-        support_a=support * rows.is_a,
-        support_b=support * ~rows.is_a,
-        citations_a=counts[0],
-        citations_b=counts[1],
-        exchange=Exchange(amount=_unexplained(rows, cited, used)),
+        support_a=in_pool * rows.is_a,
+        support_b=in_pool * ~rows.is_a,
+        citations_a=citations_a,
+        citations_b=citations_b,
+        exchange=exchange,
     )
 
 
 def _unexplained(rows: CitationRows, cited: Floats, used: Bools) -> Floats:
-    """Return citations minus those that queries and ranks explain without groups: the score."""
+    """Return each row's citations less those that query and rank explain without the group.
+
+    Summed over group a this is the score of θ at 0, which needs no new fit for each exchange of
+    labels.
+    """
     amount = np.zeros(len(rows))
     if used.any():
         fit = _fit_rows(rows.select(used), cited[used], has_group=False)
@@ -96,63 +176,67 @@ def _unexplained(rows: CitationRows, cited: Floats, used: Bools) -> Floats:
 
 
 def rank_block(ranks: Ints) -> Ints:
-    """Return the number of each rank's effect: ranks to 10 have their own, deeper ones share."""
+    """Return which rank effect each rank has, from 0: ranks to 10 their own, deeper ones share."""
     blocks = np.searchsorted(_BLOCKS, ranks, side="left") + _SINGLE_RANKS
     return np.where(ranks <= _SINGLE_RANKS, ranks - 1, blocks).astype(np.int64)
 
 
-def _rate(cited: Floats, support: Floats, is_side: Bools) -> float:
-    total = float(support[is_side].sum())
-    return float(cited[is_side].sum()) / total if total > 0 else np.nan
+def _rate(cited: Floats, in_pool: Floats, is_member: Bools) -> float:
+    """Return the plain citation rate of a group; NaN where none of its pages was retrieved."""
+    total = float(in_pool[is_member].sum())
+    return float(cited[is_member].sum()) / total if total > 0 else np.nan
 
 
 def _fit_rows(rows: CitationRows, cited: Floats, *, has_group: bool = True) -> _RankRegression:
-    """Fit the regression by Newton's method, with or without the group."""
-    query = np.unique(rows.question, return_inverse=True)[1].astype(np.int64)
-    block = np.unique(rank_block(rows.retrieval_rank), return_inverse=True)[1]
-    # The first block is the reference; the last column is the group.
-    design = np.zeros((len(query), int(block.max()) + 1))
-    is_effect = block > 0
-    design[np.flatnonzero(is_effect), block[is_effect] - 1] = 1.0
-    if has_group:
-        design[:, -1] = rows.is_a
-    totals: Floats = np.bincount(query, weights=cited).astype(np.float64)
-    coefficients = np.zeros(design.shape[1])
-    # A tiny ridge holds the effect of a rank that nobody cites at a large negative number.
-    ridge = np.diag(np.full(design.shape[1], 1e-8))
+    """Fit the regression by Newton's method, with or without the group.
+
+    Each step solves information · step = gradient, where the gradient is Σ design (cited − μ) and
+    the information Σ μ (design less its mean in the query)².
+    """
+    inputs = _regression_inputs(rows, cited, has_group=has_group)
+    coefficients = np.zeros(inputs.design.shape[1])
+    ridge = np.diag(np.full(inputs.design.shape[1], _RIDGE))
+    citations = max(inputs.query_citations.sum(), 1.0)
     for _step in range(_STEPS):
-        expected = _expected(design @ coefficients, query, totals)
-        centred = design - _means(design, expected, query, totals)[query]
-        gradient = design.T @ (cited - expected)
+        expected = inputs.expected(coefficients)
+        centred = inputs.centred(expected)
+        gradient = inputs.design.T @ (cited - expected)
         information = (centred * expected[:, None]).T @ centred
         step = np.linalg.solve(information + ridge, gradient)
-        coefficients += np.clip(step, -2.0, 2.0)
-        if np.abs(gradient).max() < _TOLERANCE * max(totals.sum(), 1.0):
+        coefficients += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+        if np.abs(gradient).max() < _TOLERANCE * citations:
             break
-    expected = _expected(design @ coefficients, query, totals)
-    centred = design - _means(design, expected, query, totals)[query]
-    effects, group = centred[:, :-1], centred[:, -1]
-    weights = np.sqrt(expected)
-    projection = np.linalg.lstsq(effects * weights[:, None], group * weights, rcond=1e-9)[0]
+    expected = inputs.expected(coefficients)
+    centred = inputs.centred(expected)
     return _RankRegression(
         coefficient=float(coefficients[-1]),
         expected=expected,
-        residual_group=group - effects @ projection,
+        residual_group=_residual_group(centred, expected),
     )
 
 
-def _expected(linear: Floats, query: Ints, totals: Floats) -> Floats:
-    """Return μ: the citations of each query, spread over its pages by their rates."""
-    largest = np.full(len(totals), -np.inf)
-    np.maximum.at(largest, query, linear)
-    rates = np.exp(linear - largest[query])
-    expected: Floats = rates * (totals / np.bincount(query, weights=rates))[query]
-    return expected
+def _regression_inputs(rows: CitationRows, cited: Floats, *, has_group: bool) -> _RegressionInputs:
+    """Build the design: rank effects, and the group in the last column."""
+    query = np.unique(rows.question, return_inverse=True)[1].astype(np.int64)
+    block = np.unique(rank_block(rows.retrieval_rank), return_inverse=True)[1]
+    design = np.zeros((len(query), int(block.max()) + 1))
+    has_effect = block > 0
+    design[np.flatnonzero(has_effect), block[has_effect] - 1] = 1.0
+    if has_group:
+        design[:, -1] = rows.is_a
+    query_citations: Floats = np.bincount(query, weights=cited).astype(np.float64)
+    return _RegressionInputs(
+        design=design, query=query, cited=cited, query_citations=query_citations
+    )
 
 
-def _means(design: Floats, expected: Floats, query: Ints, totals: Floats) -> Floats:
-    """Return the μ-weighted mean of each column in each query, shape (n_queries, n_columns)."""
-    sums = [
-        np.bincount(query, weights=expected * column, minlength=len(totals)) for column in design.T
-    ]
-    return np.stack(sums, axis=1) / totals[:, None]
+def _residual_group(centred: Floats, expected: Floats) -> Floats:
+    """Return g̃: the group, already less its query effects, less its rank effects too.
+
+    The rank effects are removed by least squares weighted by μ.
+    """
+    effects, group = centred[:, :-1], centred[:, -1]
+    weights = np.sqrt(expected)
+    projection = np.linalg.lstsq(effects * weights[:, None], group * weights, rcond=1e-9)[0]
+    residual: Floats = group - effects @ projection
+    return residual

@@ -1,4 +1,4 @@
-"""Share of first citations: how many answers cite a page of a group before all others."""
+"""Share of first citations: in how many answers the first cited page is of a group."""
 
 from __future__ import annotations
 
@@ -11,5 +11,8 @@ UNIT = "%"
 
 
 def estimate(rows: CitationRows) -> CitationEstimate:
-    """Return group a's share of the first citations of answers, in percent; neutral as `share`."""
+    """Return group a's share of the first citations of answers, in percent.
+
+    Neutral is group a's share of the pool, as for `share.estimate`.
+    """
     return share_estimate(rows, rows.weight * rows.is_first)

@@ -1,6 +1,13 @@
-"""Citation rate: how often a consulted, or a retrieved, page of a group is cited."""
+"""Citation rate: how often a page that an engine could cite is cited, compared by group.
+
+The citation rate of a group is the part of its pages in a pool that are cited: |K_g ∩ C| / |C_g|,
+where K is what an answer cites and C the pool, summed over answers. The *pool* is what was
+consulted for the answer, or what was retrieved for its query.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,58 +16,94 @@ from ranktilt.measures.citations.base import (
     CitationEstimate,
     CitationRows,
     Exchange,
+    Floats,
 )
 
 NAME = "citation rate"
 QUESTION = "How many times as often is a consulted page cited if it is of group a?"
 UNIT = "times"
+_HALF_CITATION = 0.5
+"""Added to citations and pages of both groups where one group is never cited (Haldane 1956)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _GroupCount:
+    """What one group has in the pool, in weights of answers unless said otherwise."""
+
+    is_member: Bools
+    """Whether a row is of the group, shape (n_rows,)."""
+    pages: float
+    """Pages in the pool."""
+    cited: float
+    """Cited pages in the pool."""
+    citations: float
+    """Cited pages in the pool, without weights."""
+
+    @property
+    def rate(self) -> float:
+        """Citation rate; NaN where no page of the group is in the pool."""
+        return _quotient(self.cited, self.pages)
 
 
 def estimate(rows: CitationRows) -> CitationEstimate:
-    """Return the ratio of citation rates |K_g ∩ C| / |C_g| given consulted; neutral is 1."""
+    """Return the ratio of citation rates of consulted pages, a / b; neutral is 1."""
     return rate_ratio(rows, rows.is_consulted)
 
 
 def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
     """Return how many times as often group a's pages of a pool are cited; neutral is 1.
 
-    Where a group is never cited, half a citation is added to both for the error alone (Haldane,
-    Annals of Human Genetics 20(4), 1956).
+    The ratio is NaN where a group has no page in the pool, or neither is cited. Where only group a
+    is cited, it is infinite.
     """
     cited = rows.weight * (rows.is_cited & pool)
     in_pool = rows.weight * pool
-    sides = rows.is_a, ~rows.is_a
-    totals = [float(in_pool[side].sum()) for side in sides]
-    counts = [float(cited[side].sum()) for side in sides]
-    value_a, value_b = (_ratio(count, total) for count, total in zip(counts, totals, strict=True))
+    group_a = _count(rows, rows.is_a, cited=cited, in_pool=in_pool, pool=pool)
+    group_b = _count(rows, ~rows.is_a, cited=cited, in_pool=in_pool, pool=pool)
     distance, influence = np.nan, np.full(len(rows), np.nan)
-    if min(totals) > 0 and max(counts) > 0:
-        added = 0.0 if min(counts) > 0 else 0.5
-        rates = [(counts[i] + added) / (totals[i] + added) for i in (0, 1)]
-        distance = float(np.log(rates[0] / rates[1]))
-        influence = np.zeros(len(rows))
-        for sign, side, rate, total in zip((1, -1), sides, rates, totals, strict=True):
-            influence += sign * side * (cited - rate * in_pool) / (rate * total)
-    citations = [float(np.sum(rows.is_cited & pool & side)) for side in sides]
-    # A side that is never cited is 0 times, or ∞ times, as often cited, whichever side it is.
-    value = _ratio(value_a, value_b)
-    if value_b == 0 and value_a > 0:
+    if min(group_a.pages, group_b.pages) > 0 and max(group_a.cited, group_b.cited) > 0:
+        # A logarithm of 0 has no error. Half a citation for both groups (Haldane, Annals of Human
+        # Genetics 20(4), 1956) goes into the error alone; the value stays what was counted.
+        added = 0.0 if min(group_a.cited, group_b.cited) > 0 else _HALF_CITATION
+        rate_a = (group_a.cited + added) / (group_a.pages + added)
+        rate_b = (group_b.cited + added) / (group_b.pages + added)
+        distance = float(np.log(rate_a / rate_b))
+        # The derivative of ln rate_a − ln rate_b by the weight of a row.
+        part_a = group_a.is_member * (cited - rate_a * in_pool) / (rate_a * group_a.pages)
+        part_b = group_b.is_member * (cited - rate_b * in_pool) / (rate_b * group_b.pages)
+        influence = part_a - part_b
+    # A group that is never cited is cited 0 times as often as the other, or the other ∞ times.
+    value = _quotient(group_a.rate, group_b.rate)
+    if group_b.rate == 0 and group_a.rate > 0:
         value = np.inf
     return CitationEstimate(
         value=value,
-        value_a=value_a,
-        value_b=value_b,
+        value_a=group_a.rate,
+        value_b=group_b.rate,
         scale="log ratio",
         neutral=1.0,
         distance=distance,
         influence=influence,
         support_a=in_pool * rows.is_a,
         support_b=in_pool * ~rows.is_a,
-        citations_a=citations[0],
-        citations_b=citations[1],
+        citations_a=group_a.citations,
+        citations_b=group_b.citations,
         exchange=Exchange(amount=cited, support=in_pool),
     )
 
 
-def _ratio(part: float, total: float) -> float:
+def _count(
+    rows: CitationRows, is_member: Bools, *, cited: Floats, in_pool: Floats, pool: Bools
+) -> _GroupCount:
+    """Count what a group has in the pool."""
+    return _GroupCount(
+        is_member=is_member,
+        pages=float(in_pool[is_member].sum()),
+        cited=float(cited[is_member].sum()),
+        citations=float(np.sum(rows.is_cited & pool & is_member)),
+    )
+
+
+def _quotient(part: float, total: float) -> float:
+    """Return part / total; NaN where the total is 0 or NaN."""
     return part / total if total > 0 else np.nan

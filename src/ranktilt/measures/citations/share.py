@@ -1,4 +1,4 @@
-"""Share of citations: how many of the cited pages are of a group."""
+"""Share of citations: which part of the cited pages is of a group."""
 
 from __future__ import annotations
 
@@ -20,44 +20,61 @@ UNIT = "%"
 def estimate(rows: CitationRows) -> CitationEstimate:
     """Return group a's share of citations, |K_a| / (|K_a| + |K_b|), in percent.
 
-    Neutral is group a's share of what was consulted; where that is unknown, of what was retrieved;
-    NaN where both are, for a share alone favours nobody. Queries whose pool is unknown count for
-    neither. The error is that of the difference from neutral.
+    A share alone favours nobody: a group with half of the citations may be half of what could have
+    been cited. So neutral is group a's share of the pool: of what was consulted or, where that is
+    unknown, of what was retrieved. Where both are unknown, neutral is NaN.
     """
     return share_estimate(rows, rows.weight * rows.is_cited)
 
 
 def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
-    """Return group a's share of an amount over cited rows, against its share of the pool."""
+    """Return group a's share of an amount over cited pages, against its share of the pool.
+
+    Where some queries have a pool and others have none, the others are left out of the share too:
+    both shares are of the same queries. The error is that of the difference of both shares.
+
+    Parameters
+    ----------
+    rows : CitationRows
+        The pages of answers.
+    amount : array of float
+        What each row adds, shape (n_rows,): a citation, a first citation or cited words, times the
+        row's weight.
+    """
     pool = rows.is_consulted if rows.is_consulted.any() else rows.is_retrieved
     in_pool = rows.weight * pool
+    # Whether the query of a row has a pool; without any pool, all queries count.
     has_pool = (rows.per_question(in_pool) > 0)[rows.question]
     if not pool.any():
         has_pool = np.ones(len(rows), dtype=np.bool_)
     amount = amount * has_pool
-    share, influence = weighted_share(rows, amount)
-    pool_share, pool_influence = weighted_share(rows, in_pool)
+    share = weighted_share(rows, amount)
+    pool_share = weighted_share(rows, in_pool)
     support = rows.weight * (pool if pool.any() else rows.is_cited)
-    is_a, is_b = rows.is_a, ~rows.is_a
-    citations = [float(np.sum(rows.is_cited & has_pool & side)) for side in (is_a, is_b)]
-    exchange = Exchange(amount=_part(amount) - _part(in_pool))
+    counted = rows.is_cited & has_pool
+    # Summed over group a, this is its share of the amount less its share of the pool.
+    exchange = Exchange(amount=_parts(amount) - _parts(in_pool))
+    percent, distance = 100 * share.value, 100 * (share.value - pool_share.value)
+    influence = 100 * (share.influence - pool_share.influence)
+    citations_a = float(np.sum(counted & rows.is_a))
+    citations_b = float(np.sum(counted & ~rows.is_a))
     return CitationEstimate(
-        value=100 * share,
-        value_a=100 * share,
-        value_b=100 * (1 - share),
+        value=percent,
+        value_a=percent,
+        value_b=100 * (1 - share.value),
         scale="share",
-        neutral=100 * pool_share,
-        distance=100 * (share - pool_share),
-        influence=100 * (influence - pool_influence),
-        support_a=support * is_a,
-        support_b=support * is_b,
-        citations_a=citations[0],
-        citations_b=citations[1],
+        neutral=100 * pool_share.value,
+        distance=distance,
+        influence=influence,
+        support_a=support * rows.is_a,
+        support_b=support * ~rows.is_a,
+        citations_a=citations_a,
+        citations_b=citations_b,
         exchange=exchange,
     )
 
 
-def _part(amount: Floats) -> Floats:
-    """Return each row's part of the total; 0 where the total is."""
+def _parts(amount: Floats) -> Floats:
+    """Return each row's part of the total amount, from 0 to 1; all 0 where the total is 0."""
     total = float(amount.sum())
     return amount / total if total > 0 else np.zeros(len(amount))

@@ -10,15 +10,21 @@ from ranktilt.statistics.rank_correlation import list_overlap
 
 
 def jaccard(pages_a: Sequence[str], pages_b: Sequence[str]) -> float:
-    """Return the part of all cited pages that both cite, 0 to 1; NaN where neither cites one."""
+    """Return how alike two sets of cited pages are, whatever the order of the citations.
+
+    Of all pages that either answer cites, the part that both cite (Jaccard similarity): 1 where
+    both cite the same pages, 0 where they share none, NaN where neither cites a page.
+    """
     union = set(pages_a) | set(pages_b)
     return len(set(pages_a) & set(pages_b)) / len(union) if union else np.nan
 
 
 def citation_overlap(pages_a: Sequence[str], pages_b: Sequence[str]) -> float:
-    """Return the rank-biased overlap of two lists of citations, 0 to 1, in their order.
+    """Return the rank-biased overlap of the pages that two answers cite, in their order.
 
-    NaN where neither cites a page, 0 where one of them does; see `list_overlap`.
+    From 0 to 1; early citations count more (Webber, Moffat & Zobel, ACM TOIS 28(4), 2010). The
+    lists are compared to the depth of the shorter one. NaN where neither answer cites a page, 0
+    where only one of them does.
     """
     if not pages_a and not pages_b:
         return np.nan
@@ -26,8 +32,11 @@ def citation_overlap(pages_a: Sequence[str], pages_b: Sequence[str]) -> float:
     if not depth:
         return 0.0
     ranks_b = {page: rank for rank, page in enumerate(pages_b, start=1)}
-    shared = [
-        (rank, ranks_b[page]) for rank, page in enumerate(pages_a, start=1) if page in ranks_b
-    ]
-    ranks = np.array(shared, dtype=np.int64).reshape(-1, 2)
-    return list_overlap(ranks[:, 0], ranks[:, 1], depth)
+    shared_ranks_a, shared_ranks_b = list[int](), list[int]()
+    for rank, page in enumerate(pages_a, start=1):
+        if page in ranks_b:
+            shared_ranks_a.append(rank)
+            shared_ranks_b.append(ranks_b[page])
+    return list_overlap(
+        np.array(shared_ranks_a, dtype=np.int64), np.array(shared_ranks_b, dtype=np.int64), depth
+    )

@@ -13,7 +13,7 @@ from ranktilt.measures.ranking import Bools, Floats, rank_weights
 DEPTHS = {2022: 500, 2021: 1000}
 """Ranks that count without a cutoff, by the year of TREC's fair-ranking track."""
 FLOOR = float(1 - np.log(2))
-"""Smallest value of AWRF."""
+"""Smallest value of AWRF: the Jensen–Shannon divergence is at most ln 2."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,9 +59,10 @@ class AttentionWeightedRankFairness(TargetedEstimand):
         return 1 - _divergence(shares_of_rows(self.columns_of(sums)), self.shares(lists))
 
     def details(self, lists: GroupLists, known: Bools) -> dict[str, float]:
-        """Compute the track's score, nDCG · AWRF with the same weights and binary gains.
+        """Compute the score of TREC's fair-ranking track: nDCG · AWRF.
 
-        Empty where nothing is judged.
+        The nDCG has the weights of AWRF, and each relevant document gains 1. Empty if nothing is
+        judged.
         """
         relevant = lists.judged.sum(axis=1).astype(np.int64)
         counts = known & (relevant > 0)
@@ -81,7 +82,10 @@ class AttentionWeightedRankFairness(TargetedEstimand):
 
 
 def _divergence(shares: Floats, target: Floats) -> Floats:
-    """Return the Jensen–Shannon divergence of rows, in natural logarithms; NaN where a row is."""
+    """Return the Jensen–Shannon divergence of each two rows, in natural logarithms.
+
+    It is the mean of both rows' Kullback–Leibler divergence from their mean. NaN if a row has NaN.
+    """
     middle = (shares + target) / 2
     terms = _relative(shares, middle) + _relative(target, middle)
     divergence: Floats = terms.sum(axis=1) / 2
@@ -89,7 +93,10 @@ def _divergence(shares: Floats, target: Floats) -> Floats:
 
 
 def _relative(shares: Floats, reference: Floats) -> Floats:
-    """Return the terms of the Kullback–Leibler divergence; 0 where a share is 0, NaN where NaN."""
+    """Return the terms ``share · ln(share / reference)`` of the Kullback–Leibler divergence.
+
+    A term is 0 if the share is 0, and NaN if it is NaN.
+    """
     is_defined = (shares > 0) & (reference > 0)
     ratio = np.divide(shares, reference, out=np.ones_like(shares), where=is_defined)
     terms: Floats = shares * np.log(ratio)

@@ -1,7 +1,7 @@
-"""Attention over all groups at once: what a list gives each group, and what it should give.
+"""Attention over all groups together: what a list gives each group, and what it should give.
 
-`GroupLists` is the input; `AttentionEstimand` and `TargetedEstimand` are the bases of the estimands
-of this folder.
+`GroupLists` is the input. `AttentionEstimand` and `TargetedEstimand` are the base classes of the
+estimands of this folder.
 """
 
 from __future__ import annotations
@@ -22,28 +22,34 @@ UNLABELLED = "unlabelled"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupLists:
-    """Each query's list with the groups of its documents, of relevant ones and of the collection.
+    """Each query's list, with the groups of its documents and with what targets need.
 
-    Documents are of kinds: one kind for each group, one for each set of groups that some document
-    has together, and the last one for documents without a label.
+    A document may be in several groups. So every document has a *kind*: there is one kind for each
+    group, one for each set of groups that some document has together, and the last kind is for
+    documents without a label.
     """
 
     ranking: Ranking
+    """The lists of all queries."""
     kind: Ints
-    """Kind of each entry."""
+    """Kind of each entry's document."""
     relevant: Bools
-    """Whether each entry is relevant."""
+    """Whether each entry's document is relevant."""
     names: tuple[str, ...]
     """Names of the groups."""
     parts: Floats
-    """How much of a document of each kind is of each group: (kinds, groups + 1). The last column is
-    for no label; rows sum to 1."""
+    """How much of a document of each kind is in each group, shape (n_kinds, n_groups + 1).
+
+    A document in two groups is one half in each. The last column is for documents without a label.
+    Rows sum to 1.
+    """
     judged: Floats
-    """Relevant documents of each query and kind, retrieved or not: (n_queries, kinds)."""
+    """Number of relevant documents of each query and kind, retrieved or not; (n_queries, n_kinds).
+    """
     population: Floats
-    """Documents of the collection by kind."""
+    """Number of the collection's documents of each kind, shape (n_kinds,)."""
     repeats: Ints
-    """The query that each query repeats, by its text; most repeat none but themselves."""
+    """Number of the first query with the same text as each query; for most, that is itself."""
 
     @property
     def queries(self) -> int:
@@ -56,15 +62,17 @@ class GroupLists:
         return self._in_order(np.argsort(keys, kind="stable"))
 
     def relabelled(self, rng: np.random.Generator, document: Ints) -> GroupLists:
-        """Return the same lists in random order, a document having much the same kind in all.
+        """Return the lists with random labels; a document has much the same label in all lists.
 
-        `document` holds a number for each entry, alike for entries of one document. Each list keeps
-        the number of its entries of each kind: documents have random keys, and in each list those
-        with the lowest keys are of one kind, the next ones of another.
+        Each list keeps the number of its documents of each kind. Every document draws a random key,
+        and in each list the documents with the lowest keys get one kind, the next ones another. So
+        a document with a low key has the first kind in most lists. `document` has the number of
+        each entry's document.
         """
         document_keys = rng.random(int(document.max(initial=-1)) + 1)
         by_key = np.lexsort((document_keys[document], self.ranking.query))
-        # Kinds are numbered as they first appear, so that their names decide nothing.
+        # Kinds are numbered in the order in which they appear, so that names of groups, which
+        # decide the original numbers, do not change the draws.
         kinds, first, number = np.unique(self.kind, return_index=True, return_inverse=True)
         appearance = np.argsort(np.argsort(first))
         kind_order = rng.permutation(len(kinds))[appearance[number]]
@@ -78,7 +86,7 @@ class GroupLists:
         return replace(self, kind=self.kind[order], relevant=self.relevant[order])
 
     def sums(self, weight: Floats) -> Floats:
-        """Sum a weight of the entries by query and group: (n_queries, groups + 1)."""
+        """Sum the entries' weights by query and group, shape (n_queries, n_groups + 1)."""
         kinds = len(self.parts)
         cell = self.ranking.query * kinds + self.kind
         by_kind = np.bincount(cell, weights=weight, minlength=self.queries * kinds)
@@ -105,7 +113,7 @@ class AttentionEstimand(GroupEstimand):
         return False
 
     def check(self, names: tuple[str, ...]) -> None:
-        """Refuse groups that the estimand cannot be asked about."""
+        """Refuse groups that the estimand cannot be asked about; by default there are none."""
 
     def per_query(self, lists: GroupLists) -> Floats:
         """Answer the question for each query; NaN where a query says nothing."""
@@ -116,7 +124,7 @@ class AttentionEstimand(GroupEstimand):
         return {}
 
     def columns_of(self, table: Floats) -> Floats:
-        """Leave out the column of documents without a label, unless they are a class."""
+        """Leave out the last column, of documents without a label, unless they count as a group."""
         return table if self.unlabelled == "class" else table[..., :-1]
 
 
@@ -196,14 +204,18 @@ class TargetedEstimand(AttentionEstimand):
         if self.target == "relevant":
             return relevant
         groups = len(lists.names)
-        # As TREC does it: the share without a label stays, the population takes half of the rest.
+        # TREC's blend: documents without a label keep their share of the relevant ones. The groups
+        # get the mean of their share of the relevant documents and of the population.
         labelled = relevant[:, :groups].sum(axis=1, keepdims=True)
         mixed = (relevant[:, :groups] + labelled * shares_of_rows(population[:, :groups])) / 2
         return np.concatenate([mixed, relevant[:, groups:]], axis=1)
 
 
 def _by_full_name(shares: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
-    """Return shares by the names of groups, where a bare label stands for one: 1 for source 1."""
+    """Return shares by the full names of groups.
+
+    A label such as ``1`` stands for the group ``source 1`` if there is only one such group.
+    """
     full_names = dict[str, float]()
     for name, share in shares.items():
         longer = [full for full in names if full.endswith(f" {name}")]

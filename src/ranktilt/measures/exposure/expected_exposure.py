@@ -66,7 +66,10 @@ class ExpectedExposureLoss(AttentionEstimand):
         return loss
 
     def details(self, lists: GroupLists, known: Bools) -> dict[str, float]:
-        """Compute EE-D and EE-R, and the number of rankings of a query."""
+        """Compute EE-D, EE-R and the mean number of rankings of a query.
+
+        EE-D is the squared length of the exposure, and EE-R its product with the ideal exposure.
+        """
         exposures, ideals = self._exposures(lists)
         exposure, ideal = exposures[known], ideals[known]
         if not len(exposure):
@@ -80,9 +83,10 @@ class ExpectedExposureLoss(AttentionEstimand):
         }
 
     def _exposures(self, lists: GroupLists) -> tuple[Floats, Floats]:
-        """Return ε and ε* of each query and group.
+        """Return the exposure ε and the ideal exposure ε* of each query and group.
 
-        NaN where a query says nothing, and for all but the first of its repeats.
+        Queries with the same text are rankings of one query: the first of them has the means, and
+        the others have NaN. NaN too for a query without a list or without relevant documents.
         """
         weight = attention(lists, self.depth) * (lists.relevant if self.year == 2022 else 1.0)
         is_listed = np.asarray(np.diff(lists.ranking.offsets) > 0)
@@ -97,7 +101,11 @@ class ExpectedExposureLoss(AttentionEstimand):
 
 
 def _mean_of_repeats(lists: GroupLists, table: Floats, counts: Bools) -> Floats:
-    """Average rows over the rankings of one query, those that count; NaN where none does."""
+    """Return the mean row of each query over its rankings, of those that count.
+
+    It is in the row of the first ranking. All other rows are NaN, and so is this one if no ranking
+    counts.
+    """
     total, number = np.zeros_like(table), np.zeros((len(table), 1))
     np.add.at(total, lists.repeats[counts], table[counts])
     np.add.at(number, lists.repeats[counts], 1.0)

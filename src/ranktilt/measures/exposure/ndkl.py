@@ -42,6 +42,11 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
 
     @np.errstate(divide="ignore", invalid="ignore")
     def per_query(self, lists: GroupLists) -> Floats:
+        """Return NDKL of each query; NaN for a list with fewer than two groups.
+
+        Terms and weights of the sums are computed block by block: directly for single documents,
+        and by `_over_orders` for tied ones.
+        """
         ranking, parts = lists.ranking, self.columns_of(lists.parts)
         target = self.shares(lists)[ranking.block_query]
         lengths = np.diff(ranking.offsets)
@@ -55,7 +60,7 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
         divergence = (_times_log(shares, shares) - _times_log(shares, target)).sum(axis=1)
         terms = np.where(weights > 0, weights * divergence, 0.0)
         is_tied = (ranking.sizes > 1) & (ranking.before < depth)
-        # All blocks that hold the same documents are answered together.
+        # All tie blocks with the same numbers of each kind are computed together.
         for alike in _alike_blocks(counts, is_tied):
             kinds = counts[alike[0]]
             blocks = _TieBlocks(
@@ -79,7 +84,7 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
 
 
 def _kind_counts(ranking: Ranking, kind: Ints, kinds: int) -> Ints:
-    """Count the documents of each kind in each tie block: (n_blocks, kinds)."""
+    """Count the documents of each kind in each tie block, shape (n_blocks, n_kinds)."""
     block, _position = block_positions(ranking)
     cells = len(ranking.starts) * kinds
     counts = np.bincount(block * kinds + kind, minlength=cells)
@@ -87,7 +92,7 @@ def _kind_counts(ranking: Ranking, kind: Ints, kinds: int) -> Ints:
 
 
 def _alike_blocks(counts: Ints, is_chosen: Bools) -> Sequence[Ints]:
-    """Group the chosen blocks by their counts of each kind."""
+    """Return the indexes of the chosen blocks, in sets with the same counts of each kind."""
     chosen = np.flatnonzero(is_chosen)
     if not len(chosen):
         return ()
@@ -98,27 +103,33 @@ def _alike_blocks(counts: Ints, is_chosen: Bools) -> Sequence[Ints]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _TieBlocks:
-    """Tie blocks that hold the same documents."""
+    """Tie blocks with the same number of documents of each kind (see `GroupLists`)."""
 
     kinds: Ints
-    """Documents of each kind in any of the blocks."""
+    """Number of documents of each kind in each of the blocks, shape (n_kinds,)."""
     parts: Floats
-    """How much of a document of each kind is of each group."""
+    """How much of a document of each kind is in each group, shape (n_kinds, n_groups)."""
     above: Floats
-    """Documents of each kind above each block: (blocks, kinds)."""
+    """Number of documents of each kind above each block, shape (n_blocks, n_kinds)."""
     target: Floats
-    """Target shares of each block's query: (blocks, groups)."""
+    """Target shares of each block's query, shape (n_blocks, n_groups)."""
     before: Ints
-    """Documents above each block."""
+    """Number of documents above each block."""
     depth: Ints
     """Last rank that counts in each block's list."""
 
 
 def _over_orders(blocks: _TieBlocks) -> tuple[Floats, Floats]:
-    """Sum weighted divergences, and weights, over the ranks of each block.
+    """Return the expected sums of weighted divergences and of weights over each block's ranks.
 
-    ``KL = Σ_g (X_g ln X_g − X_g ln target_g) / M − ln M`` for X_g of M documents: a sum of
-    expectations of a single group, so that several groups need no joint distribution.
+    The expectation is over all orders of the tied documents. Let X_g of the M labelled documents
+    down to a rank be in group g. Then the divergence at this rank is
+
+        KL = Σ_g (X_g·ln X_g − X_g·ln target_g) / M − ln M
+
+    Each term has one group only. So the expectation of each group is enough, and no joint
+    distribution of several groups is needed. Arrays below have a row for each number of labelled
+    documents drawn from the block, and a column for each block.
     """
     kinds, parts, before = blocks.kinds, blocks.parts, blocks.before
     is_labelled, inside, start = parts.any(axis=1), kinds @ parts, blocks.above @ parts
@@ -134,16 +145,15 @@ def _over_orders(blocks: _TieBlocks) -> tuple[Floats, Floats]:
         for part in np.unique(column[column * kinds > 0]):
             classes.append((float(part), int(kinds[column == part].sum())))
         sums += _expected(labelled, draws, classes, start[:, group])
-    # Divided by the labelled documents so far.
     number = np.maximum(labelled_above + drawn, 1.0)
     divergence = np.maximum(sums / number - np.log(number), 0.0)
     rank = before + np.arange(1, ranks + 1)[:, None]
     weight = np.where(rank <= blocks.depth, 1 / np.log2(1.0 + rank), 0.0)
     chance = _chances(size, labelled, ranks)[1:]
     terms = (weight * (chance @ divergence)).sum(axis=0)
-    # Exactly 1 without a labelled document in the block, and not only but for rounding.
+    # Exactly 1 if the block has no labelled document, where the computed chance may be rounded.
     none_drawn = chance[:, :1] if labelled else 1.0
-    is_silent = labelled_above == 0
+    is_silent = labelled_above == 0  # no labelled document yet, so there are no shares to compare
     weights = (weight * (1 - none_drawn * is_silent)).sum(axis=0)
     return terms, weights
 
@@ -154,10 +164,11 @@ def _times_log(factor: Floats, argument: Floats) -> Floats:
 
 
 def _expected(size: int, draws: int, classes: Sequence[tuple[float, int]], start: Floats) -> Floats:
-    """Return E[X ln X] after 0, 1, … `draws` of `size` documents: (draws + 1, len(start)).
+    """Return E[X·ln X] after 0, 1, … `draws` documents are drawn, shape (draws + 1, len(start)).
 
-    X is `start` plus the parts of a group that the drawn documents have. `classes` holds parts
-    above 0 and how many documents have them; the other documents have no part.
+    X is `start` plus the parts of one group that the drawn documents have. Documents are drawn from
+    `size` of them without replacement. `classes` has each part above 0, with the number of
+    documents that have it; all other documents have no part.
     """
     if not classes:
         return _times_log(start, start)[None]
@@ -187,7 +198,7 @@ def _chances(size: int, count: int, draws: int) -> Floats:
 
 
 def _hypergeometric(size: int, count: int, draws: int) -> Floats:
-    """Compute the table of `_chances`, which see."""
+    """Compute the table of `_chances`: hypergeometric probabilities, shape (draws + 1, n_hits)."""
     drawn = np.arange(draws + 1)[:, None]
     hits = np.arange(min(count, draws) + 1)
     most = size - count

@@ -43,7 +43,11 @@ class PropertyEstimand(Estimand):
         return np.where(self._counts(ranking, values)[ranking.query], factors, 0.0)
 
     def value_effects(self, ranking: Ranking, values: Floats) -> tuple[Floats, Floats]:
-        """Return what each entry's value adds beyond its list's mean, and the entry's weight."""
+        """Return what each entry's value adds to the answer, and the entry's weight.
+
+        The value counts as its distance from the mean of the list. The standard error over
+        documents is computed from this.
+        """
         is_known = ~np.isnan(values)
         plain = _shares_of_list(ranking, is_known.astype(np.float64))
         mean = _list_sums(ranking, plain * np.nan_to_num(values))[ranking.query]
@@ -53,7 +57,10 @@ class PropertyEstimand(Estimand):
         return effects, np.where(counts, weighted, 0.0)
 
     def means_of(self, ranking: Ranking, values: Floats) -> tuple[float, float]:
-        """Return the weighted mean of the property and the plain one, over the lists that count."""
+        """Return the weighted mean of the property, and its plain mean, over lists that count.
+
+        Both are NaN if no list counts (`_counts`).
+        """
         counts = self._counts(ranking, values)
         if not counts.any():
             return np.nan, np.nan
@@ -66,9 +73,9 @@ class PropertyEstimand(Estimand):
         return float(first.mean()), float(mean.mean())
 
     def _counts(self, ranking: Ranking, values: Floats) -> Bools:
-        """Tell which lists count.
+        """Tell which lists count: those with an answer.
 
-        Their values differ, and some document with a known value has a weight.
+        Two values of the list must differ, and a document with a known value must have a weight.
         """
         count = len(ranking.offsets) - 1
         is_known = ~np.isnan(values)

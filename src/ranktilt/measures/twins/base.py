@@ -15,7 +15,7 @@ from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking
 from ranktilt.statistics.two_way import Clusters
 
 _CELLS = 1 << 22
-"""Most cells in a table of queries and documents."""
+"""Most cells of `_MeetingTable`, so that its scores take at most 32 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,7 +27,7 @@ class TwinLists:
     docs: Ints
     """Number of each entry's document; negative for a document that does not count."""
     pairs: Ints
-    """Numbers of the first and the second group's document of each pair, of shape (n_pairs, 2)."""
+    """Numbers of each pair's documents, the first side's first; shape (n_pairs, 2)."""
     relevant: tuple[Ints, Ints]
     """Query and document number of every relevant document, retrieved or not.
 
@@ -45,14 +45,15 @@ class TwinLists:
 
     @cached_property
     def meetings(self) -> Meetings:
-        """All pairs that a query retrieved at least one side of, with their outcomes."""
+        """Every pair and query where the query retrieved at least one side, with the outcome."""
         return _meetings(self)
 
     @cached_property
     def below(self) -> Floats:
-        """Rank of each entry minus the rank after the last one of its query; negative.
+        """Rank of each entry minus the rank after the last entry of its query; always negative.
 
-        Tied documents have their middle rank. In this scale an unretrieved document has rank 0.
+        Tied documents have their middle rank. A document that was not retrieved counts as being at
+        the rank after the last, which is 0 here.
         """
         after_last = np.diff(self.ranking.offsets) + 1
         below: Floats = mid_ranks(self.ranking) - after_last[self.ranking.query]
@@ -60,12 +61,12 @@ class TwinLists:
 
     @cached_property
     def entries(self) -> Positions:
-        """Index from query and document to the entry."""
+        """Index to find the entry of a query and a document."""
         return Positions.from_ranking(self.ranking, self.docs)
 
     @cached_property
     def partners(self) -> Partners:
-        """Index from each document of the first group to its twins."""
+        """Index to find the twins of each document of the first side."""
         document_count = int(max(self.docs.max(initial=-1), self.pairs.max(initial=-1))) + 1
         return Partners.from_pairs(self.pairs, document_count)
 
@@ -76,10 +77,9 @@ def mid_ranks(ranking: Ranking) -> Floats:
 
 
 class Meetings(NamedTuple):
-    """Pairs that a query retrieved at least one side of: one row for each pair and query.
+    """Pairs of which a query retrieved at least one side: a row for each such pair and query.
 
-    Arrays that belong together row by row; a NamedTuple, so that blocks can be concatenated field
-    by field.
+    A NamedTuple, so that the blocks of `_meetings` can be concatenated field by field.
     """
 
     query: Ints
@@ -106,7 +106,7 @@ class Meetings(NamedTuple):
 
 
 def _meetings(lists: TwinLists) -> Meetings:
-    """Find all meetings, in blocks of queries whose table of documents fits into memory."""
+    """Find all meetings, in blocks of queries whose `_MeetingTable` fits into memory."""
     is_known = lists.docs >= 0
     query = lists.ranking.query[is_known]
     docs, scores = lists.docs[is_known], lists.ranking.scores[is_known]
@@ -151,7 +151,7 @@ class _MeetingTable:
 
     @classmethod
     def from_pairs(cls, pairs: Ints, *, queries: int, document_count: int) -> _MeetingTable:
-        """Make an empty table for so many queries."""
+        """Make an empty table for blocks of at most this many queries."""
         cells = queries * document_count
         return cls(
             document_count=document_count,
@@ -169,7 +169,8 @@ class _MeetingTable:
         cells = query * self.document_count + docs
         self.scores[cells], self.relevant[relevant_cells] = scores, True
         index, partner = self.twins_of_first.expand(docs)
-        # A document of the second side whose twin is not retrieved meets it, too.
+        # So far there are the pairs whose first side was retrieved. A pair whose second side was
+        # retrieved alone is a meeting too, which the second side wins.
         lone, missing = self.twins_of_second.expand(docs)
         is_absent = np.isneginf(self.scores[query[lone] * self.document_count + missing])
         lone, missing = lone[is_absent], missing[is_absent]
@@ -190,7 +191,10 @@ class _MeetingTable:
 
 
 def _by_query(judged: tuple[Ints, Ints], document_count: int) -> tuple[Ints, Ints]:
-    """Sort the judgments of documents below `document_count` by query."""
+    """Return queries and documents of the judgments, sorted by query.
+
+    Documents with numbers from `document_count` on are left out: no pair has them.
+    """
     query, row = judged
     query, row = query[row < document_count], row[row < document_count]
     order = np.argsort(query, kind="stable")
@@ -209,7 +213,7 @@ class Positions(NamedTuple):
 
     @classmethod
     def from_ranking(cls, ranking: Ranking, docs: Ints) -> Positions:
-        """Index the entries by the rows of their documents; a negative row has no entry."""
+        """Index the entries by query and document; a negative document number is left out."""
         width = int(docs.max(initial=-1)) + 1
         entries = np.flatnonzero(docs >= 0)
         keys = ranking.query[entries] * width + docs[entries]
@@ -217,7 +221,7 @@ class Positions(NamedTuple):
         return cls(keys=keys[order], entries=entries[order], width=width)
 
     def find(self, query: Ints, doc: Ints) -> Ints:
-        """Return the entry of each (query, document); -1 where it was not retrieved."""
+        """Return the entry of each query and document; −1 if the document was not retrieved."""
         if not len(self.keys):
             return np.full(len(query), -1)
         keys = query * self.width + doc
@@ -244,9 +248,10 @@ class Partners(NamedTuple):
         return cls(start=np.cumsum(count) - count, length=count, partner=pairs[order, 1])
 
     def expand(self, docs: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-        """Return each document with each of its twins: indexes in `docs`, and numbers of the twins.
+        """Return a row for each document and each of its twins.
 
-        A negative number has no twins.
+        The two arrays are the index of the document in `docs`, and the number of the twin. A
+        negative document number has no twins.
         """
         if not len(self.length):
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -267,11 +272,12 @@ class TwinAnswers(NamedTuple):
     weight: Floats
     """Weight of each query: its pairs, or 1; 0 if it says nothing."""
     parts: dict[str, float] = {}  # noqa: RUF012
-    """Counts behind the value, for the effect's details."""
+    """Counts and shares that are printed with the value, by name."""
     clusters: Clusters | None = None
     """What each comparison of twins adds, for the error over documents.
 
-    `Clusters.origin` holds the number of one of the two documents until `with_origins`.
+    `Clusters.origin` has the number of one of the two documents here; `Clusters.with_origins`
+    replaces it by the number of their common origin.
     """
 
 

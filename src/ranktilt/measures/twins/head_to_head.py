@@ -14,9 +14,9 @@ from ranktilt.statistics.two_way import Clusters
 
 
 class PairCounts(NamedTuple):
-    """Numbers of pairs of twins for each query that retrieved at least one side.
+    """Numbers of pairs of twins for each query, of pairs with at least one side retrieved.
 
-    Shape (n_queries,).
+    All have the shape (n_queries,). A NamedTuple, so that counts can be added field by field.
     """
 
     wins: Ints
@@ -32,12 +32,13 @@ class PairCounts(NamedTuple):
 
 
 def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
-    """Count wins, losses and ties of twins in a run: of relevant pairs, and of all others.
+    """Count wins, losses and ties of twins in a run: first of relevant pairs, then of all others.
 
-    An unretrieved twin is below every retrieved document.
+    A twin that was not retrieved is below every retrieved document.
     """
     meetings = lists.meetings
     is_win = meetings.outcome > 0
+    # Two cells for each query: relevant pairs in the first, others in the second.
     cell = 2 * meetings.query + meetings.irrelevant
 
     def count(mask: Bools) -> Ints:
@@ -130,11 +131,13 @@ class HeadToHeadTwins(TwinEstimand):
         )
 
     def _counts_meetings(self, meetings: Meetings) -> Bools:
+        """Tell which meetings are of pairs that count (`pairs`)."""
         if self.pairs == "all":
             return np.ones(len(meetings.query), dtype=bool)
         return meetings.irrelevant if self.pairs == "other" else ~meetings.irrelevant
 
     def _pair_counts(self, lists: TwinLists) -> PairCounts:
+        """Return the counts of the pairs that count (`pairs`)."""
         relevant, others = pair_counts(lists)
         if self.pairs == "all":
             return PairCounts(*(a + b for a, b in zip(relevant, others, strict=True)))
@@ -142,7 +145,11 @@ class HeadToHeadTwins(TwinEstimand):
 
 
 def _details(counts: PairCounts, pairs: Floats) -> dict[str, float]:
-    """Return counts of pairs and queries, and mean shares."""
+    """Return the counts and shares that are printed with the value.
+
+    ``both_…`` counts pairs of which both sides were retrieved, and ``query_…`` queries that one
+    side wins. ``mean_…`` are means of the queries' shares, and ``share_…`` shares of all pairs.
+    """
     is_met = pairs > 0
     wins, losses, ties, both, alone = (float(column.sum()) for column in counts)
     both_wins = wins - alone

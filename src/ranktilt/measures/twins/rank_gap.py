@@ -73,10 +73,15 @@ def _below(lists: TwinLists, entries: Ints) -> Floats:
 
 
 def _summed(lists: TwinLists) -> TwinAnswers:
-    """Sum the gaps of every pair of the collection, per query; unretrieved pairs add nothing."""
+    """Return the sum of the gaps of all pairs of the collection, for each query.
+
+    A pair adds ``rank_b − rank_a``, so the sum over pairs is a sum over documents: each document's
+    rank times the number of pairs in which it is the second side, minus those in which it is the
+    first. A pair of which nothing was retrieved adds 0.
+    """
     docs, pairs, ranking = lists.docs, lists.pairs, lists.ranking
     width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
-    # How many pairs have a document as their second side, minus those that have it as their first.
+    # Of each document: the number of pairs in which it is the second side, minus the first.
     side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
     is_known = docs >= 0
     weights = np.zeros(len(docs))

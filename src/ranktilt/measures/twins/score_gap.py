@@ -70,11 +70,12 @@ class PairScoreGap(TwinEstimand):
 
 
 def _retrieved_pairs(lists: TwinLists) -> tuple[Ints, Ints]:
-    """Find the entries of the first and of the second side of twins that are both retrieved."""
+    """Return the entries of the first and of the second sides of twins that are both retrieved."""
     first, partner = lists.partners.expand(lists.docs)
     second = lists.entries.find(lists.ranking.query[first], partner)
     first, second = first[second >= 0], second[second >= 0]
-    # One order whichever side is first: floats added in another order would not negate exactly.
+    # The same order if the sides are swapped: sums of floats in another order would differ in their
+    # last digits, and not only in their sign.
     order = np.lexsort((np.maximum(first, second), np.minimum(first, second)))
     return first[order], second[order]
 

@@ -1,4 +1,9 @@
-"""A direction in which the vectors of two sources differ, which a search can ignore."""
+"""A direction in which the vectors of two sources differ, which a search can ignore.
+
+For twins (two versions of one text by two sources) it is the mean difference of their vectors,
+scaled to length 1. `ranktilt mitigate` learns it, and a search without it no longer sees the
+difference between the sources that it stands for.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,7 @@ from ranktilt.rankers.fit_provenance import named_keys, same_names, text_key
 
 Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
+"""Vectors of texts, shape (n, dimension)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,11 +41,14 @@ class Direction(
     """`text_key` of each origin's reference document, which identifies it in other collections."""
 
     def remove(self, vectors: Vectors, strength: float = 1.0) -> Vectors:
-        """Return v − s(v·u)u for each row v, with s the `strength`, in float32.
+        """Return vectors without their part along the direction, in float32.
 
-        A row's result depends on that row alone. Removing the direction from a query changes every
-        score as if it were removed from the documents: q·(v − s(v·u)u) = (q − s(q·u)u)·v. So
-        documents are read from the cache as they are, and nothing is computed for each of them.
+        With u the direction and s the `strength`, each row v becomes v − s(v·u)u. A strength of 1
+        removes the part whole. A row's result depends on that row alone.
+
+        It is enough to do this to the queries: it changes every score as if the direction were
+        removed from the documents, because q·(v − s(v·u)u) = (q − s(q·u)u)·v. So documents are read
+        from the cache as they are.
         """
         if vectors.shape[1] != len(self.vector):
             raise UserError(
@@ -52,10 +61,10 @@ class Direction(
         return removed
 
     def queries(self, collection: Collection) -> list[str]:
-        """Return the judged queries that the direction may know.
+        """Return the judged queries that the direction may have learned from.
 
-        These are the queries with a relevant document that is a version of one that the direction
-        was learned from.
+        These are the queries with a relevant document that is a version of one of its twins. An
+        audit leaves them out.
         """
         learned = named_keys(self.origins, self.keys or [""] * len(self.origins))
         relevant = collection.qrels.filter(pl.col("grade") > 0)

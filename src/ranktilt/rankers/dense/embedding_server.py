@@ -28,8 +28,8 @@ PREFIX = "openai:"
 class EmbeddingServer(TextEncoder):
     """An embedding model behind an OpenAI-compatible server; its vectors are cached by content.
 
-    A text is cut after `max_tokens`, at four bytes a token, because the server's tokens are not
-    known here.
+    The server's tokens are not known here, so a text is cut after `max_tokens` as if every token
+    had four bytes.
     """
 
     model: LLM
@@ -44,6 +44,7 @@ class EmbeddingServer(TextEncoder):
     """Text before each document."""
 
     similarity = "cosine"
+    """How vectors are compared, where the user does not say."""
 
     @classmethod
     def from_text(

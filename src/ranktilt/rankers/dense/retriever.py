@@ -42,10 +42,12 @@ class Dense(TemplatedQueries, FirstStage):
     """Ranks a collection, or a run's candidates, by the similarity of a sentence encoder's vectors.
 
     `model` is a local folder, ``minilm``, a hub name (code in a model is never run), or
-    ``openai:MODEL`` behind a server. Options that are ``auto`` or None take the model's value, and
-    for a plain transformer that of the model table. `project` names a direction, as
-    `fit_direction` learns it, that is removed from the documents' vectors; `project_strength` is
-    the share of it that is removed. Vectors that are compared by cosine have unit length before the
+    ``openai:MODEL`` behind a server. An option that is ``auto`` or None takes the model's own
+    value; for a plain transformer, which has none, that of the model table
+    (`ranktilt.models.catalogue`).
+
+    `project` names a direction, as `fit_direction` learns it, that is removed from the documents'
+    vectors (`Direction.remove`). Vectors that are compared by cosine have unit length before the
     removal, and are not scaled again after it.
     """
 
@@ -54,22 +56,37 @@ class Dense(TemplatedQueries, FirstStage):
     reranks: ClassVar[bool] = True
 
     model: str
+    """Folder, short name or hub name of the model, or ``openai:MODEL``."""
     similarity: str = field(default="auto", kw_only=True)
+    """How vectors are compared, one of `SIMILARITIES`."""
     max_tokens: int | None = field(default=None, kw_only=True)
+    """Tokens after which a text is cut; None for the model's limit."""
     precision: str = field(default="float32", kw_only=True)
+    """Arithmetic of the model."""
     device: str | None = field(default=None, kw_only=True)
+    """Device of the model; None chooses one."""
     backend: str = field(default=BACKENDS[0], kw_only=True)
+    """Library that runs the model."""
     store: str = field(default="float32", kw_only=True)
+    """Type of the cached numbers; with float16 every vector is rounded."""
     pooling: str = field(default="auto", kw_only=True)
+    """How the vectors of tokens become one."""
     query_prefix: str | None = field(default=None, kw_only=True)
+    """Text before each query; None for the model's prompt."""
     document_prefix: str | None = field(default=None, kw_only=True)
+    """Text before each document; None for the model's prompt."""
     base_url: str | None = field(default=None, kw_only=True)
+    """Address of the server, for ``openai:MODEL``."""
     requests_per_minute: int | None = field(default=None, kw_only=True)
+    """Most requests to the server in a minute."""
     project: str | None = field(default=None, kw_only=True)
+    """File of a direction that is removed from the documents' vectors; None for none."""
     project_strength: float = field(default=1.0, kw_only=True)
+    """Share of the direction that is removed, 0 to 1."""
     learned: Direction | None = field(default=None, kw_only=True, repr=False, compare=False)
     """The direction that `project` names, if it is in memory; then no file is read."""
     k: int | None = field(default=None, kw_only=True)  # type: ignore[assignment]
+    """Number of documents for each query; None for the default depth, or all candidates."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,10 +126,10 @@ class Dense(TemplatedQueries, FirstStage):
     def _truncated_spec(
         self, texts: pl.Series, text_index: Rows, sources: pl.Series
     ) -> dict[str, Any]:
-        """Return which share of each source's documents is not read to the end.
+        """Return, for a spec, which share of each source's documents is not read to the end.
 
-        `text_index` has the position of each document's text in `texts`; nothing is returned where
-        the limit of the model is not known.
+        `text_index` has the position of each document's text in `texts`, and `sources` the source
+        of each document. Empty where the limit of the model is not known.
         """
         limit = self._token_limit()
         if limit is None:
@@ -268,6 +285,7 @@ class Dense(TemplatedQueries, FirstStage):
         return {"direction": dict(self.direction.spec), FITTED: fitted}
 
     def check(self) -> None:
+        # Both properties refuse what does not fit the model.
         _ = self.cosine, self.direction
         if isinstance(self.encoder, EmbeddingServer):
             self.encoder.model.check()

@@ -4,6 +4,9 @@ There are two steps. Matrix products are fast, but their last bits depend on the
 vector's position in the matrix. They find the candidates: every document that could be among the
 best once the products' rounding error is allowed for. The scores that count are then computed pair
 by pair in float64 and rounded once, so that they depend on the two vectors and on nothing else.
+
+Here a *candidate* is a document that may still be among the best k of a query, and a *block* is as
+many documents as are compared together.
 """
 
 from __future__ import annotations
@@ -24,13 +27,20 @@ from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.progress import report
 
 Vectors = npt.NDArray[np.float32]
+"""Vectors of texts, shape (n, dimension)."""
 Rows = npt.NDArray[np.int64]
+"""Numbers of documents."""
 Matches = tuple[Rows, npt.NDArray[np.float32]]
 """Rows of the documents that are best for one query, and their scores."""
 Projection = Callable[[Vectors], Vectors]
+"""Changes the vectors of queries before they are compared, such as `Direction.remove`."""
 
-QUERIES, CELLS, PAIRS = 256, 1 << 22, 512
-"""Queries of a matrix product, numbers of a block of documents, and pairs scored together."""
+QUERIES = 256
+"""Queries of a matrix product."""
+CELLS = 1 << 22
+"""Numbers of a block of documents: 16 MiB in float32."""
+PAIRS = 512
+"""Pairs that are scored together."""
 _MOST, _FEWEST = 8192, 256
 """Most and fewest documents of a block."""
 _ROOM = 1024
@@ -41,8 +51,10 @@ _ENTRY = 28
 """Bytes of a candidate while it is kept and ranked."""
 _THREADS = 2
 """Threads that score pairs."""
-_PART, _PARTS_WAITING = 1 << 24, 4
-"""Numbers in a part of the documents that is sent away, and parts that may wait to be merged."""
+_PART = 1 << 24
+"""Numbers in a part of the documents that is sent to another machine."""
+_PARTS_WAITING = 4
+"""Parts whose results may wait to be merged into the best so far."""
 
 
 class Blocks(Protocol):
@@ -68,10 +80,24 @@ def search(
     """Yield each query's best `k` documents and all tied with the last, in no order.
 
     Documents are read once for all queries. If the candidates of all queries need more memory than
-    `memory_limit` allows, documents are read once for each group of queries. If `cosine` is set,
-    vectors are first scaled to unit length (those of length 0 stay); then `project` is applied to
-    each query. Scores are computed in float64 and rounded once, so that neither the memory nor the
-    position of a query or document changes a bit.
+    `memory_limit` allows, documents are read once for each group of queries. Scores are computed in
+    float64 and rounded once, so that neither the memory nor the position of a query or document
+    changes a bit.
+
+    Parameters
+    ----------
+    queries : array of float32
+        Vectors of the queries, shape (n_queries, dimension).
+    documents : Blocks
+        Vectors of the documents.
+    k : int
+        Number of documents for each query.
+    cosine : bool
+        Whether vectors are scaled to unit length first; those of length 0 stay.
+    label : str
+        Name of the work in progress bars; empty for none.
+    project : callable, optional
+        Applied to the queries after they are scaled.
     """
     n = documents.shape[0]
     k = min(k, n)
@@ -104,7 +130,10 @@ def _search_elsewhere(
 def _search_parts(
     queries: Vectors, k: int, cosine: bool, parts: Iterator[tuple[int, Vectors]]
 ) -> Iterator[list[Matches]]:
-    """Search parts of the documents, each with the number of its first document."""
+    """Search parts of the documents; yield the matches of each query, part by part.
+
+    Each part comes with the number of its first document.
+    """
     for start, vectors in parts:
         exact = _ExactSearch(
             documents=InMemory(vectors=vectors), k=min(k, len(vectors)), cosine=cosine, label=""
@@ -186,7 +215,10 @@ def unit(vectors: Vectors) -> Vectors:
 
 @dataclass(frozen=True, kw_only=True)
 class TextCopies:
-    """Documents that share a text share its vector and so, to the last bit, its score."""
+    """Which documents share a text, and so its vector and, to the last bit, its score.
+
+    Each distinct text is searched once; its documents are put in its place afterwards.
+    """
 
     order: Rows
     """Document rows, sorted by their text."""
@@ -332,19 +364,27 @@ class _ExactSearch:
 class _BestSoFar:
     """Candidates of a group of queries: documents that may be among the best `k`.
 
-    Their scores are off by at most `error`.
+    Their scores are products of float32, off by at most `error`. So a document can still be among
+    the best if its score is no more than two errors below the k-th best.
     """
 
     def __init__(
         self, *, k: int, width: int, rounding: npt.NDArray[np.float32], underflow: np.float32
     ) -> None:
-        self.k, self.width = k, width
-        self.rounding, self.error = rounding, rounding
+        self.k = k
+        # Candidates that each query has room for.
+        self.width = width
+        # Error of a product with a document of length 1; `error` allows for longer ones.
+        self.rounding = rounding
+        self.error = rounding
         self.underflow = underflow
+        # Scores and rows of the candidates; the first `count` of each query's line are in use.
         self.scores = np.empty((len(rounding), width), dtype=np.float32)
         self.rows = np.empty((len(rounding), width), dtype=np.int32)
         self.count = np.zeros(len(rounding), dtype=np.int64)
+        # The k-th best score of each query so far.
         self.kth = np.full(len(rounding), -np.inf, dtype=np.float32)
+        # Queries with more candidates than there is room for, which are searched again.
         self.crowded = np.zeros(len(rounding), dtype=bool)
 
     def allow_for_length(self, longest: float) -> None:
@@ -354,15 +394,17 @@ class _BestSoFar:
     def add(self, first: int, scores: Vectors, start: int) -> None:
         """Add the scores of some queries, from `first` on, and some documents, from `start` on.
 
-        For speed, all queries that have room are served by one assignment; only the others are
-        merged one by one.
+        `scores` has the shape (n_queries, n_documents). For speed, all queries that have room are
+        served by one assignment; only the others are merged one by one.
         """
         group = slice(first, first + len(scores))
         n = scores.shape[1]
         if not start and n > self.k:
+            # The first block gives each query a k-th best score, which keeps most others out.
             self.kth[group] = np.partition(scores, n - self.k, axis=1)[:, n - self.k]
         threshold = self.kth[group] - 2 * self.error[group]
         threshold[self.crowded[group]] = np.inf
+        # Cells of the table of scores that are candidates, query after query.
         cells = np.flatnonzero(scores >= threshold[:, None])
         query, column = np.divmod(cells, n)
         rows = (column + start).astype(np.int32)
@@ -371,6 +413,7 @@ class _BestSoFar:
         ends = np.cumsum(added)
         has_room = self.count[group] + added <= self.width
         taken = slice(None) if has_room.all() else has_room[query]
+        # The place of a candidate in its query's line: after those that are there already.
         position = self.count[group][query] + np.arange(len(cells)) - (ends - added)[query]
         self.scores[first + query[taken], position[taken]] = values[taken]
         self.rows[first + query[taken], position[taken]] = rows[taken]

@@ -1,4 +1,9 @@
-"""Read answers about the passages of a prompt: strictly, and as published code reads them."""
+"""Read answers about the passages of a prompt: strictly, and as published code reads them.
+
+A prompt shows passages with numbers in brackets, their *identifiers*: ``[1]``, ``[2]``. An answer
+is a *ranking* of them (``[2] > [1]``), a *choice* of one, or yes or no. Whatever cannot be read
+without a doubt is not read, and counted by what is wrong with it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 import polars as pl
@@ -24,9 +29,15 @@ CUT_OFF, UNANSWERED = "cut off", "unanswered"
 KINDS = (OK, REPAIRED, MISSING, REPEATED, REFUSED, AMBIGUOUS, OFF_FORMAT, CUT_OFF, UNANSWERED)
 """Kinds of answers, the best first.
 
-An answer in the right form; with words around it, other signs, or numbers beyond the list; with
-passages left out; with passages named twice; a refusal; more than one ranking; no ranking that can
-be read; reasoning that never ends, and so no answer; nothing at all.
+- ok: in the form that the prompt asks for
+- repaired: with words around it, other signs, or numbers beyond the list
+- missing: passages are left out
+- repeated: passages are named twice
+- refused: the model says that it will not rank, or a filter of the server held the answer back
+- ambiguous: more than one ranking or choice
+- off-format: no ranking or choice that can be read
+- cut off: reasoning that never ends, and so no answer
+- unanswered: the request failed
 """
 READABLE = frozenset((OK, REPAIRED, MISSING, REPEATED))
 """Kinds of answers that say which passages come first."""
@@ -36,19 +47,25 @@ _ID = r"(?:\[\s*\d{1,6}\s*\]|(?<![\w.])\d{1,6}(?:\s*\]|(?![\w.]*\w)))"
 _NUMBER = r"\d{1,3}[.)]\s*(?=\[)"
 """Number of a line or of a list's position, which names no passage."""
 _CHAIN = re.compile(rf"{_ID}(?:\s*>\s*(?:{_NUMBER})?{_ID})+")
+"""A ranking as prompts ask for it: ``[2] > [1] > [3]``."""
 _LIST = re.compile(
     rf"\[\d{{1,6}}\](?:(?:\s*,\s*|\s*\n\s*(?:{_NUMBER}|[-*]\s+)?|[ \t]+{_NUMBER})\[\d{{1,6}}\])+"
 )
+"""A ranking as a list, on one line or several: ``[2], [1]``, ``1. [2]``, ``- [2]``."""
 _CHOICE = re.compile(r"(?:passage\s*)?(?:\[\s*\d{1,6}\s*\]|\d{1,6})", re.I)
+"""A choice and nothing else: ``[2]``, ``2``, ``Passage 2``."""
 _BARE = re.compile(r"\[?\s*\d{1,6}\s*\](?:[\s,]*\[\s*\d{1,6}\s*\])*")
 """An answer of nothing but identifiers, one or several."""
 _NAMED = re.compile(r"\[\s*\d{1,6}\s*\]|\bpassage\s+\d{1,6}\b", re.I)
+"""A passage that is named among other words."""
 _YES_NO = re.compile(r"(?P<word>yes|no)(?P<rest>$|\s*\n.*|\s*[.,:;!)–—-].*)", re.I | re.S)
+"""Yes or no as the first word of an answer, and what follows."""
 _REFUSAL = re.compile(
     r"\b(?:I|we)\s*(?:cannot|can.?t|can not|could not|am unable to|.m unable to|am not able to"
     r"|will not|won.t)\s+(?:rank|compare|judge|determine|choose)\b",
     re.I,
 )
+"""Words by which a model refuses to rank or to choose."""
 _OBJECT = re.compile(r"\{[^{}\[\]]*\[[^{}\[\]]*\]\s*\}")
 """A JSON object with one list, among other words."""
 END_OF_THOUGHT = "</think>"
@@ -56,12 +73,15 @@ END_OF_THOUGHT = "</think>"
 _BLANKS = re.compile("[\\s\u2581\u0120\u010a]+")
 """White space, and what SentencePiece and byte-level tokenizers write for it."""
 _EXAMPLE = 120
+"""Most characters of an unreadable answer in a message."""
 
 
-class Reading(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Reading:
     """An answer as it was read."""
 
     kind: str
+    """One of `KINDS`."""
     order: tuple[int, ...] = ()
     """Passages that the answer names, best first, by their position in the prompt."""
     score: float | None = None
@@ -73,7 +93,9 @@ class AnswerCounts:
     """Counts of requests, tokens and kinds of answers, over all queries."""
 
     kinds: Counter[str] = field(default_factory=Counter)
+    """Answers by kind."""
     requests: int = 0
+    """Prompts that were asked."""
     fresh: int = 0
     """Answers that were not in the journal."""
     read: int = 0
@@ -116,11 +138,11 @@ def read_ranking(text: str, count: int) -> Reading:
     Its identifiers are joined by ``>``, or are a JSON list, or a list of ``[1]``, ``[2]``.
     Identifiers with nothing but blanks between them are a list if the answer has no other words. A
     ranking may come with other words, but it must be the only one: of two, nobody knows which is
-    meant.
+    meant. `_reading` says which kind of answer it is.
     """
     cleaned = clean_answer(text)
     if cleaned.is_cut_off:
-        return Reading(CUT_OFF)
+        return Reading(kind=CUT_OFF)
     answer, is_bare = cleaned.text, not cleaned.is_wrapped
     numbers = _json_numbers(answer)
     if numbers is not None:
@@ -152,6 +174,7 @@ def _json_objects(answer: str) -> list[list[int]]:
 
 
 def _has_valid_number(ranking: list[int], count: int) -> bool:
+    """Tell whether any number of a ranking is that of a passage."""
     return any(1 <= number <= count for number in ranking)
 
 
@@ -166,7 +189,7 @@ def read_choice(text: str, count: int) -> Reading:
     """Read which of `count` passages is chosen: an identifier alone, or the first of a ranking."""
     cleaned = clean_answer(text)
     if cleaned.is_cut_off:
-        return Reading(CUT_OFF)
+        return Reading(kind=CUT_OFF)
     answer, is_bare = cleaned.text, not cleaned.is_wrapped
     numbers = _json_numbers(answer)
     if numbers is not None:
@@ -194,7 +217,7 @@ def read_yes_no(answer: Answer) -> Reading:
     """
     cleaned = clean_answer(answer.text)
     if cleaned.is_cut_off:
-        return Reading(CUT_OFF)
+        return Reading(kind=CUT_OFF)
     match = _YES_NO.match(cleaned.text)
     if match is None:
         return _unread(cleaned.text)
@@ -309,26 +332,32 @@ def _numbers(text: str) -> list[int]:
 def _reading(
     numbers: list[int], count: int, *, least: int, is_strict: bool, answer: str
 ) -> Reading:
-    """Judge the numbers of an answer, which should name at least `least` of `count` passages."""
+    """Return the reading of an answer's numbers.
+
+    They should name at least `least` of the `count` passages. `is_strict` says whether the answer
+    has exactly the form that the prompt asks for, and `answer` is its text.
+    """
     valid = [number - 1 for number in numbers if 1 <= number <= count]
     order = tuple(dict.fromkeys(valid))
     if not order:
         return _unread(answer)
     if len(order) < len(valid):
-        return Reading(REPEATED, order)
+        return Reading(kind=REPEATED, order=order)
     if len(order) < least:
-        return Reading(MISSING, order)
+        return Reading(kind=MISSING, order=order)
     is_ok = is_strict and len(valid) == len(numbers)
-    return Reading(OK if is_ok else REPAIRED, order)
+    return Reading(kind=OK if is_ok else REPAIRED, order=order)
 
 
 def _unread(answer: str, kind: str = OFF_FORMAT) -> Reading:
-    return Reading(REFUSED if _refuses(answer) else kind)
+    """Return the reading of an answer without a ranking: a refusal, or of this kind."""
+    return Reading(kind=REFUSED if _refuses(answer) else kind)
 
 
 # Answers in prose are often the same, and to look for a refusal takes milliseconds.
 @lru_cache(maxsize=4096)
 def _refuses(answer: str) -> bool:
+    """Tell whether an answer refuses to rank."""
     if _REFUSAL.search(answer) is not None:
         return True
     return bool(refusal(pl.Series([answer], dtype=pl.String))[0])

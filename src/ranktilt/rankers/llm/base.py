@@ -1,8 +1,10 @@
 """Rankers that ask a language model.
 
-A sorting, such as a heap sort, yields the prompts that it needs next and gets their answers. The
-sortings of all queries go in rounds, so that the prompts of a round are asked together. Answers are
-read strictly, and counted by kind.
+The passages of a query are put into order by a *sorting*, such as a heap sort, whose comparisons
+are questions to the model. It is a generator: it yields the *listings* that it wants to ask about
+next, each the passages of one prompt, and gets a *reading* of each answer back. The sortings of all
+queries go in rounds, so that the prompts of a round are asked together. Answers are read strictly,
+and counted by kind (`answers`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +50,7 @@ from ranktilt.rankers.llm.answers import (
 from ranktilt.rankers.llm.passage_text import one_line
 
 Scores = npt.NDArray[np.float64]
+"""Scores of passages: higher is better."""
 Listing = tuple[int, ...]
 """Candidates in the order of a prompt, by their position in the first stage's ranking."""
 Asker = Callable[..., Generator[Reply, None, None]]
@@ -82,9 +85,15 @@ _MODEL_OPTIONS = (
 )
 """Options of a ranker that are passed on to its model."""
 _FIRST_ANSWERS = 3
-"""Number of answers after which a model that gives no scores is refused; one may be a fault."""
+"""Number of answers after which a model that gives no scores is refused.
+
+A single answer without one may be a fault of that call.
+"""
 _LONG = 5
-"""Fewest documents of a list that hardly ever keeps its order by chance."""
+"""Fewest documents of a list that counts in `returned_input`.
+
+Shorter lists keep their order by chance too often; of five documents it is 1 in 120.
+"""
 _TEMPLATE_TOKENS = 24
 """Approximate number of tokens that a chat template adds to a prompt."""
 _IDENTIFIER_TOKENS = 8
@@ -97,7 +106,7 @@ class LLMRanker(Ranker):
 
     The base of listwise, pairwise, setwise and pointwise. The options from `base_url` on are
     options of the model. Passages that an answer does not order are shuffled, with the `seed`, so
-    that neither side gains by it.
+    that no group gains by it.
     """
 
     argument: ClassVar[str | None] = "llm"
@@ -118,6 +127,7 @@ class LLMRanker(Ranker):
     k: int | None = field(default=None, kw_only=True)
     """Number of documents to return for each query; None for all candidates."""
     text: str = field(default="title+text", kw_only=True)
+    """Part of a document to read."""
     prompt: str | None = field(default=None, kw_only=True)
     """Name or file of the prompt; None for the ranker's own."""
     attribute: str | None = field(default=None, kw_only=True)
@@ -129,16 +139,27 @@ class LLMRanker(Ranker):
     max_failures: float = field(default=100.0, kw_only=True)
     """Percent of answers that may be unreadable."""
     temperature: float = field(default=0.0, kw_only=True)
+    """Sampling temperature of the model; 0 for its likeliest answer."""
     seed: int = field(default=0, kw_only=True)
+    """Seed of the model's sampling, and of all that chance decides here."""
     base_url: str | None = field(default=None, kw_only=True)
+    """Address of the model's server."""
     concurrency: int | None = field(default=None, kw_only=True)
+    """Requests that are under way at a time."""
     timeout: float | None = field(default=None, kw_only=True)
+    """Seconds to wait for an answer."""
     retries: int | None = field(default=None, kw_only=True)
+    """Times that a failed request is sent again."""
     requests_per_minute: int | None = field(default=None, kw_only=True)
+    """Most requests in a minute."""
     device: str | None = field(default=None, kw_only=True)
+    """Device of a local model; None chooses one."""
     batch: int | None = field(default=None, kw_only=True)
+    """Prompts that a local model reads together."""
     precision: str | None = field(default=None, kw_only=True)
+    """Arithmetic of a local model."""
     adapter: str | None = field(default=None, kw_only=True)
+    """Folder of a LoRA adapter for a local model."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -152,7 +173,10 @@ class LLMRanker(Ranker):
 
     @abstractmethod
     def sort(self, count: int, chance: random.Random) -> Sorting:
-        """Order `count` candidates by the answers to the prompts that this generator yields."""
+        """Order `count` candidates by the answers to the prompts that this generator yields.
+
+        `chance` decides where the answers leave the order open.
+        """
 
     @abstractmethod
     def at_once(self, count: int) -> int:
@@ -170,7 +194,7 @@ class LLMRanker(Ranker):
     # Ranking
 
     def model(self) -> LLM:
-        """Return the language model, which is neither loaded nor asked yet."""
+        """Return the language model with this ranker's options, neither loaded nor asked yet."""
         return llm(self.llm, **{name: getattr(self, name) for name in _MODEL_OPTIONS})
 
     def check(self) -> None:
@@ -184,10 +208,10 @@ class LLMRanker(Ranker):
     def rehearse(
         self, collection: Collection, run: Run | None = None, *, certain: bool = True
     ) -> tuple[Run, Rehearsal]:
-        """Rank without asking the model.
+        """Rank without asking the model, to know how many requests and tokens it would take.
 
         Answers come from the journal; where it has none, the model is taken to agree with the first
-        stage.
+        stage. Returns that run, and what would be asked; `certain` is passed on to `Rehearsal`.
         """
         rehearsal = Rehearsal(self.model(), certain=certain)
         lengths = Candidates.from_run(collection, run, self).lengths.tolist()
@@ -233,7 +257,8 @@ class LLMRanker(Ranker):
     ) -> tuple[list[Scores], dict[str, Any]]:
         """Return scores for the passages of each task, and how they were computed, for a spec.
 
-        `chances` decide where answers leave the order open.
+        `chances` has a source of chance for each task, which decides where answers leave the order
+        open. `asker` answers the requests.
         """
         sortings = [
             self.sort(len(task.passages), chance)
@@ -254,10 +279,21 @@ class LLMRanker(Ranker):
         planned: int = 0,
         asker: Asker = journalled,
     ) -> tuple[list[Result], dict[str, Any]]:
-        """Ask round after round the next prompts of every task's sorting, until all have ended.
+        """Run all sortings to their ends: ask what they yield, round after round.
 
         Returns the result of each sorting; and the model, the prompt and counts of the answers, for
-        a spec. `planned` is the number of prompts that the progress announces.
+        a spec.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+            Queries and passages.
+        sortings : sequence of generator
+            A sorting for each task.
+        planned : int, optional
+            Number of prompts that the progress announces; more are announced when they come.
+        asker : callable, optional
+            What answers the requests: `journalled`, or a `Rehearsal`.
         """
         template = self._template()
         model, counts = self.model(), AnswerCounts()
@@ -305,9 +341,10 @@ class LLMRanker(Ranker):
         questions: Sequence[_RankingQuestion],
         counts: AnswerCounts,
     ) -> list[Reading]:
-        """Read and count the replies to some questions, and return the readings in their order.
+        """Read and count the replies to some questions; return the readings in their order.
 
-        Replies are read when they arrive, so that a model that cannot go on is refused early.
+        Replies come in any order, and each is read when it comes, so that a model that gives no
+        scores is refused after a few answers, and not after all that were paid for.
         """
         arrived, readings = dict[int, Reply](), dict[int, Reading]()
         with closing(replies):
@@ -326,19 +363,19 @@ class LLMRanker(Ranker):
         """Read the reply to a prompt about `count` passages."""
         answer = reply.answer
         if answer is None:
-            return Reading(UNANSWERED)
+            return Reading(kind=UNANSWERED)
         if answer.finish == "content_filter":
-            return Reading(REFUSED)
+            return Reading(kind=REFUSED)
         if answer.finish == "length" and not answer.text.strip():
             # All tokens went into reasoning, which the server does not put into the text.
-            return Reading(CUT_OFF)
+            return Reading(kind=CUT_OFF)
         return self.read(answer, count)
 
     def require_scores(self, readings: Sequence[Reading]) -> None:
         """Refuse a model whose first answers, or all of them, lack what scores are made of."""
 
     def read(self, answer: Answer, count: int) -> Reading:
-        """Read an answer about `count` passages."""
+        """Read an answer about `count` passages: a choice or a ranking, by the kind of ranker."""
         return (read_choice if self.chooses else read_ranking)(answer.text, count)
 
     def completed(self, listing: Listing, reading: Reading, chance: random.Random) -> list[int]:
@@ -419,14 +456,15 @@ class LLMRanker(Ranker):
             distinct.update(dict.fromkeys((task.query, *task.passages)))
         tokens = dict(zip(distinct, count(list(distinct)), strict=True))
         literals = [literal for literal, _ in self._template().slots]
+        # The line break and the number before each passage.
         (number_tokens,) = count(["\n[10] "])
+        # All that a prompt and its answer hold besides the query and the passages.
         frame = sum(count(literals)) + _TEMPLATE_TOKENS + self.answer_tokens(tasks)
         for task in tasks:
             most = self.at_once(len(task.passages))
-            passages = sorted(
-                (tokens[text] + number_tokens for text in task.passages), reverse=True
-            )
-            total = sum(passages[:most]) + frame + tokens[task.query]
+            # Any passages may come together, so the longest ones must have room.
+            lengths = sorted((tokens[text] + number_tokens for text in task.passages), reverse=True)
+            total = sum(lengths[:most]) + frame + tokens[task.query]
             if total > context:
                 raise UserError(
                     f"{self!r}: {counted(most, 'passage', 'passages')} and the answer may take "
@@ -462,7 +500,8 @@ class RankingPrompt:
         return {"prompt": self.name, "prompt_sha256": self.sha256}
 
 
-class _RankingQuestion(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _RankingQuestion:
     """A prompt of a task: some of its candidates in an order."""
 
     task: int
@@ -472,16 +511,20 @@ class _RankingQuestion(NamedTuple):
 
 
 class _Rounds(Generic[Result]):
-    """The sortings of all tasks, which ask in rounds; each has a result when it ends."""
+    """The sortings of all tasks, which ask in rounds; each has a result when it ends.
+
+    `next_questions` and `answer` take turns, until nothing is asked any more.
+    """
 
     def __init__(self, sortings: Sequence[Generator[list[Listing], list[Reading], Result]]) -> None:
         self._sortings = sortings
-        # None begins a generator.
+        # What each sorting that goes on is sent next; a generator begins by being sent None.
         self._readings: dict[int, list[Reading] | None] = dict.fromkeys(range(len(sortings)))
+        # The results of the sortings that have ended, by their task.
         self._results = dict[int, Result]()
 
     def next_questions(self) -> list[_RankingQuestion]:
-        """Give each sorting the readings of the last round, and return all that is asked next."""
+        """Send each sorting the readings of the last round, and return all that is asked next."""
         questions = list[_RankingQuestion]()
         for task, readings in self._readings.items():
             try:
@@ -491,15 +534,15 @@ class _Rounds(Generic[Result]):
             except StopIteration as end:
                 self._results[task] = end.value
             else:
-                questions += [_RankingQuestion(task, listing) for listing in listings]
+                questions += [_RankingQuestion(task=task, listing=listing) for listing in listings]
         return questions
 
     def answer(self, questions: Sequence[_RankingQuestion], readings: Sequence[Reading]) -> None:
-        """Note how the answers to a round's questions were read."""
-        of_tasks = dict[int, list[Reading]]()
+        """Keep the readings of a round for the sortings that asked, in the order of the questions."""
+        by_task = dict[int, list[Reading]]()
         for question, reading in zip(questions, readings, strict=True):
-            of_tasks.setdefault(question.task, []).append(reading)
-        self._readings = {**of_tasks}
+            by_task.setdefault(question.task, []).append(reading)
+        self._readings = {**by_task}
 
     def all_results(self) -> list[Result]:
         """Return the results of all sortings, once none asks any more."""
@@ -516,8 +559,8 @@ def in_order(order: Sequence[int]) -> Scores:
 def returned_input(scores: Sequence[Scores]) -> dict[str, int]:
     """Count the lists that a model returned in the order in which it got them.
 
-    Only lists that are long enough count. `scores` has the scores of each list's documents, in the
-    order of the candidates.
+    A model that repeats its input does not rank. Only lists of five documents or more count.
+    `scores` has the scores of each list's documents, in the order of the candidates.
     """
     long_lists = [list_scores for list_scores in scores if len(list_scores) >= _LONG]
     returned = sum(bool((np.diff(list_scores) < 0).all()) for list_scores in long_lists)

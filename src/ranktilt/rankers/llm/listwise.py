@@ -1,4 +1,8 @@
-"""Listwise ranking by a language model: a window slides from the end of a list to its start."""
+"""Listwise ranking by a language model: a window slides from the end of a list to its start.
+
+A list is too long for one prompt. So the model orders the last passages, the best of these move up
+into the next window, and so on, until the best of all are at the start.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.rankers.base import require_range
-from ranktilt.rankers.llm.answers import READABLE, Reading
+from ranktilt.rankers.llm.answers import READABLE, UNANSWERED, Reading
 from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 
 
@@ -21,8 +25,8 @@ class Listwise(LLMRanker):
 
     A window has `window` passages and moves by `step`; the last one always reaches the first
     candidate (Sun et al., EMNLP 2023). With `shuffles`, each window is asked so many times in
-    different orders, and the mean rank over the answers counts: Borda's order (permutation
-    self-consistency; Tang et al., NAACL 2024, take Kemeny's).
+    different orders, and the mean rank over the answers counts, which is Borda's order. (That is
+    permutation self-consistency; Tang et al., NAACL 2024, take Kemeny's order.)
     """
 
     name: ClassVar[str] = "listwise"
@@ -71,7 +75,10 @@ class Listwise(LLMRanker):
         readings: Sequence[Reading],
         chance: random.Random,
     ) -> list[int]:
-        """Return the mean order of several answers about the same passages."""
+        """Return the mean order of several answers about the same passages.
+
+        Answers that cannot be read are left out; without any that can, chance orders the passages.
+        """
         position = {passage: index for index, passage in enumerate(listing)}
         rankings = []
         for shuffled_listing, reading in zip(shuffled, readings, strict=True):
@@ -79,7 +86,7 @@ class Listwise(LLMRanker):
                 ranking = self.completed(shuffled_listing, reading, chance)
                 rankings.append([position[passage] for passage in ranking])
         if not rankings:
-            return self.completed(listing, Reading(""), chance)
+            return self.completed(listing, Reading(kind=UNANSWERED), chance)
         return [listing[index] for index in borda(np.array(rankings))]
 
 

@@ -17,7 +17,10 @@ from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 METHODS = ("heapsort", "allpairs", "sliding")
 """Ways to sort by comparisons."""
 Comparison = Generator[list[Listing], list[Reading], int]
-"""A comparison: it yields the prompts about some candidates, and ends with the winner."""
+"""A comparison: it yields the listings to ask about, and ends with the winning candidate.
+
+Of a pair it ends with 1, −1 or 0 instead: the first wins, the second wins, or a tie.
+"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,9 @@ class Pairwise(LLMRanker):
             return count * (count - 1)
         if self.method == "sliding":
             rounds = min(top, max(count - 1, 0))
+            # Each round compares neighbours from the end of the list up to what is found already.
             return 2 * sum(count - 1 - done for done in range(rounds))
+        # A parent and two children are two pairs, each asked in both orders.
         return 4 * heap_sifts(count, top, 2)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
@@ -108,8 +113,9 @@ class Pairwise(LLMRanker):
     def _outcome(self, forward: Reading, backward: Reading, chance: random.Random) -> int:
         """Return 1 if the pair's first passage wins, −1 if the second, 0 if tied.
 
-        If neither answer can be read, a sort needs a winner all the same: chance decides, so that
-        no order profits.
+        `forward` is the answer about the pair in its order, `backward` that about the reverse. If
+        neither can be read, a sort needs a winner all the same: chance decides, so that no order
+        profits.
         """
         votes = []
         if forward.order:
@@ -162,8 +168,19 @@ def heapsort(
 ) -> Generator[list[Listing], list[Reading], list[int]]:
     """Find the best `top` passages by a heap; the others follow in their order.
 
-    A node of the heap has so many children; `best` asks which of a parent and its children, in this
-    order, is best.
+    In a heap every passage is at least as good as its children, so the best is at the top. It is
+    taken off, the last passage is put in its place and sinks, and the next best is at the top.
+
+    Parameters
+    ----------
+    order : list of int
+        The passages, best first by the first stage.
+    top : int
+        Number of best passages to find.
+    children : int
+        Children of each node of the heap.
+    best : callable
+        Asks which of a parent and its children, in this order, is best.
     """
     heap, ranked = list(order), list[int]()
     for node in range((len(heap) - 2) // children, -1, -1):
@@ -182,7 +199,7 @@ def heapsort(
 def _sift(
     heap: list[int], node: int, children: int, best: Callable[[Listing], Comparison]
 ) -> Generator[list[Listing], list[Reading], None]:
-    """Let a passage sink until none of its children is better."""
+    """Let the passage at a node sink: it changes places with its best child while that is better."""
     while (first_child := children * node + 1) < len(heap):
         family = (node, *range(first_child, min(first_child + children, len(heap))))
         best_passage = yield from best(tuple(heap[member] for member in family))
@@ -194,9 +211,14 @@ def _sift(
 
 
 def heap_sifts(count: int, top: int, children: int) -> int:
-    """Return how many times at most `heapsort` asks for the best of a parent and its children."""
+    """Return how many times at most `heapsort` asks for the best of a parent and its children.
+
+    A passage that sinks asks once for each level below it. Every parent sinks while the heap is
+    built, and the top once for each passage that is taken off but the last.
+    """
 
     def levels_below(node: int, size: int) -> int:
+        """Return how many levels of a heap of this size lie below a node."""
         levels = 0
         while (node := children * node + 1) < size:
             levels += 1

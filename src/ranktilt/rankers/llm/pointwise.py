@@ -1,4 +1,4 @@
-"""Pointwise ranking by a language model: one passage a prompt, scored by a probability."""
+"""Pointwise ranking by a language model: one passage for each prompt, scored by a probability."""
 
 from __future__ import annotations
 
@@ -43,13 +43,16 @@ _YES_NO_TOKENS = 8
 class Pointwise(LLMRanker):
     """Scores each passage by itself, by a probability that the model gives.
 
-    ``yes-no`` asks whether the passage answers the query: the score is 1 + P(yes) or 1 − P(no), by
-    the log-probability of the answer's first token (HELM; Liang et al., TMLR 2023). llm-rankers
-    compares the logits of both words, which no server gives. ``query-likelihood`` is the mean ln P
-    of the query's tokens after the prompt with the passage, as plain text without a chat template
-    (UPR; Sachan et al., EMNLP 2022); it needs a model in a local folder. A prompt has the slot
-    ``{passage}``, and for yes-no also ``{query}``; for the other method the query follows the
-    prompt. Passages without a readable answer are below all others.
+    ``yes-no`` asks whether the passage answers the query. The score is 1 + P(yes) or 1 − P(no), by
+    the log-probability of the answer's first token (HELM; Liang et al., TMLR 2023). (llm-rankers
+    compares the logits of both words, which no server gives.)
+
+    ``query-likelihood`` asks nothing. The score is the mean ln P of the query's tokens after the
+    prompt with the passage, as plain text without a chat template (UPR; Sachan et al., EMNLP 2022).
+    It needs a model in a local folder.
+
+    A prompt has the slot ``{passage}``, and for yes-no also ``{query}``; for the other method the
+    query follows the prompt. Passages without a readable answer are below all others.
     """
 
     name: ClassVar[str] = "pointwise"
@@ -59,7 +62,7 @@ class Pointwise(LLMRanker):
     logprobs: ClassVar[bool] = True
 
     method: str = field(default=YES_NO, kw_only=True)
-    """Method of scoring."""
+    """Method of scoring, ``yes-no`` or ``query-likelihood``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,6 +97,7 @@ class Pointwise(LLMRanker):
         return {**super().values(task, listing), "passage": task.passages[listing[0]]}
 
     def pretended(self, listing: Listing) -> str:
+        """Return yes: whatever a model answers has this length."""
         return "Yes"
 
     def check(self) -> None:
@@ -114,7 +118,7 @@ class Pointwise(LLMRanker):
         """Read yes or no; an answer without its likelihood cannot be read."""
         reading = read_yes_no(answer)
         if reading.score is not None and not math.isfinite(reading.score):
-            return Reading(OFF_FORMAT, score=math.nan)
+            return Reading(kind=OFF_FORMAT, score=math.nan)
         return reading
 
     def require_scores(self, readings: Sequence[Reading]) -> None:

@@ -1,7 +1,8 @@
 """Read a log of an LLM ranker's calls, and find the query and passages that each call showed.
 
-A log often holds prompts only. `CandidateTexts.match` cuts a prompt into passages and compares
-these with the texts of the candidates.
+A log often holds prompts only, with the texts of passages and no ids. `CandidateTexts.match` cuts a
+prompt into passages and compares these with the texts of the first stage's candidates. It compares
+them without blanks first and, where that finds nothing, by their letters and digits alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ranktilt.data.files import decode_text, read_bytes
 from ranktilt.data.formats.json_text import require_single_keys
@@ -48,7 +49,7 @@ _PROMPTS = ("prompt", "messages", "request", "input")
 """Fields of a record that may hold its prompt."""
 
 _PREFIX_LENGTH = 16
-"""Number of characters by which passages are looked up."""
+"""First characters of a passage by which its candidates are looked up."""
 _TEMPLATE_LENGTH = 80
 """Most characters of a prompt between two passages, such as "Received passage [1]"."""
 _PASSAGE_COUNT = re.compile(r"(?<![\w.])(\d{1,4}) passages", re.I)
@@ -71,7 +72,8 @@ _WINDOWS_1252 = {
 """Bytes of the characters that Windows-1252 has in place of control characters."""
 
 
-class LoggedCall(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class LoggedCall:
     """One call of a log: a prompt and its answer."""
 
     number: int
@@ -198,7 +200,8 @@ def _id(value: Any) -> str | None:
     return str(value) or None
 
 
-class MatchedCall(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class MatchedCall:
     """The query of a call, and the candidates that each of its passages may be."""
 
     query: int
@@ -214,18 +217,22 @@ Passages = tuple[tuple[tuple[str, ...], ...], ...]
 class TextTable:
     """Queries and passages in one form, without blanks for example, to look them up.
 
-    Matches are kept, because windows overlap.
+    Matches are kept in memory: windows overlap, so that most passages are sought several times.
     """
 
     def __init__(
         self, form: Callable[[str], str], queries: Sequence[str], passages: Passages
     ) -> None:
         self.form = form
+        """Changes a text to the form in which it is compared."""
         self.queries = [form(text) for text in queries]
+        """Texts of the queries."""
         self.candidates: list[list[tuple[int, str]]] = []
         """For each query its candidates' texts, each with the candidate's position."""
         self.queries_by_prefix = defaultdict[str, set[int]](set)
+        """Queries that have a candidate with these first characters."""
         self._matches: dict[tuple[int, str, bool], tuple[int, ...]] = {}
+        """Candidates by query, passage, and whether the passage is a prompt's last."""
         for query, documents in enumerate(passages):
             candidates = []
             for position, texts in enumerate(documents):
@@ -332,7 +339,7 @@ class CandidateTexts:
             return Mismatch(kind="too few ids")
         if len(set(call.ids)) < len(call.ids):
             return Mismatch(kind="repeated document")
-        return MatchedCall(query, tuple((positions[doc_id],) for doc_id in call.ids))
+        return MatchedCall(query=query, passages=tuple((positions[doc_id],) for doc_id in call.ids))
 
     def _by_text(self, call: LoggedCall, table: TextTable) -> MatchedCall | Mismatch:
         """Match a call by the texts of its passages, in the form of `table`."""
@@ -376,7 +383,7 @@ class CandidateTexts:
             is_within = table.queries[query] != text and table.queries[query] in text
             if query != longest and not is_within:
                 return Mismatch(kind="several queries", queries=len(complete))
-        return MatchedCall(longest, tuple(matches[longest]))
+        return MatchedCall(query=longest, passages=tuple(matches[longest]))
 
 
 def _holds(texts: Sequence[str], part: str) -> bool:
@@ -438,7 +445,8 @@ def longest_prefixes(
 ) -> tuple[int, ...]:
     """Return the candidates with whose text a passage begins; the longest if they are several.
 
-    The rest of the passage is the template's text, or for the `last` passage any text.
+    What follows that text in the prompt is the template's, such as "Received passage [1]", and has
+    at most 80 characters. After the `last` passage any text may follow.
     """
     least = 1 if last else max(len(passage) - _TEMPLATE_LENGTH, 1)
     lengths: dict[int, int] = {}

@@ -1,4 +1,8 @@
-"""Re-rankers: a model reads query and document together, and reorders a run's candidates."""
+"""Re-rankers: a model reads query and document together, and reorders a run's candidates.
+
+A *pair* is the text of a query and that of a document; a run holds an *entry* for each document of
+each query. Equal pairs are scored once.
+"""
 
 from __future__ import annotations
 
@@ -70,17 +74,19 @@ class ReRanker(TemplatedQueries):
     def scorer_of(
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
-        """Return the scorer of the model in a folder, which reads so many tokens of each side.
+        """Return the scorer of the model in a folder.
 
-        Refuses a folder that holds no model of this kind, without loading it.
+        `query` and `document` are the most tokens that it reads of either, None for no limit of
+        its own. Refuses a folder that holds no model of this kind, without loading it.
         """
 
     def scorer(self) -> PairScorer:
         """Return the model's scorer, and make sure that it can re-rank, without loading it."""
-        query, document = LIMITS[self.limits]
-        query, document = self.max_query_tokens or query, self.max_document_tokens or document
+        named_query_limit, named_document_limit = LIMITS[self.limits]
+        query_limit = self.max_query_tokens or named_query_limit
+        document_limit = self.max_document_tokens or named_document_limit
         folder = find(self.model, for_=f"{self.name}:{self.model}")
-        scorer = self.scorer_of(folder, query, document, self.precision)
+        scorer = self.scorer_of(folder, query_limit, document_limit, self.precision)
         return replace(scorer, model_name=self.model)
 
     def check(self) -> None:

@@ -29,7 +29,7 @@ from ranktilt.rankers.rerank.base import ReRanker
 _RELEVANT = ("relevant", "positive", "true", "yes", "1")
 """Names of a label that means relevant, in the order in which they are looked up."""
 ACTIVATIONS = ("Sigmoid", "Identity", "Tanh")
-"""Functions that turn a logit into a score."""
+"""Functions of torch that turn a logit, a model's raw output, into a score."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +47,7 @@ class Head:
         """Turn logits into scores, in float64: float32 would round large ones to 1 and tie them."""
         wide = logits.astype(np.float64)
         if self.labels == 2:
+            # The softmax of two logits is the logistic function of their difference.
             return sigmoid(wide[:, self.relevant] - wide[:, 1 - self.relevant])
         if self.activation == "Sigmoid":
             return sigmoid(wide[:, 0])
@@ -78,6 +79,7 @@ class Classifier(PairScorer):
 
     @cached_property
     def module(self) -> Any:
+        """The loaded classifier, whose last layer, with an output for each label, is in float32."""
         torch = need("torch", extra="neural", for_=self.ranker)
         model = load_sentence_transformers(
             self.folder,
@@ -98,6 +100,7 @@ class Classifier(PairScorer):
         return model
 
     def read(self, queries: list[str], documents: list[str]) -> Any:
+        """Return the classifier's logits for some pairs, before any activation."""
         torch = need("torch", extra="neural", for_=self.ranker)
         if self.limits.query is not None or self.limits.document is not None:
             # The library itself cuts pairs to what the model reads.
@@ -125,6 +128,7 @@ class CrossEncoder(ReRanker):
     name: ClassVar[str] = "cross-encoder"
 
     backend: str = field(default=BACKENDS[0], kw_only=True)
+    """Library that runs the model."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -51,15 +51,19 @@ class TrueFalseScorer(PairScorer):
         return *super().cache_key, self.true_token, self.false_token
 
     def relevance(self, logits: Logits) -> Scores:
+        """Return the probability of the true answer among both, from their logits."""
         wide = logits.astype(np.float64)
         return sigmoid(wide[:, 0] - wide[:, 1])
 
     def special_token_count(self) -> int:
+        """Return how many tokens the prompt's own words and the end token take."""
+        # The first text has special tokens alone; each part has its words besides.
         counts = Tokens(folder=self.folder).counts(["", *PARTS], "counting tokens")
         return int((counts[1:] - counts[0]).sum() + counts[0])
 
     @cached_property
     def module(self) -> Any:
+        """The loaded model, with a last layer that computes the logits of both answers alone."""
         torch = need("torch", extra="neural", for_=self.ranker)
         on_device = f" on device {self.device!r}" if self.device else ""
         failure = f"{self.folder}: cannot be loaded as a model for {self.ranker}{on_device}"

@@ -9,9 +9,12 @@ from typing import Any
 
 from ranktilt.auditing.answer.command_words import json_file
 from ranktilt.auditing.answer.verdict import FindingKind
-from ranktilt.citing.infer import FEWEST_CITATIONS, FEWEST_UNITS
+from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.further_questions import FEWEST_CITATIONS
+from ranktilt.citing.infer import FEWEST_UNITS
 from ranktilt.citing.questions import QuestionKey
-from ranktilt.citing.result import CitationAudit, CitationEffect, FunnelPart
+from ranktilt.citing.result import CitationAudit
+from ranktilt.citing.stages import FunnelPart
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.document import NextCommand

@@ -14,7 +14,7 @@ from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.comparison import change_order, change_verdict_sentence
 from ranktilt.reporting.sentences.next_steps import command_rows
 
-PAGE_OF_LEVELLING = "level.html"
+MITIGATION_PAGE = "mitigated.html"
 """Page of the documentation on levelling a ranker."""
 
 
@@ -111,7 +111,7 @@ def _after_a_move(
     if len(comparison.runs) == 1 and comparison.spec["baseline_run"] is None and not has_commas:
         pairs = {(change.a, change.b) for change in (*comparison.tilts, *comparison.estimates)}
         pair = ["--pair", f"{grown.a},{grown.b}"] if len(pairs) > 1 else []
-        level = ["ranktilt", "mitigate", new, *pair, "-o", PAGE_OF_LEVELLING]
+        level = ["ranktilt", "mitigate", new, *pair, "-o", MITIGATION_PAGE]
         steps.append(NextCommand(text="Reduce the tilt of the new run", command=shlex.join(level)))
     return tuple(steps)
 

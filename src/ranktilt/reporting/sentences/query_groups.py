@@ -14,8 +14,8 @@ from ranktilt.auditing.query_groups.result import (
     TiltVariance,
     small_groups,
 )
+from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
 from ranktilt.citing.questions import QuestionKey
-from ranktilt.citing.result import CitationBreakdown, CitationGroupAnswer
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import decimal, probability
 from ranktilt.reporting.sentences.citing import ratio_words

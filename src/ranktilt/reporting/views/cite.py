@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from math import isfinite, log2
 
-from ranktilt.citing.result import CitationAudit, CitationEffect, RankRate, StageShare
+from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.result import CitationAudit
+from ranktilt.citing.stages import RankRate, StageShare
 from ranktilt.reporting.document import Block, Document, Figure, PageBlocks, Section, Sentence
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline

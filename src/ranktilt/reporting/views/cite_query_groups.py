@@ -8,12 +8,9 @@ from functools import partial
 from math import isfinite, isnan
 from operator import attrgetter
 
-from ranktilt.citing.result import (
-    CitationAudit,
-    CitationBreakdown,
-    CitationEffect,
-    CitationGroupAnswer,
-)
+from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
+from ranktilt.citing.result import CitationAudit
 from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     Block,

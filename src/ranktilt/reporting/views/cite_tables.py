@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from operator import attrgetter
 
-from ranktilt.citing.result import CitationAudit, CitationEffect, FunnelPart, RankRate
+from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.result import CitationAudit
+from ranktilt.citing.stages import FunnelPart, RankRate
 from ranktilt.reporting.document import (
     Cell,
     Column,
