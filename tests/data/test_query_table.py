@@ -66,8 +66,8 @@ def test_column_of_texts_has_the_ids_where_queries_are_texts(tmp_path: Path) -> 
             "query 'q1' has two values of 'topic': 'health' (line 2) and 'law'",
         ),
         (
-            "topic,market\nq1,health\n",
-            "column 'topic' has the ids of the queries; expected a column of groups (valid: market)",
+            "query,topic\nred apples,q1\n",
+            "column 'topic' has the ids of the queries; expected a column of groups",
         ),
         ("query_id,market\nq1,health\n", "unknown column 'topic' (valid: market)"),
         (

@@ -73,6 +73,7 @@ def read_query_table(path: str, names: Collection[str], column: str) -> pl.DataF
     """
     with rereadable(Path(path)) as file_path:
         frame = _read(DataFile(path=file_path))
+    _refuse_ids(path, frame, names, column)
     id_column = _id_column(path, frame, names, column)
     columns = [name for name in frame.columns if name not in (id_column, _TEXT, LINE)]
     if column and column not in frame.columns:
@@ -90,13 +91,6 @@ def _id_column(path: str, frame: pl.DataFrame, names: Collection[str], column: s
     """Return the column that holds the most of the ids; refuse a file with none of them."""
     possible = {*_IDS, _TEXT}
     candidates = [name for name in frame.columns if folded(name) in possible and name != column]
-    if folded(column) in possible and not set(names).isdisjoint(_texts(frame, column)):
-        columns = [name for name in frame.columns if folded(name) not in possible and name != LINE]
-        raise DataError(
-            path,
-            f"column {column!r} has the ids of the queries; expected a column of groups "
-            f"(valid: {', '.join(columns) or 'none'})",
-        )
     if not candidates:
         raise _no_ids(Path(path), [name for name in frame.columns if name != LINE])
     known = set(names)
@@ -113,9 +107,20 @@ def _id_column(path: str, frame: pl.DataFrame, names: Collection[str], column: s
     )
 
 
-def _texts(frame: pl.DataFrame, column: str) -> list[str]:
-    """Return the values of a column that are known; none where there is no such column."""
-    return frame[column].cast(pl.String).drop_nulls().to_list() if column in frame.columns else []
+def _refuse_ids(path: str, frame: pl.DataFrame, names: Collection[str], column: str) -> None:
+    """Refuse a column of ids where a column of groups is asked for."""
+    possible = {*_IDS, _TEXT}
+    if column not in frame.columns or folded(column) not in possible:
+        return
+    values = frame[column].cast(pl.String).drop_nulls()
+    if set(names).isdisjoint(values):
+        return
+    columns = [name for name in frame.columns if folded(name) not in possible and name != LINE]
+    raise DataError(
+        path,
+        f"column {column!r} has the ids of the queries; expected a column of groups "
+        f"(valid: {', '.join(columns) or 'none'})",
+    )
 
 
 def _read(file: DataFile) -> pl.DataFrame:
