@@ -339,6 +339,7 @@ def random_lists(seed: int) -> tuple[rt.Collection, rt.Run]:
     return collection, run_of(collection, scores)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("by", "question"),
     [
