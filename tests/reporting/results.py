@@ -60,6 +60,7 @@ from tests.auditing.arrays import audit_of, decided, studied, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
+from tests.auditing.test_query_groups import planted_audit
 from tests.auditing.test_repeats import collection as documents_of_two_kinds
 from tests.auditing.test_repeats import engine
 from tests.citing.engines import two_audits, two_engines
@@ -416,6 +417,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, three groups": three,
     "audit, clear": clear,
     "audit, card": torn,
+    "audit, query groups": planted_audit,
     "audit, papers' rules": by_the_papers_rules,
     "audit, controls": controlled,
     "audit, repeats": repeated,
