@@ -116,9 +116,8 @@ def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
 def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
     """Return the words of the command that explains runs by texts; none without enough twins."""
     collection = audit.spec["collection"]
-    if audit.spec["by"] != "source" or not audit.confounds or collection.get("labels"):
-        return []
-    if _has_repeats(audit, runs):
+    is_by_source = audit.spec["by"] == "source" and bool(audit.confounds)
+    if not is_by_source or collection.get("labels") or _has_repeats(audit, runs):
         return []
     words = list[str]()
     for spec in _run_specs(audit, runs):
