@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ranktilt.data.repeats import each_repeat, join_namesakes, join_repeats
+from ranktilt.data.repeats import each_repeat, join_namesakes
 from ranktilt.data.run import Run
 from ranktilt.errors import DataError
 from tests.refusals import refused
@@ -183,7 +183,7 @@ def test_document_twice_in_one_repeat_is_refused(tmp_path: Path) -> None:
 
 def run_called(name: str, scores: dict[str, dict[str, float]], *, alias: str | None = None) -> Run:
     run = Run.from_dict(scores, name=name)
-    return join_repeats([run], alias) if alias is not None else run
+    return Run.from_repeats([run], name=alias) if alias is not None else run
 
 
 def test_runs_of_one_alias_are_joined() -> None:
@@ -198,14 +198,14 @@ def test_runs_of_one_alias_are_joined() -> None:
 
 
 def test_joined_repeats_are_flat() -> None:
-    first = join_repeats(
-        [run_called("a", {"q1": {"d1": 1.0}}), run_called("b", {"q1": {"d1": 1.0}})], "e"
+    first = Run.from_repeats(
+        [run_called("a", {"q1": {"d1": 1.0}}), run_called("b", {"q1": {"d1": 1.0}})], name="e"
     )
-    together = join_repeats([first, run_called("c", {"q1": {"d1": 1.0}})], "engine")
+    together = Run.from_repeats([first, run_called("c", {"q1": {"d1": 1.0}})], name="engine")
     assert len(together.repeats) == 2
     assert {repeat.name for repeat in each_repeat(together)} == {"engine"}
 
 
 def test_no_repeats_to_join() -> None:
     with refused("repeats need at least one run"):
-        join_repeats([])
+        Run.from_repeats([])

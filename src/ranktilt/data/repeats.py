@@ -1,33 +1,16 @@
 """Repeats: several rankings of the same queries by one engine whose answers are random.
 
 A `Run` is the first of them and holds the others in `Run.repeats`. An audit averages repeats within
-each query. `join_repeats` makes such a run of several, `each_repeat` takes it apart again.
+each query. `Run.from_repeats` makes such a run of several, `each_repeat` takes it apart again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from ranktilt.data.run import Run
-from ranktilt.errors import UserError
-
-
-def join_repeats(runs: Sequence[Run], name: str | None = None) -> Run:
-    """Return one run of several rankings by the same engine; see `Run.from_repeats`."""
-    if not runs:
-        raise UserError("repeats need at least one run")
-    flat: list[Run] = []
-    for run in runs:
-        flat += [run] if not run.repeats else each_repeat(run)
-    shared_name = runs[0].name if name is None else name
-    first, *further = (
-        replace(run, spec={**run.spec, "alias": shared_name}, repeats=()) for run in flat
-    )
-    for number, repeat in enumerate(further, start=2):
-        _require_same_queries(shared_name, first, repeat, number)
-    return replace(first, repeats=tuple(further))
 
 
 def join_namesakes(runs: Iterable[Run]) -> list[Run]:
@@ -38,7 +21,7 @@ def join_namesakes(runs: Iterable[Run]) -> list[Run]:
         key = f"alias {run.spec['alias']}" if "alias" in run.spec else f"run {number}"
         runs_of.setdefault(key, []).append(run)
     return [
-        namesakes[0] if len(namesakes) == 1 else join_repeats(namesakes)
+        namesakes[0] if len(namesakes) == 1 else Run.from_repeats(namesakes)
         for namesakes in runs_of.values()
     ]
 
@@ -64,18 +47,3 @@ def spec_with_repeats(run: Run) -> dict[str, Any]:
 def name_of_repeat(name: str, number: int) -> str:
     """Return the name of one repeat, in notes about it alone."""
     return f"{name} (repeat {number})"
-
-
-def _require_same_queries(name: str, first: Run, repeat: Run, number: int) -> None:
-    """Refuse a repeat that answers other queries than the first."""
-    if first.queries and repeat.queries and set(first.queries).isdisjoint(repeat.queries):
-        raise UserError(
-            f"run {name!r}: repeats must answer the same queries, and repeat {number} "
-            f"({_origin(repeat)}) has none of those of repeat 1 ({_origin(first)}); if they are "
-            "different runs, give them different names"
-        )
-
-
-def _origin(run: Run) -> str:
-    """Name the file of a run, or its ranker."""
-    return str(run.spec.get("file", run.spec.get("ranker", run.name)))

@@ -380,9 +380,18 @@ class Run:
         UserError
             If there is no run, or one shares no query with the first.
         """
-        from ranktilt.data.repeats import join_repeats  # which needs this class
-
-        return join_repeats(runs, name)
+        flat = list(
+            chain.from_iterable((run, *run.repeats) for run in require_runs(runs, repeats=True))
+        )
+        if not flat:
+            raise UserError("repeats need at least one run")
+        shared_name = flat[0].name if name is None else name
+        first, *further = (
+            replace(run, spec={**run.spec, "alias": shared_name}, repeats=()) for run in flat
+        )
+        for number, repeat in enumerate(further, start=2):
+            _require_same_queries(shared_name, first, repeat, number)
+        return replace(first, repeats=tuple(further))
 
     @classmethod
     def _from_repeats(
@@ -597,6 +606,21 @@ def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
         "skipped": run_file.skipped,
     }
     return {**spec, **{key: value for key, value in facts.items() if value}}
+
+
+def _require_same_queries(name: str, first: Run, repeat: Run, number: int) -> None:
+    """Refuse a repeat that answers other queries than the first."""
+    if first.queries and repeat.queries and set(first.queries).isdisjoint(repeat.queries):
+        raise UserError(
+            f"run {name!r}: repeats must answer the same queries, and repeat {number} "
+            f"({_origin(repeat)}) has none of those of repeat 1 ({_origin(first)}); if they are "
+            "different runs, give them different names"
+        )
+
+
+def _origin(run: Run) -> str:
+    """Name the file of a run, or its ranker."""
+    return str(run.spec.get("file", run.spec.get("ranker", run.name)))
 
 
 def _specs_of_repeats(spec: dict[str, Any]) -> list[dict[str, Any]]:

@@ -120,8 +120,6 @@ def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) ->
     collection = audit.spec["collection"]
     if audit.spec["by"] != "source" or not audit.confounds or collection.get("labels"):
         return []
-    if _has_repeats(audit, runs):
-        return []
     words = list[str]()
     for spec in _run_specs(audit, runs):
         ranker = str(spec["ranker"])
@@ -130,11 +128,11 @@ def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) ->
         words += ["-r", ranker]
     reference = "human" if "human" in audit.groups else pair[0]
     compared = [sides for sides in audit.pairs if reference in sides]
-    if not compared:
+    if not compared or _has_repeats(audit, runs):
         return []
-    for run, sides in product(runs, compared):
-        if _pairs_retrieved(audit, run, sides) < _EXPLAINED:
-            return []
+    retrieved = [_pairs_retrieved(audit, run, sides) for run, sides in product(runs, compared)]
+    if min(retrieved, default=0) < _EXPLAINED:
+        return []
     words = ["ranktilt", "explain", str(folder_of(audit)), *words, *split_words(audit)]
     return words if reference == "human" else [*words, "--reference", reference]
 
