@@ -59,7 +59,7 @@ def test_audit_of_citations_is_explained(cli: Cli, audits: list[Path], tmp_path:
     [
         (["compare", "{beta}"], "an audit of citations is compared with another one"),
         (["compare", "{beta}", "{alpha}", "--baseline-run", "bm25"], "compared two at a time"),
-        (["compare", "{beta}", "{pages}"], "expected an audit, a pairwise audit or an audit of"),
+        (["compare", "{beta}", "{pages}"], "expected an audit, a pairwise audit, an audit of"),
         (["explain", "{beta}", "--attribution"], "--attribution: an audit of citations is"),
         (["explain", "{beta}", "--by", "kind"], "--by: an audit of citations is explained by"),
         (["mitigate", "{beta}"], "got an audit of citations"),
