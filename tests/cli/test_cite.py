@@ -65,7 +65,7 @@ def test_audit_of_citations_is_explained(cli: Cli, audits: list[Path], tmp_path:
         ),
         (["gate", "{beta}", "--label-errors", "ai:fpr=.1,fnr=.1"], "corrected where it is made"),
         (["explain", "{beta}", "--by-factor"], "--by-factor reads answers, not their audit"),
-        (["compare", "{beta}", "{pages}"], "expected an audit, a pairwise audit"),
+        (["compare", "{beta}", "{pages}"], "expected an audit, a pairwise audit, an audit of"),
         (["explain", "{beta}", "--attribution"], "--attribution: an audit of citations is"),
         (["explain", "{beta}", "--by", "kind"], "--by: an audit of citations is explained by"),
         (["mitigate", "{beta}"], "got an audit of citations"),

@@ -17,7 +17,13 @@ from ranktilt.statistics.bootstrap import (
     shared_numbering,
     sum_repeats,
 )
-from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
+from ranktilt.statistics.correction import (
+    bonferroni,
+    correct,
+    detectable_effect,
+    holm,
+    interval_error,
+)
 from ranktilt.statistics.permutation import (
     exchanged_sums,
     shuffle_p,
@@ -265,3 +271,10 @@ def test_repeated_queries_become_one_row_where_all_numberings_agree() -> None:
     assert shared_numbering([first, second]).tolist() == [0, 0, 1, 2]
     assert shared_numbering([first, None]) is None
     assert shared_numbering([]) is None
+
+
+def test_error_of_an_interval() -> None:
+    """Of ten, t(.975; 9) = 2.262: an interval of ± 2.262 has an error of 1."""
+    assert interval_error(-2.2622, 2.2622, 10) == pytest.approx(1.0, abs=1e-4)
+    assert np.isnan(interval_error(np.nan, np.nan, 10))
+    assert np.isnan(interval_error(0.0, 1.0, 1))
