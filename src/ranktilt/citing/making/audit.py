@@ -38,10 +38,12 @@ def cite_session(
         If no answer cites a document, or as `cite` does.
     """
     require_citations(session)
+    # The run ranks no version that the contexts drew or put together.
+    is_ranked = not (session.making.has_twins or session.making.draws_versions)
     audit = cite(
         session.answers,
         session.collection,
-        run=None if session.making.has_twins else session.run,
+        run=session.run if is_ranked else None,
         by=str(session.spec["by"]),
         pairs=pairs,
         reference=reference,
