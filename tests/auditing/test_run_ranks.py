@@ -204,6 +204,7 @@ def test_what_cannot_be_ranked_is_refused() -> None:
         ranks_of(plain, plain, compare(plain, plain, **QUICK))  # type: ignore[call-overload]
 
 
+@pytest.mark.long
 def test_two_hundred_runs_print_the_first_of_them() -> None:
     values = values_of([0.001 * run for run in range(200)], queries=12)
     ranks = compare(audit_of(values, runs=[f"run{run}" for run in range(200)]), resamples=100)

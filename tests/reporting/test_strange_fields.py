@@ -24,6 +24,7 @@ KINDS = (
     "citations",
     "citations, compared",
     "comparison",
+    "ranks of runs",
     "context experiment",
     "attribution",
     "explained gaps",

@@ -222,12 +222,12 @@ def _hero(orders: Sequence[RunOrder]) -> Iterator[IntervalChart]:
         says,
         rows,
         scales=[_scale_title(order.first) for order in drawn_orders],
-        sides=_sides(orders[0].first),
+        sides=_scale_sides(orders[0].first),
         unfolded_ends=2,
     )
 
 
-def _sides(rank: RankedRun) -> tuple[str, str]:
+def _scale_sides(rank: RankedRun) -> tuple[str, str]:
     """Name what lies to the left and to the right on the scale of a question."""
     if rank.a == rank.b or not rank.estimand.sided:
         return ("", "")
