@@ -359,7 +359,8 @@ def test_twins_have_no_label_errors() -> None:
 
 
 SAMPLE_FAULTS = {
-    "true,label\nai,ai\nbot,human\n": "unknown kind 'bot' (valid: ai, human)",
+    "true,label\nai,ai\nbot,human\n": "unknown kind 'bot' (valid: ai, human); leave out "
+    "the rows of other groups",
     "true,label\nai,ai\nai,human\n": "no checked document is truly 'human'; check some of every "
     "group",
 }

@@ -13,7 +13,9 @@ import pytest
 
 from ranktilt.citing.cite import cite
 from ranktilt.citing.gate import gate_citations
+from ranktilt.citing.label_errors import citation_label_model
 from ranktilt.citing.result import CitationAudit, CitationEffect
+from ranktilt.data.label_errors import LabelErrors
 from tests.citing.test_cite import write_answers
 from tests.refusals import refused
 
@@ -112,6 +114,15 @@ def test_what_cannot_be_corrected_is_refused(tmp_path: Path) -> None:
         audit_of(tmp_path, "ai:fpr=.1|.2,fnr=.1|.2,by=kind")
     with refused("--label-errors bot:fpr=.1,fnr=.1: unknown source 'bot' (valid: …"):
         audit_of(tmp_path, "bot:fpr=.1,fnr=.1")
+    sample = tmp_path / "three.csv"
+    sample.write_text("true,label,count\nai,ai,9\nhuman,human,9\nmixed,ai,1\n")
+    with refused(f"{sample}: unknown source 'mixed' (valid: …"):
+        audit_of(tmp_path, str(sample))
+    with refused(
+        "--label-errors: cite corrects two groups of pages, and there are 3 (a, b, c); join some "
+        "of them, such as --name b=a"
+    ):
+        citation_label_model(LabelErrors.from_text("a:fpr=.1,fnr=.1"), "kind", ["a", "b", "c"])
 
 
 def flipped_pages(shared_data: Path, folder: Path) -> tuple[Path, dict[str, str]]:

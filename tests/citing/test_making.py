@@ -21,6 +21,7 @@ from ranktilt.citing.making.session import AnswerSession
 from ranktilt.citing.making.settings import AnswerMaking
 from ranktilt.data.formats.citations.answer_file import read_answers
 from ranktilt.errors import DataError, UserError
+from ranktilt.generation.batched_requests import shortened_lines
 from ranktilt.generation.estimate import estimate
 from ranktilt.llm.base import Answer, Failure
 from ranktilt.llm.journal import Journal
@@ -316,3 +317,13 @@ def test_more_than_two_groups_need_names() -> None:
     assert GroupChoice(pair=("a", "b")).require_pair(collection) == ("a", "b")
     assert GroupChoice().require_pair(toy()) == PAIR
     assert GroupChoice(reference="llm").require_pair(toy()) == PAIR[::-1]
+
+
+def test_lines_are_cut_to_one_length() -> None:
+    prompt = "[1] " + "a " * 39 + "b\n[2] short text\n[3] " + "c " * 20 + "d"
+    # The longest line has 41 words, of which three quarters are 30.
+    assert shortened_lines(prompt) == (
+        "[1] " + "a " * 28 + "a\n[2] short text\n[3] " + "c " * 20 + "d"
+    )
+    shortest = "[1] one two three four five six seven eight nine\n[2] ten"
+    assert shortened_lines(shortest) == shortest

@@ -59,7 +59,13 @@ def test_audit_of_citations_is_explained(cli: Cli, audits: list[Path], tmp_path:
     [
         (["compare", "{beta}"], "an audit of citations is compared with another one"),
         (["compare", "{beta}", "{alpha}", "--baseline-run", "bm25"], "compared two at a time"),
-        (["compare", "{beta}", "{pages}"], "expected an audit, a pairwise audit or an audit of"),
+        (
+            ["compare", "{beta}", "{alpha}", "--label-errors", "ai:fpr=.1,fnr=.1"],
+            "corrected where it is made",
+        ),
+        (["gate", "{beta}", "--label-errors", "ai:fpr=.1,fnr=.1"], "corrected where it is made"),
+        (["explain", "{beta}", "--by-factor"], "--by-factor reads answers, not their audit"),
+        (["compare", "{beta}", "{pages}"], "expected an audit, a pairwise audit"),
         (["explain", "{beta}", "--attribution"], "--attribution: an audit of citations is"),
         (["explain", "{beta}", "--by", "kind"], "--by: an audit of citations is explained by"),
         (["mitigate", "{beta}"], "got an audit of citations"),

@@ -11,19 +11,24 @@ import pytest
 
 from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.citing.result import CitationAudit
+from ranktilt.data.collection import Collection
 from ranktilt.data.save import save
+from ranktilt.explaining.factors.result import FactorEffects
 from tests.citing.planted import (
     Chance,
+    Document,
     fair,
     fond_of_human_label,
     planted_answer,
     ranked_run,
+    shown_documents,
     twin_collection,
 )
 from tests.cli.conftest import Cli, refused
 from tests.llm.batch_server import BatchServer
 from tests.llm.server import Faults, Server
 from tests.llm.stories import make_stories
+from tests.toy import collection_of, run_of
 
 QUERIES, ORIGINS = 24, 40
 SETTINGS = ("--set", "statistics.resamples=300")
@@ -76,6 +81,8 @@ def test_answers_are_audited_saved_and_never_asked_twice(
     assert len(fair_server.requests) == QUERIES
     assert "tiny: 24 of 24 requests answered; asked for 24 answers" in first.err
     assert "tiny wrote 24 answers to 24 queries, each from up to 10 documents of mixed" in first.out
+    assert "domain" not in first.out
+    assert "each document of the collection counts by itself" in first.out
     again = cli(*words(fair_server, *options))
     assert len(fair_server.requests) == QUERIES
     assert again.out == first.out
@@ -131,12 +138,36 @@ def test_faults_are_survived_and_what_is_missing_is_asked_again(folder: Path, cl
         options = ("--run", "mixed.trec", "--limit", "9", "--order", "ranked", *SETTINGS)
         done = cli("cite", "shop", "--llm", model, *options)
         assert done.code == 0, done.err
-        assert "some prompts are too long for the model: show fewer documents" in done.err
-        assert "warning: 3 of 9 requests gave no answer (1 filtered and 2 too long)" in done.out
-        assert len(server.requests) == 9
+        assert "warning: 1 of 9 requests gave no answer (1 filtered)" in done.out
+        assert "warning: 2 of 8 prompts did not fit the model" in done.out
+        assert len(server.requests) == 11
         again = cli("cite", "shop", "--llm", model, *options)
-        assert len(server.requests) == 11, "what a filter kept back is an answer"
+        assert len(server.requests) == 13, "what did not fit is tried again, its cut is known"
         assert "warning: 1 of 9 requests gave no answer (1 filtered)" in again.out
+
+
+def test_long_documents_are_cut_until_the_prompt_fits(folder: Path, cli: Cli) -> None:
+    collection = twin_collection(QUERIES, ORIGINS)
+    long_texts = collection.docs["text"] + " and more of it" * 60
+    docs = collection.docs.with_columns(text=long_texts)
+    save(Collection(docs, collection.queries, collection.qrels), folder / "long")
+    options = ("--run", "mixed.trec", "--limit", "12", *SETTINGS)
+    with serving(fair, context=1_200) as server:
+        model = f"openai:tiny(base_url={server.url})"
+        done = cli("cite", "long", "--llm", model, *options)
+        prompts = [body["messages"][-1]["content"] for body in server.answered]
+    assert done.code == 0, done.err
+    assert "12 of 12 requests answered" in done.err
+    assert "warning: 12 of 12 prompts did not fit the model: their longest documents" in done.out
+    for prompt in prompts:
+        lengths = {len(document.text.split()) for document in shown_documents(prompt)}
+        assert len(lengths) == 1, "all are cut to one length"
+        assert lengths.pop() > 50
+    with serving(fair, context=10) as server:
+        model = f"openai:tiny(base_url={server.url})"
+        nothing = cli("cite", "long", "--llm", model, *options)
+    assert nothing.code == 2
+    assert "no answer to 12 requests (12 too long)" in nothing.err
 
 
 def test_unanswered_requests_end_with_1_and_are_asked_again(folder: Path, cli: Cli) -> None:
@@ -270,3 +301,94 @@ def test_refusals(options: str, message: str, folder: Path, cli: Cli) -> None:
     (folder / "a.jsonl").write_text('{"query_id": "q", "cited": ["a"]}\n', encoding="utf-8")
     (folder / "g.csv").write_text("doc_id,source\na,x\n", encoding="utf-8")
     assert message in refused(cli, *options.split())
+
+
+@pytest.fixture
+def versions_folder(folder: Path, cli: Cli) -> Path:
+    """Versions of the shop, short and long, and a run of the documents as they are."""
+    docs = []
+    for number in range(ORIGINS):
+        text = f"Thing {number} is here{' again' * (number % 5)}. They sleep."
+        docs.append({"id": f"d{number}", "text": text, "source": "human", "origin": f"d{number}"})
+    queries = {f"q{number}": f"thing {number}" for number in range(QUERIES)}
+    collection = collection_of(docs, queries, {})
+    save(collection, folder / "things")
+    scores = {
+        f"q{number}": {f"d{(number + step) % ORIGINS}": 9.0 - step for step in range(6)}
+        for number in range(QUERIES)
+    }
+    run_of(collection, scores).save(folder / "things.trec")
+    (folder / "shop_edits.py").write_text(EDIT)
+    options = ("--factors", "shop_edits:short", "-o", "versions")
+    result = cli("generate", "versions", "things", *options)
+    assert result.code == 0, result.err
+    return folder
+
+
+EDIT = """
+def short(text):
+    return text.partition(" They sleep")[0]
+
+short.moves = {"words": -1}
+"""
+BY_FACTOR = ("--run", "things.trec", "--context", "6", "--repeats", "2", "--by-factor")
+
+
+def fond_of_short(document: Document) -> float:
+    """Cite shortened texts more often."""
+    return 0.25 if "sleep" in document.text else 0.75
+
+
+def test_factors_of_versions_are_compared_and_saved_answers_say_the_same(
+    versions_folder: Path, cli: Cli
+) -> None:
+    with serving(fond_of_short) as server:
+        model = f"openai:tiny(base_url={server.url})"
+        options = (*BY_FACTOR, "--save-answers", "a.jsonl", "--json", "f.json", "-o", "f.html")
+        done = cli("cite", "versions", "--llm", model, *options)
+        assert len(server.requests) == QUERIES * 2
+    assert done.code == 0, done.err
+    assert "short=changed makes answers cite a text more often, by " in done.out
+    assert "cited, points" in done.out
+    assert "Next: See what the same changes do to ranks: ranktilt explain versions" in done.out
+    effects = FactorEffects.load(versions_folder / "f.json")
+    assert effects.estimands == ("cited", "cited first")
+    page = (versions_folder / "f.html").read_text(encoding="utf-8")
+    assert "How often a text is cited with each change" in page
+    saved = cli("cite", "a.jsonl", "--groups", "versions", "--by-factor")
+    assert saved.code == 0, saved.err
+    assert saved.out.split("\n")[4].split()[1:] == done.out.split("\n")[4].split()[1:]
+    assert cli("report", "f.json", "-o", "r.html").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--by", "origin"), "--by: --by-factor compares the levels of each factor; omit it"),
+        (("--pair", "a,b"), "--pair: --by-factor compares"),
+        (("--cluster", "page"), "--cluster: --by-factor compares"),
+        (("--label-errors", "ai:fpr=.1,fnr=.1"), "--label-errors: --by-factor compares"),
+        (("--groups", "things"), "--groups: the collection itself has the factors; omit it"),
+        (("--twins",), "the effects of factors (--by-factor) go with neither twins nor"),
+    ],
+)
+def test_options_that_factors_do_not_read_are_refused(
+    versions_folder: Path, cli: Cli, options: tuple[str, ...], message: str
+) -> None:
+    with serving(fair) as server:
+        model = f"openai:tiny(base_url={server.url})"
+        refusal = refused(cli, "cite", "versions", "--llm", model, *BY_FACTOR, *options)
+        assert refusal.startswith(message)
+        assert not server.requests
+
+
+def test_factors_need_versions(versions_folder: Path, cli: Cli, fair_server: Server) -> None:
+    model = f"openai:tiny(base_url={fair_server.url})"
+    refusal = refused(cli, "cite", "things", "--llm", model, *BY_FACTOR)
+    assert refusal.startswith("--by-factor needs versions by design")
+    assert not fair_server.requests
+    (versions_folder / "a.jsonl").write_text('{"query_id": "q1", "cited": ["d1"]}\n')
+    refusal = refused(cli, "cite", "a.jsonl", "--by-factor")
+    assert refusal.endswith("name their collection, --groups DIR")
+    options = ("--groups", "things", "--run", "things.trec")
+    assert refused(cli, "cite", "a.jsonl", "--by-factor", *options).startswith("--run: --by-factor")

@@ -49,6 +49,29 @@ def test_a_judge_is_audited_from_files_and_gated(files: Path, cli: Cli) -> None:
     assert (passed.code, "≥ -1" in passed.out) == (0, True)
 
 
+def test_judges_are_compared_and_gated(files: Path, cli: Cli) -> None:
+    (files / "fair.qrels").write_bytes(to_tsv(grades(bed(), noise=0.2, seed=4)))
+    for name in ("fond", "fair"):
+        options = ["--judge", f"{name}.qrels", "--runs", "runs", "-m", "nDCG@3"]
+        assert cli("judge", "bed", *options, "--json", f"{name}.json").code == 0
+    done = cli("compare", "fond.json", "fair.json", "-o", "drift.html", "--json", "drift.json")
+    assert (done.code, "fond agrees less with humans than fair" in done.out) == (0, True)
+    assert "ranktilt gate fond.json --baseline fair.json --max-loss 5" in done.out
+    assert "What both judges graded" in (files / "drift.html").read_text()
+    gate = ("gate", "fond.json", "--baseline", "fair.json")
+    assert cli(*gate, "--max-loss", "5").code == 1
+    assert cli(*gate, "--max-shift", "1").code == 0
+    assert cli(*gate).code == 1
+    for typed, words in (
+        (["gate", "fond.json", "--max-shift", "1"], "needs a baseline"),
+        (["gate", "fond.json", "--max-tilt", "5"], "with --baseline --max-loss"),
+        (["gate", "fond.json", "--baseline", "drift.json"], "expected an audit of judges"),
+        (["compare", "fond.json"], "is compared with another one"),
+        (["compare", "fond.json", "fair.json", "--baseline-run", "bm25"], "two at a time"),
+    ):
+        assert words in refused(cli, *typed)
+
+
 def test_a_judge_of_a_collection_is_asked_about_its_sources(files: Path, cli: Cli) -> None:
     done = cli(
         "judge",
@@ -97,6 +120,8 @@ def test_a_model_grades_and_is_audited(
         dry = cli(*words, "--dry-run", "--price", "1,2")
         assert (dry.code, server.requests) == (0, [])
         assert re.search(r"pairs +480 pairs", dry.out)
+        probed = cli(*words, "--dry-run", "--probe-pairs", "20")
+        assert re.search(r"and probes .*\npairs +60 pairs", probed.out)
         done = cli(
             *words,
             "--save-grades",
@@ -191,7 +216,7 @@ def test_a_limit_that_an_audit_of_judges_cannot_hold_is_refused(files: Path, cli
         "--json",
         "j.json",
     )
-    message = "--max-tilt: an audit of judges takes --max-gap and --min-tau"
+    message = "--max-tilt: an audit of judges takes --max-gap, --min-tau, and with --baseline"
     assert message in refused(cli, "gate", "j.json", "--max-tilt", "5")
 
 

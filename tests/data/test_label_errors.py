@@ -61,8 +61,19 @@ REFUSALS = [
     Refusal(
         text="gone.csv",
         message="--label-errors: expected rates, such as ai:fpr=.02,fnr=.05, or the file of a "
-        "checked sample; got 'gone.csv'",
+        "checked sample; there is no file 'gone.csv'",
     ),
+    Refusal(
+        text="",
+        message="--label-errors: expected rates, such as ai:fpr=.02,fnr=.05, or the file of a "
+        "checked sample; got nothing",
+    ),
+    Refusal(
+        text=".",
+        message="--label-errors: expected rates, such as ai:fpr=.02,fnr=.05, or the file of a "
+        "checked sample; '.' is a folder",
+    ),
+    Refusal(text=".:true=a", message="--label-errors: expected rates…"),
     Refusal(text="gone.csv:by=length:3", message="--label-errors: expected rates…"),
     Refusal(text="ai:", message="--label-errors: expected rates…"),
 ]
@@ -118,7 +129,10 @@ FAULTS = {
     "no table at all\n": "expected labels of a checked sample, in the columns true and label (and "
     "count), got 'no table at all'",
     "true,label\n": "expected rows below the header, got none",
-    "": "expected labels of a checked sample…",
+    "": "expected labels of a checked sample, in the columns true and label (and count), got an "
+    "empty file",
+    "\0\1\2\0\1\2": "expected labels of a checked sample, in the columns true and label (and "
+    "count), got binary data",
     '{"ai": 3}': "expected labels of a checked sample…",
     "[1, 2]": "expected labels of a checked sample…",
 }

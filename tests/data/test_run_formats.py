@@ -572,7 +572,7 @@ def test_columns_are_named(tmp_path: Path) -> None:
     assert entries(Run.load(f"{path}:query=question,id=url,score=bm25")) == SCORED
     with refused(f"{path}: unknown column 'link' (valid: question, url, bm25)", DataError):
         Run.load(f"{path}:query=question,id=link")
-    with refused(f"{path}: unknown key 'doc' (valid: query, id, score, rank, hits, keep)"):
+    with refused(f"{path}: unknown key 'doc' (valid: query, id, score, rank, hits, repeat, keep)"):
         Run.load(f"{path}:doc=url")
 
 

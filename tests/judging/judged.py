@@ -1,12 +1,19 @@
 """A collection of twins, systems of two families, and a judge with planted tastes."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.comparison.compare import compare
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
+from ranktilt.judging.drift_result import JudgeDrift
 from ranktilt.judging.judge import judge
+from ranktilt.judging.length_doses import DoseGrade, LengthDoses
+from ranktilt.judging.probes import ProbeGap
+from ranktilt.judging.records import Weakness
 from ranktilt.judging.result import JudgeAudit
 from tests.toy import collection_of, versions
 
@@ -112,3 +119,55 @@ def full_audit() -> JudgeAudit:
         human_sample=200,
         resamples=1000,
     )
+
+
+def two_judges() -> JudgeDrift:
+    """A judge that likes text of models against one that does not, on the same pairs."""
+    audit = full_audit()
+    new, old = (replace(audit, judges=(name,)) for name in ("fond", "good"))
+    return compare(new, old, resamples=1000)
+
+
+def probed_audit() -> JudgeAudit:
+    """An audit of a judge that tells its confidence, and was probed with longer passages."""
+    collection = bed()
+    graded = grades(collection, for_llm=0.4)
+    is_right = (graded["grade"] == collection.qrels["grade"]).to_numpy()
+    rng = np.random.default_rng(5)
+    confidence = np.clip(np.where(is_right, 0.9, 0.7) + rng.normal(0, 0.1, len(is_right)), 0, 1)
+    graded = graded.with_columns(confidence=pl.Series(np.round(confidence, 2)))
+    audit = judge({"sure": graded}, collection=collection, resamples=1000)
+    return replace(audit, length_doses=(_doses(),), weaknesses=(_weakness(),))
+
+
+def _doses() -> LengthDoses:
+    levels = [(1, 1.0, 0.2), (2, 2.1, 0.35), (4, 4.05, 0.6)]
+    return LengthDoses(
+        judge="sure",
+        grades=tuple(
+            DoseGrade(dose=dose, length=length, grade=grade, low=grade - 0.1, high=grade + 0.1)
+            for dose, length, grade in levels
+        ),
+        slope=0.2,
+        low=0.11,
+        high=0.29,
+        p=0.0004,
+        pairs=100,
+        queries=40,
+        left_out=3,
+    )
+
+
+def _weakness() -> Weakness:
+    edit = ProbeGap(
+        probe="padding ×4",
+        pairs=100,
+        queries=40,
+        original=0.2,
+        gap=0.4,
+        low=0.25,
+        high=0.55,
+        raised=0.4,
+        left_out=3,
+    )
+    return Weakness(judge="sure", edit=edit)

@@ -10,7 +10,7 @@ import pytest
 from ranktilt.judging.agreement import QueryDraws
 from ranktilt.judging.comparison import compare_kappas
 from ranktilt.judging.grades import Graded, side_by_side
-from ranktilt.judging.result import JudgeComparison
+from ranktilt.judging.records import JudgeComparison
 from ranktilt.statistics.agreement import cohen_kappa
 
 Ints = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from ranktilt.judging.family_preference import family_preferences, verdict_of
-from ranktilt.judging.result import Estimate, FamilyScale
+from ranktilt.judging.records import Estimate, FamilyScale
 from ranktilt.judging.systems import SystemValues
 from ranktilt.reporting.sentences.judging import preference_sentence
 from ranktilt.statistics.family_difference import family_difference

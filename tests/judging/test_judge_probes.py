@@ -13,7 +13,9 @@ import pytest
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.judging.grading_settings import Grading
+from ranktilt.judging.length_doses import DoseGrade, LengthDoses
 from ranktilt.judging.probes import (
+    DOSES,
     INSTRUCTION,
     JUDGE_PROBES,
     JudgeProbes,
@@ -97,11 +99,13 @@ def test_a_planted_weakness_is_recovered(
     probe: Probe, weakness: str, says: Callable[[str], int], gap: float
 ) -> None:
     gaps = {gap.probe: gap for gap in probe(says).gaps}
-    assert list(gaps) == ["query words", "padding", "instruction"]
+    assert list(gaps) == ["query words", "padding", "padding ×4", "instruction"]
     hit = gaps.pop(weakness)
     assert (hit.pairs, hit.queries, hit.gap, hit.raised, hit.left_out) == (15, 3, gap, 1.0, 0)
     assert (hit.low, hit.high) == (gap, gap)
-    immune = [gap for gap in gaps.values() if (gap.probe, weakness) != ("instruction", "padding")]
+    # An instruction, and a larger dose, make passages longer too.
+    related = ("instruction", "padding ×4") if weakness == "padding" else ()
+    immune = [gap for gap in gaps.values() if gap.probe not in related]
     assert {(gap.gap, gap.low, gap.high, gap.raised) for gap in immune} == {(0.0, 0.0, 0.0, 0.0)}
 
 
@@ -116,9 +120,9 @@ def test_a_judge_that_ignores_all_rules_has_gaps_of_zero_and_what_cannot_be_prob
     assert {(gap.gap, gap.low, gap.high, gap.raised) for gap in result.gaps} == {
         (0.0, 0.0, 0.0, 0.0)
     }
-    assert result.pairs.height == 45
+    assert result.pairs.height == 60
     assert result.pairs["grade"].equals(result.pairs["twin_grade"].rename("grade"))
-    assert (result.grades.counts.pairs, result.judge) == (60, "umbrela-tiny")
+    assert (result.grades.counts.pairs, result.judge) == (75, "umbrela-tiny")
     with pytest.raises(UserError, match="flattery"):
         probe(obeys, probes=["flattery"])
     with pytest.raises(UserError, match="at least 1 pair"):
@@ -188,3 +192,71 @@ def test_repeats_and_prompt_are_those_of_the_grading(tmp_path: Path) -> None:
     )
     assert (len(llm.prompts), result.grades.spec["repeats"], result.judge) == (12, 3, "basic-tiny")
     assert result.pairs["grade"].to_list() == [2, 2], "the median of 1, 2 and 3"
+
+
+def test_doses_of_length_by_hand(probe: Probe) -> None:
+    """A judge that grades 12, 24 and 48 words 1, 2 and 3: it gains 1 for each doubling."""
+
+    def counts_doublings(prompt: str) -> int:
+        return min(round(math.log2(len(passage_of(prompt).split()) / 12)) + 1, 3)
+
+    doses = probe(counts_doublings).doses
+    assert doses is not None
+    assert [dose.dose for dose in doses.grades] == [1, 2, 4]
+    assert [dose.grade for dose in doses.grades] == [1.0, 2.0, 3.0]
+    assert (doses.pairs, doses.queries, doses.left_out, doses.course) == (15, 3, 0, "rising")
+    assert doses.slope == pytest.approx(1.0, abs=0.1)
+    assert doses.low <= doses.slope <= doses.high
+    assert probe(counts_doublings, probes=["padding", "instruction"]).doses is None
+
+
+def test_smaller_dose_begins_the_larger_one() -> None:
+    probed = probe_collection(collection(), JUDGE_PROBES, pairs=4)
+    texts = {row["id"]: row["text"] for row in probed.docs.iter_rows(named=True)}
+    for number in range(4):
+        assert texts[f"{number}/padding ×4"].startswith(texts[f"{number}/padding"])
+        sizes = [len(texts[f"{number}/{name}"].split()) for name in DOSES]
+        assert sizes[0] * 2 <= sizes[1] < sizes[0] * 4 <= sizes[2]
+
+
+@pytest.mark.parametrize(
+    ("grades", "course"),
+    [
+        ((0.0, 0.5, 1.0), "rising"),
+        ((1.0, 0.5, 0.5), "falling"),
+        ((1.0, 1.0, 1.0), "constant"),
+        ((0.5, 1.0, 0.5), "mixed"),
+    ],
+)
+def test_course_of_doses(grades: tuple[float, ...], course: str) -> None:
+    levels = tuple(
+        DoseGrade(dose=2**step, length=2.0**step, grade=grade, low=grade, high=grade)
+        for step, grade in enumerate(grades)
+    )
+    doses = LengthDoses(
+        judge="judge",
+        grades=levels,
+        slope=0.0,
+        low=0.0,
+        high=0.0,
+        p=1.0,
+        pairs=9,
+        queries=3,
+        left_out=0,
+    )
+    assert doses.course == course
+
+
+def test_dose_without_a_grade_leaves_the_pair_out(probe: Probe) -> None:
+    def fails_when_long(prompt: str) -> int | str:
+        is_long = len(passage_of(prompt).split()) > 40
+        return "none" if is_long and query_of(prompt) == "old clocks" else 1
+
+    doses = probe(fails_when_long).doses
+    assert doses is not None
+    assert (doses.pairs, doses.left_out, doses.course, doses.is_shown) == (
+        10,
+        5,
+        "constant",
+        False,
+    )

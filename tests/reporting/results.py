@@ -59,12 +59,16 @@ from tests.auditing.arrays import audit_of, decided, studied, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
+from tests.auditing.test_repeats import collection as documents_of_two_kinds
+from tests.auditing.test_repeats import engine
 from tests.citing.engines import two_audits, two_engines
 from tests.citing.planted import fond_of_human_label, planted_experiment
 from tests.explaining.checks import toy_check
-from tests.explaining.factors.designed import caused
+from tests.explaining.factors.designed import caused, cited
 from tests.explaining.properties.planted import shop_gaps
+from tests.generation.versions.test_answer_sentences import judged_texts
 from tests.judging.judged import full_audit as judged
+from tests.judging.judged import probed_audit, two_judges
 from tests.mitigation.planted import mitigated_run, swept, training_study
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of, toy
@@ -381,9 +385,23 @@ def attributed() -> Explanation:
     return explain(collection, ["words", "query-words"], attribute=[ranker])
 
 
+def answers_moved() -> ManipulationChecks:
+    """Texts whose second sentence answers, moved to the beginning and stated three times."""
+    factors = ["position:beginning", "repetition:3"]
+    return versions_by_design(judged_texts(), factors, by_rule=True).checks
+
+
 def designed() -> ManipulationChecks:
     """Texts of one sentence, without a word that the list has: neither factor moves anything."""
     return versions_by_design(toy(), read_factors(["words", "length"], by_rule=True)).checks
+
+
+def repeated() -> Audit:
+    """An engine of noisy answers, asked three times, and a ranker that ranked once."""
+    documents = documents_of_two_kinds(queries=30)
+    runs = engine(documents, noise=1.0, repeats=3, tilt=0.6)
+    runs += engine(documents, noise=0.0, repeats=1, seed=5, name="single")
+    return audit(documents, runs, ["nDCG@5", "nDCG@10"], resamples=500)
 
 
 RESULTS: dict[str, Callable[[], Any]] = {
@@ -394,6 +412,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, card": torn,
     "audit, papers' rules": by_the_papers_rules,
     "audit, controls": controlled,
+    "audit, repeats": repeated,
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
     "bench": partial(swept, budget=5),
     "bench, none": lambda: swept(alone=False),
@@ -413,11 +432,15 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "context experiment": cited_by_label,
     "explained gaps": shop_gaps,
     "factors": caused,
+    "factors, citations": cited,
     "factors, no source": partial(caused, ("facts", "length")),
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
     "manipulation checks": designed,
+    "manipulation checks, answers": answers_moved,
     "judges": judged,
+    "judges, compared": two_judges,
+    "judges, probed": probed_audit,
     "models": lambda: Installation(
         models=MODELS, here={"dense:one": "cache"}, others=[("alpha", "a-package 1.0")]
     ),

@@ -8,6 +8,7 @@ documents (`grouping`, which also finds twins) and aligns runs with judgments (`
 - `card`: the questions besides Relative Δ; how head-to-head, rank gap and score gap of twins are
   computed is in `measures/twins`
 - `null_distributions`: what random labels, or exchanged labels of twins, would give
+- `repeats`: an engine that ranked each query several times
 - `controls`, `confounds`: take away, and count, what else differs between groups
 - `answer`: verdicts, letters of groups, and the next steps
 - `gate`: an audit judged by limits; `comparison`: two audits

@@ -1,4 +1,4 @@
-"""Write NumPy arrays as text in JSON files: compressed by zlib, then base64."""
+"""Write NumPy arrays and lists of names as text in JSON files: compressed by zlib, then base64."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
+import polars as pl
 
 
 def text_of_array(array: npt.NDArray[Any]) -> str:
@@ -19,3 +21,13 @@ def text_of_array(array: npt.NDArray[Any]) -> str:
 def array_of_text(text: str, dtype: str) -> npt.NDArray[Any]:
     """Return the array of one dimension that `text_of_array` was called with; it is read-only."""
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=dtype)
+
+
+def text_of_names(names: pl.Series) -> str:
+    """Return a text from which `names_of_text` makes the names again; null stays null."""
+    return base64.b64encode(zlib.compress(orjson.dumps(names.to_list()), 1)).decode()
+
+
+def names_of_text(text: str) -> pl.Series:
+    """Return the names that `text_of_names` was called with."""
+    return pl.Series(orjson.loads(zlib.decompress(base64.b64decode(text))), dtype=pl.String)

@@ -60,7 +60,8 @@ def audit(
     collection : Collection
         Documents, queries and judgments; every judgment counts in the row ``all``.
     runs : Run or sequence of Run
-        Rankings of the mixed collection.
+        Rankings of the mixed collection. The repeats of a run (`Run.from_repeats`) are averaged
+        within each query.
     measures : str, Estimand or iterable of them, optional
         By default nDCG at 1, 3, 5 and 10 and AP at 1, 3 and 5; none without judgments. The card
         answers other estimands, such as ``"NDSR@20"``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ranktilt.auditing.confounds import Confound, confounds
@@ -30,10 +31,20 @@ from ranktilt.auditing.notes import (
 )
 from ranktilt.auditing.prepare import AuditInputs
 from ranktilt.auditing.provenance import audit_provenance
+from ranktilt.auditing.repeats.runs import (
+    content_repeated,
+    distinct_rankings,
+    mean_values,
+    named_repeats,
+    queries_repeated,
+    repeat_notes,
+    summed_pair_counts,
+)
 from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import Sample
 from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.notes.base import Note
+from ranktilt.data.repeats import spec_with_repeats
 from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
 LONE_DEPTH = 10
@@ -43,6 +54,9 @@ LONE_DEPTH = 10
 def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Inferences) -> Audit:
     """Return the result of an audit: data alone, of which reports make sentences and figures."""
     options, runs = inputs.options, inputs.runs
+    judged_runs = inputs.judged_runs
+    counts = measurements.pair_counts
+    pair_counts = summed_pair_counts(counts) if inputs.has_repeats else counts
     run_names = tuple(run.name for run in runs)
     samples = [*inferences.tilt_samples, *inferences.group_samples]
     contributions = Contributions.from_samples(samples, inputs.collection, inputs.judgments.queries)
@@ -57,18 +71,19 @@ def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Infere
         measures=inputs.measures,
         groups=(ALL, *inputs.groups.names),
         queries=inputs.judgments.queries,
-        values=measurements.values,
+        values=mean_values(judged_runs, measurements.values),
         tilts=inferences.tilts,
-        pair_counts=measurements.pair_counts,
+        pair_counts=pair_counts,
         notes=notes,
         card=inferences.card,
         confounds=differences,
-        repeated=_repeated(inputs),
+        repeated=queries_repeated(judged_runs),
         top_results=top_results,
         query_answers=query_answers,
         contributions=contributions,
         noise=inferences.noise,
         label_sensitivities=sensitivities,
+        repeats=inferences.repeats,
     )
 
 
@@ -95,7 +110,7 @@ def _spec(inputs: AuditInputs) -> dict[str, Any]:
     errors = options.label_errors
     files = [] if errors is None or errors.sample is None else [errors.sample.path]
     return spec | audit_provenance(
-        inputs.collection, [run.spec for run in inputs.runs], files=files
+        inputs.collection, [spec_with_repeats(run) for run in inputs.runs], files=files
     )
 
 
@@ -131,30 +146,27 @@ def _confounds(inputs: AuditInputs) -> list[Confound]:
     return differences
 
 
-def _repeated(inputs: AuditInputs) -> dict[str, dict[str, str]]:
-    """Return each run's queries that repeat an earlier one; runs without any are left out."""
-    repeated = {run.run.name: run.repeated for run in inputs.judged_runs}
-    return {name: queries for name, queries in repeated.items() if queries}
-
-
 def _notes(
     inputs: AuditInputs, measurements: Measurements, inferences: Inferences
 ) -> Iterator[Note]:
     """Yield what a reader should know: exclusions, small samples, unknown documents."""
     collection, groups, judgments = inputs.collection, inputs.groups, inputs.judgments
-    options, tilts, judged_runs = inputs.options, inferences.tilts, inputs.judged_runs
+    options, tilts = inputs.options, inferences.tilts
+    judged_runs = list(named_repeats(inputs.judged_runs))
     yield from inputs.notes
     answers = _answers_by_labels(inputs, inferences)
     yield from label_notes(options.label_errors, options.margin, inputs.label_model, answers)
     yield from variation_notes((*tilts, *inferences.card))
-    for judged_run in judged_runs:
-        yield from run_notes(judged_run, collection, options.missing)
-    yield from identical_notes(judged_runs)
+    of_runs = chain.from_iterable(
+        run_notes(judged_run, collection, options.missing) for judged_run in judged_runs
+    )
+    # The repeats of one file share what is noted about the file.
+    yield from dict.fromkeys(of_runs)
+    yield from repeat_notes(inputs.judged_runs, inferences.repeats, repr(inputs.primary))
+    yield from identical_notes(distinct_rankings(inputs.judged_runs))
     yield from source_notes(collection, groups.by)
     yield from judgment_notes(judgments, collection)
-    yield from repeated_notes(
-        {run.run.name: run.repeated_by_content for run in judged_runs if run.repeated_by_content}
-    )
+    yield from repeated_notes(content_repeated(inputs.judged_runs))
     yield from group_notes(
         groups,
         [pair.names for pair in inputs.pairs if inputs.measures and not pair.has_judgments],
@@ -166,7 +178,9 @@ def _notes(
     depth = LONE_DEPTH if inputs.questions else None
     yield from lone_group_notes(judged_runs, groups, collection, depth=depth)
     names = [run.name for run in inputs.runs]
-    yield from sparse_notes(tilts, names, groups, measurements.values)
+    yield from sparse_notes(
+        tilts, names, groups, mean_values(inputs.judged_runs, measurements.values)
+    )
     uneven = [pair.names for pair in inputs.compared if not pair.are_twins]
     yield from twin_notes(collection, groups, uneven, judgments)
     if inputs.questions and inputs.label_model is None:

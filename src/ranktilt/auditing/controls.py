@@ -106,6 +106,11 @@ def controls(
         raise UserError("controls need groups compared by relevance; this audit has none")
     if not (collection.docs["text"] != "").any():
         raise UserError("controls need texts, and these documents have none")
+    if raw.repeats:
+        raise UserError(
+            f"controls rank once, and {raw.repeats[0].run!r} is the mean of several rankings; "
+            "audit one of them, or omit --controls"
+        )
     audits = _Controls(collection, rankers, runs, raw=raw, near=near)
     saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
     controlled: list[Controlled] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
@@ -19,10 +19,17 @@ from ranktilt.auditing.null_distributions.judged_labels import judged_labels
 from ranktilt.auditing.null_distributions.judged_twins import exchange_p, relevant_clusters
 from ranktilt.auditing.numerical_noise import NumericalNoise, numerical_noise
 from ranktilt.auditing.prepare import SHARE, AuditInputs, ComparedPair
+from ranktilt.auditing.repeats.average import average_repeats
+from ranktilt.auditing.repeats.components import (
+    RepeatComponents,
+    effectiveness_components,
+    repeat_components,
+)
 from ranktilt.auditing.significance import Sample, effects
 from ranktilt.errors import UserError, join_words
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import read_margin
 from ranktilt.measures.ranking import Floats
 
 CARD_ROWS = 6
@@ -45,6 +52,8 @@ class Inferences:
     """Answers to the other questions."""
     noise: tuple[NumericalNoise, ...]
     """How far each primary tilt moves within the resolution of the run's scores."""
+    repeats: tuple[RepeatComponents, ...]
+    """What makes each answer of a run with repeats uncertain."""
     tilt_samples: tuple[Sample, ...]
     """Values per query behind `tilts`."""
     group_samples: tuple[Sample, ...]
@@ -60,12 +69,15 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         If nothing answers the primary question.
     """
     options, variations = inputs.options.inference, measurements.variations
-    tilt_samples = _tilt_samples(inputs, measurements)
+    tilts_of_repeats = _tilt_samples(inputs, measurements)
+    tilt_samples = average_repeats(tilts_of_repeats)
     tilts = _with_variation(effects(tilt_samples, options, primary=inputs.primary), variations)
     card: list[Effect] = []
+    card_of_repeats: list[Sample] = []
     card_samples: list[Sample] = []
     if inputs.questions:
-        card_samples = _card_samples(inputs, measurements)
+        card_of_repeats = _card_samples(inputs, measurements)
+        card_samples = average_repeats(card_of_repeats)
         # A whole card begins with the tilt that is printed first, and corrects its p with the rest.
         first = first_tilts(inputs, tilts) if inputs.options.card else []
         if inputs.label_model is None:
@@ -78,10 +90,18 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         card = _with_variation(answers, variations)
     if inputs.pairs and inputs.primary is not None:
         _check_answered(inputs.primary, [*tilts, *card])
+    components = _repeat_components(
+        inputs,
+        measurements,
+        samples=[*tilts_of_repeats, *card_of_repeats],
+        averaged=[*tilt_samples, *card_samples],
+        effects=[*tilts, *card],
+    )
     return Inferences(
         tilts=tuple(tilts),
         card=tuple(card),
         noise=tuple(_numerical_noise(inputs, measurements, tilts)),
+        repeats=tuple(components),
         tilt_samples=tuple(tilt_samples),
         group_samples=tuple(
             sample
@@ -165,7 +185,7 @@ def _place_among_shuffled(
     The random labels are the same for all samples. Replaces the samples in `samples_of`.
     """
     question_count = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
-    tests = len(inputs.judged_runs) * question_count * max(len(inputs.pairs), 1)
+    tests = len(inputs.runs) * question_count * max(len(inputs.pairs), 1)
     shuffles = Shuffles(
         judgments=inputs.judgments, seed=inputs.options.inference.seed, count=enough(tests)
     )
@@ -201,7 +221,7 @@ def _card(inputs: AuditInputs) -> Card:
     for pair in inputs.pairs:
         has_twins = len(pair.twins.rows) > 0
         question_count += max(CARD_ROWS, len(questions)) if has_twins else about_groups
-    tests = len(inputs.judged_runs) * question_count
+    tests = len(inputs.runs) * question_count
     return Card(
         groups=inputs.groups,
         twins={pair.names: pair.twins for pair in inputs.pairs},
@@ -222,13 +242,41 @@ def first_tilts(inputs: AuditInputs, tilts: Sequence[Effect]) -> list[Effect]:
 
 
 def _with_variation(
-    effects: Sequence[Effect], variations: Mapping[str, ListVariation]
+    effects: Sequence[Effect], variations: Mapping[str, Sequence[ListVariation]]
 ) -> list[Effect]:
     """Add to each effect how many of its lists could have come out differently."""
-    return [
-        replace(effect, variation=variations[effect.run].for_estimand(effect.estimand))
-        for effect in effects
-    ]
+    with_variation = []
+    for effect in effects:
+        first, *others = variations[effect.run]
+        variation = first.for_estimand(effect.estimand)
+        for repeat in others:
+            variation += repeat.for_estimand(effect.estimand)
+        with_variation.append(replace(effect, variation=variation))
+    return with_variation
+
+
+def _repeat_components(
+    inputs: AuditInputs,
+    measurements: Measurements,
+    *,
+    samples: Sequence[Sample],
+    averaged: Sequence[Sample],
+    effects: Sequence[Effect],
+) -> Iterator[RepeatComponents]:
+    """Yield the components of effectiveness and of each answer, for runs with repeats."""
+    if not inputs.has_repeats:
+        return
+    names = [judged_run.run.name for judged_run in inputs.judged_runs]
+    for run in inputs.runs:
+        indices = [index for index, name in enumerate(names) if name == run.name]
+        for measure_index, measure in enumerate(inputs.measures):
+            # The first group is all documents.
+            values = measurements.values[indices, measure_index, 0]
+            components = effectiveness_components(run.name, measure, values)
+            if run.repeats and components is not None:
+                yield components
+    margin = read_margin(inputs.options.margin)
+    yield from repeat_components(samples, averaged, effects, margin)
 
 
 def _numerical_noise(
@@ -241,7 +289,11 @@ def _numerical_noise(
     index = inputs.measures.index(measure)
     first = first_tilts(inputs, tilts)
     noise: list[NumericalNoise] = []
+    # Where an engine's answers are random, repeats tell more than the digits of its scores.
+    repeated = {run.name for run in inputs.runs if run.repeats}
     for judged_run, values in zip(inputs.judged_runs, measurements.values, strict=True):
+        if judged_run.run.name in repeated:
+            continue
         noise += numerical_noise(
             judged_run,
             measure,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,16 +23,17 @@ class Measurements:
     """Values of every run, and where its twins are."""
 
     values: Floats
-    """Values of shape (n_runs, n_measures, 1 + n_groups, n_queries).
+    """Values of shape (n_judged_runs, n_measures, 1 + n_groups, n_queries).
 
+    Of a run with repeats each one has its values.
     The first group is all documents. NaN where a query says nothing about a group.
     """
     twin_lists: tuple[Mapping[Pair, TwinLists], ...]
     """For each run and pair, where the twins are in the lists; pairs without twins are left out."""
     pair_counts: pl.DataFrame
     """Wins, losses and ties of twins, by run, pair and query."""
-    variations: Mapping[str, ListVariation]
-    """For each run by its name, how much its lists could vary."""
+    variations: Mapping[str, Sequence[ListVariation]]
+    """For each run by its name, how much the lists of each repeat could vary."""
 
 
 def measure(inputs: AuditInputs) -> Measurements:
@@ -53,11 +54,17 @@ def measure(inputs: AuditInputs) -> Measurements:
         values=np.stack(values),
         twin_lists=tuple(twin_lists),
         pair_counts=pl.concat(counts),
-        variations={
-            judged_run.run.name: ListVariation(judged_run, inputs.groups, missing=missing)
-            for judged_run in inputs.judged_runs
-        },
+        variations=_variations(inputs),
     )
+
+
+def _variations(inputs: AuditInputs) -> dict[str, list[ListVariation]]:
+    """Return how much the lists of each run could vary, repeat by repeat."""
+    variations: dict[str, list[ListVariation]] = {}
+    for judged_run in inputs.judged_runs:
+        variation = ListVariation(judged_run, inputs.groups, missing=inputs.options.missing)
+        variations.setdefault(judged_run.run.name, []).append(variation)
+    return variations
 
 
 def _measure_groups(inputs: AuditInputs, judged_run: JudgedRun) -> Floats:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,7 @@ from ranktilt.auditing.options import AuditOptions, usual_primary
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.runfile import unwritable
 from ranktilt.data.notes.base import Note
+from ranktilt.data.repeats import each_repeat, join_namesakes
 from ranktilt.data.run import Run, named_apart
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.measures.base import Estimand, Measure, estimand
@@ -76,8 +77,10 @@ class AuditInputs:
     """Documents and queries, without queries that a run was fitted on."""
     judgments: Judgments
     """Relevant judgments."""
+    runs: tuple[Run, ...]
+    """Runs, each with its repeats."""
     judged_runs: tuple[JudgedRun, ...]
-    """Runs, aligned with the judgments."""
+    """Runs aligned with the judgments; of a run with repeats each one, under the run's name."""
     groups: Groups
     """Groups of the documents."""
     pairs: tuple[ComparedPair, ...]
@@ -98,9 +101,9 @@ class AuditInputs:
     """The error rates of labels, by which answers are corrected; None where labels are true."""
 
     @property
-    def runs(self) -> list[Run]:
-        """The runs as they came."""
-        return [judged_run.run for judged_run in self.judged_runs]
+    def has_repeats(self) -> bool:
+        """Whether a run has repeats, which are averaged within each query."""
+        return len(self.judged_runs) > len(self.runs)
 
     @property
     def compared(self) -> list[ComparedPair]:
@@ -135,12 +138,11 @@ def prepare(
         measures = options.primary or PROPERTY_LIFT
     estimands = _read_estimands(measures, options, has_judgments=collection.has_judgments)
     _check_property(estimands, options, is_continuous=is_continuous)
-    runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     options.check()
-    _check_runs(runs)
+    runs = _read_runs(runs, options)
+    repeats = list(chain.from_iterable(map(each_repeat, runs)))
     refuse_twice([repr(estimand) for estimand in estimands], "measure")
-    refuse_twice([run.name for run in runs], "run")
-    collection, notes = without_fitted(collection, [run.spec for run in runs])
+    collection, notes = without_fitted(collection, [run.spec for run in repeats])
     margin = read_margin(options.margin)
     check_correctable(estimands, options, is_continuous=is_continuous)
     _check_grouped(estimands, options)
@@ -150,7 +152,7 @@ def prepare(
     estimands = estimands or _usual_estimands(collection, groups, pair_names, options)
     primary = _read_primary(estimands, options, margin)
     relevance, questions = _measures(estimands), _questions(estimands)
-    _check_answerable(questions, runs, groups, has_relevant=judgments.has_relevant)
+    _check_answerable(questions, repeats, groups, has_relevant=judgments.has_relevant)
     if relevance:
         _check_judged(judgments, groups, pair_names, collection)
     has_card = options.card and not is_continuous
@@ -162,7 +164,8 @@ def prepare(
     return AuditInputs(
         collection=collection,
         judgments=judgments,
-        judged_runs=tuple(JudgedRun.from_run(run, collection, judgments) for run in runs),
+        runs=tuple(runs),
+        judged_runs=tuple(JudgedRun.from_run(run, collection, judgments) for run in repeats),
         groups=groups,
         pairs=compared,
         measures=tuple(relevance),
@@ -289,6 +292,27 @@ def _read_primary(
     return primary
 
 
+def _read_runs(runs: Run | Sequence[Run], options: AuditOptions) -> list[Run]:
+    """Return the runs, each once with its repeats; refuse what cannot be audited."""
+    runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
+    _check_runs(runs)
+    joined = join_namesakes(runs)
+    _refuse_shared_names(joined)
+    _check_repeats(joined, options)
+    return joined
+
+
+def _refuse_shared_names(runs: Sequence[Run]) -> None:
+    """Refuse runs of one name that nobody called repeats."""
+    try:
+        refuse_twice([run.name for run in runs], "run")
+    except UserError as error:
+        raise UserError(
+            f"{error}; if these are repeats of one engine, give them one name of your own: "
+            "--run NAME=FILE for each (in Python: Run.from_repeats(runs, name=…))"
+        ) from error
+
+
 def _check_runs(runs: Sequence[Run]) -> None:
     """Refuse values that are no runs, and runs that no file could hold."""
     for run in runs:
@@ -301,6 +325,16 @@ def _check_runs(runs: Sequence[Run]) -> None:
             raise UserError(f"run {run.name!r}: its spec: {fault}")
     if not runs:
         raise UserError("an audit needs at least one run or ranker, such as -r bm25")
+
+
+def _check_repeats(runs: Sequence[Run], options: AuditOptions) -> None:
+    """Refuse repeats where labels err: answers are corrected list by list, before the average."""
+    repeated = [run.name for run in runs if run.repeats]
+    if repeated and options.label_errors is not None:
+        raise UserError(
+            f"label errors cannot be corrected for repeats yet, and {repeated[0]!r} has them; "
+            "name one file of it, or omit --label-errors"
+        )
 
 
 def _check_grouped(estimands: Sequence[Estimand], options: AuditOptions) -> None:
@@ -353,7 +387,7 @@ def _check_judged(
     judged = judgments.judged_groups(groups)
     if not pairs or any(a in judged and b in judged for a, b in pairs):
         return
-    names = itertools.chain.from_iterable(pairs)
+    names = chain.from_iterable(pairs)
     missing = [name for name in names if name not in judged]
     hint = ""
     beyond = np.unique(judgments.row[judgments.row >= len(groups.code)])

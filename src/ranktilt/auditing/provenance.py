@@ -49,6 +49,7 @@ def files_of_runs(specs: Iterable[Any]) -> list[str]:
         while isinstance(spec, Mapping):
             if "file" in spec:
                 files[str(spec["file"])] = None
+            files |= dict.fromkeys(files_of_runs(spec.get("repeats", ())))
             spec = spec.get("candidates")
     return list(files)
 

@@ -19,6 +19,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
 from ranktilt.data.group_names import name_among
@@ -181,6 +182,8 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     out."""
     label_sensitivities: tuple[LabelSensitivity, ...] = ()
     """Label errors that would explain each finding on Share@k of documents that are no twins."""
+    repeats: tuple[RepeatComponents, ...] = ()
+    """What makes each answer of a run with repeats uncertain: queries, documents or repeats."""
 
     def __post_init__(self) -> None:
         """Give the values their shape, which lists do not tell where an axis is empty."""
@@ -274,6 +277,11 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
                 pl.DataFrame({column: list(labels)}, schema={column: pl.String}), how="cross"
             )
         return names.with_columns(pl.Series("value", self.values.ravel()))
+
+    def repeat_count(self, run: str) -> int:
+        """Return the number of repeats of a run; 1 where each query was ranked once."""
+        specs = dict(zip(self.runs, self.spec.get("runs", ()), strict=False))
+        return 1 + len(specs.get(run, {}).get("repeats", ()))
 
     def by_group(self) -> pl.DataFrame:
         """Return the means of each run, measure and group.

@@ -214,7 +214,9 @@ def audit_sources(
     audits = list[Audit]()
     for pair, ranked_pair in zip(apart.pairs, apart.collections, strict=True):
         report("auditing sources", len(audits), len(apart.pairs))
-        runs = [check_reranked(ranker.rank(ranked_pair), None, ranker) for ranker in rankers]
+        runs = [
+            check_reranked(ranker.rank_repeats(ranked_pair), None, ranker) for ranker in rankers
+        ]
         pairs = pairs_to_name(ranked_pair, pair)
         audits.append(audit(ranked_pair, runs, measures, pairs=pairs, **options))
     report("auditing sources", len(apart.pairs), len(apart.pairs))

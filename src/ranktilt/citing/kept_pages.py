@@ -6,16 +6,18 @@ file of an audit keeps its rows: each name once, and numbers as compressed array
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 import polars as pl
 
-from ranktilt.auditing.array_text import array_of_text, text_of_array
+from ranktilt.auditing.array_text import (
+    array_of_text,
+    names_of_text,
+    text_of_array,
+    text_of_names,
+)
 from ranktilt.citing.arrays import numbers_of
 from ranktilt.data.artifact import register
 
@@ -129,8 +131,8 @@ class KeptPages:
         content: dict[str, Any] = {"queries": queries.to_list()}
         answer_queries = numbers_of(self.answers["query"], queries)
         content["answer_query"] = text_of_array(answer_queries.astype("<i4"))
-        content["answer_repeat"] = _text_of_names(self.answers["repeat"])
-        content["pages"] = {name: _text_of_names(pages[name]) for name in _PAGE_COLUMNS}
+        content["answer_repeat"] = text_of_names(self.answers["repeat"])
+        content["pages"] = {name: text_of_names(pages[name]) for name in _PAGE_COLUMNS}
         content["page"] = text_of_array(numbers.astype("<i4"))
         for name, kind in _NUMBERS.items():
             content[name] = text_of_array(self.pages[name].to_numpy().astype(kind))
@@ -143,10 +145,10 @@ class KeptPages:
         answers = pl.DataFrame(
             {
                 "query": queries.gather(array_of_text(row["answer_query"], "<i4")),
-                "repeat": _names_of_text(row["answer_repeat"]),
+                "repeat": names_of_text(row["answer_repeat"]),
             }
         )
-        pages = pl.DataFrame({name: _names_of_text(row["pages"][name]) for name in _PAGE_COLUMNS})
+        pages = pl.DataFrame({name: names_of_text(row["pages"][name]) for name in _PAGE_COLUMNS})
         columns = {name: array_of_text(row[name], kind) for name, kind in _NUMBERS.items()}
         numbers = pl.DataFrame(columns).with_columns(
             pl.col("answer", "citation_rank", "retrieval_rank").cast(pl.Int64),
@@ -160,16 +162,6 @@ class KeptPages:
                 "answer", *_PAGE_COLUMNS, pl.all().exclude("answer", *_PAGE_COLUMNS)
             ),
         )
-
-
-def _text_of_names(names: pl.Series) -> str:
-    """Write names as text: a JSON list, compressed, in base64."""
-    return base64.b64encode(zlib.compress(orjson.dumps(names.to_list()), 1)).decode()
-
-
-def _names_of_text(text: str) -> pl.Series:
-    """Read the names that `_text_of_names` wrote."""
-    return pl.Series(orjson.loads(zlib.decompress(base64.b64decode(text))), dtype=pl.String)
 
 
 register(KeptPages, KeptPages.row, KeptPages.from_row)

@@ -49,12 +49,12 @@ def citation_label_model(errors: LabelErrors, by: str, groups: list[str]) -> Lab
     if errors.by:
         raise UserError(
             f"{OPTION} {errors.text}: cite corrects all pages by the same rates; omit "
-            f"by={errors.by}"
+            f"by={errors.by}, and state the rates among pages like those that answers consulted"
         )
     if len(groups) != 2:
         raise UserError(
             f"{OPTION}: cite corrects two groups of pages, and there are {len(groups)} "
-            f"({', '.join(groups)}); join some of them in the label file"
+            f"({', '.join(groups)}); join some of them, such as --name {groups[1]}={groups[0]}"
         )
     names = Groups(by=by, names=tuple(groups), code=np.empty(0, dtype=np.int64))
     return label_model(errors, None, names)

@@ -55,6 +55,7 @@ def citation_notes(audit: CitationAudit) -> Iterator[Note]:
         mixed=unit.mixed,
         of_several=unit.of_several,
         is_chosen=unit.is_chosen,
+        of_documents=audit.of_documents,
     )
     layout, is_exact = audit.spec.get("read_as"), bool(audit.spec.get("exact_urls"))
     if layout:

@@ -33,8 +33,11 @@ _COLUMNS: dict[Literal["pages", "domains"], str] = {"pages": "page", "domains": 
 
 
 def citation_overlaps(new: KeptPages, old: KeptPages) -> Iterator[CitationOverlap]:
-    """Yield how alike two engines cite pages, and domains, by each measure."""
+    """Yield how alike two engines cite pages, and domains if there are any, by each measure."""
+    has_domains = any((side.pages["domain"] != side.pages["page"]).any() for side in (new, old))
     for noun, column in _COLUMNS.items():
+        if noun == "domains" and not has_domains:
+            continue
         new_lists, old_lists = _lists_by_query(new, column), _lists_by_query(old, column)
         for name, similarity in _MEASURES.items():
             by_query = _between(new_lists, old_lists, similarity)

@@ -13,7 +13,7 @@ from ranktilt.citing.counts import CitationCounts, count_citations
 from ranktilt.citing.kept_pages import KeptPages
 from ranktilt.citing.labelled_pages import label_pages
 from ranktilt.citing.retrieved_lists import retrieved_lists
-from ranktilt.citing.unit import Unit, find_unit
+from ranktilt.citing.unit import DOMAIN, Unit, find_unit
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
 from ranktilt.data.label_file import LabelFile
@@ -90,6 +90,8 @@ def prepare(
         answers' queries.
     """
     is_exact = bool(answers.spec.get("exact_urls"))
+    # Documents of a collection have no domains, unless a column names them.
+    of_documents = isinstance(labels, Collection) and DOMAIN not in labels.docs.columns
     known = label_pages(labels, by, is_exact=is_exact)
     retrieved = retrieved_lists(answers, run, is_exact=is_exact)
     table = known.add_to(_join_lists(answers, retrieved))
@@ -114,7 +116,12 @@ def prepare(
         counts=count_citations(answers, table, retrieved),
         has_words=answers.has_words,
         kept_pages=KeptPages.from_table(answers.answers, table),
-        spec={**answers.spec, **known.label_file.spec(known.pages["label"], 0), "by": by},
+        spec={
+            **answers.spec,
+            **known.label_file.spec(known.pages["label"], 0),
+            "by": by,
+            "of_documents": of_documents,
+        },
     )
 
 

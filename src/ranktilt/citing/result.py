@@ -128,6 +128,11 @@ class CitationAudit(
         )
 
     @property
+    def of_documents(self) -> bool:
+        """Whether pages are documents of a collection, without domains."""
+        return bool(self.spec.get("of_documents"))
+
+    @property
     def primary(self) -> tuple[CitationEffect, ...]:
         """Effects of the primary question, which decides the verdict: one for each pair."""
         first = self.effects[0].question

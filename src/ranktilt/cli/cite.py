@@ -9,7 +9,13 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, STATISTICS, UNDERSTAND, points, verb
-from ranktilt.cli.cite_making import AnswerOptions, SessionAudit, folder_of_labels
+from ranktilt.cli.cite_making import (
+    AnswerOptions,
+    SessionAudit,
+    answers_by_factor,
+    check_by_factor,
+    folder_of_labels,
+)
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
 from ranktilt.cli.statistics_options import statistics_settings
@@ -114,6 +120,9 @@ def cite(
     asked. Where all pages of a domain have one label, domains are the sample: below ten of them on
     a side the kind of pages stays open, and what holds for these domains is said.
 
+    Of versions by design (ranktilt generate versions), --by-factor shows what each factor does to
+    being cited, and cited first.
+
     With --llm, a model first answers each query from the documents of --run. Exit 1 if some
     requests got no answer; run the command again to ask only for these.
     """
@@ -136,6 +145,19 @@ def cite(
             label_errors=label_errors,
         ).execute(output.deliver)
     output.check(*inputs)
+    if model.by_factor:
+        check_by_factor(
+            {
+                "--by": by != "source",
+                "--pair": pair,
+                "--reference": labels.reference,
+                "--cluster": cluster,
+                "--label-errors": label_errors,
+                "--run": run,
+            }
+        )
+        output.deliver(answers_by_factor(answers, labels))
+        return 0
     page_labels: LabelFile | Collection | None = folder_of_labels(labels, by) or labels.labels
     if page_labels is None:
         raise UserError("cite needs the group of each page: --groups FILE:id=url,source=COLUMN")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ranktilt.config import StatisticsSettings
     from ranktilt.data.collection import Collection
     from ranktilt.data.run import Run
+    from ranktilt.explaining.factors.result import FactorEffects
 
 _Labels = list[Literal["none", "true", "swapped"]]
 
@@ -74,6 +75,15 @@ class AnswerOptions:
             group=QUESTION,
         ),
     ] = False
+    by_factor: Annotated[
+        bool,
+        Parameter(
+            help="Of versions by design (generate versions): what each factor does to being cited, "
+            "and cited first. With --llm, each prompt shows one version of a document, drawn anew "
+            "for each repeat.",
+            group=QUESTION,
+        ),
+    ] = False
     show_label: Annotated[
         _Labels | None,
         Parameter(
@@ -108,7 +118,7 @@ class AnswerOptions:
         """Refuse options of a model where none is asked."""
         if self.llm is not None:
             return
-        flag = options.first_typed(**{**vars(self), "llm": None})
+        flag = options.first_typed(**{**vars(self), "llm": None, "by_factor": False})
         if flag is not None:
             raise UserError(f"{flag} needs a model: --llm openai:MODEL")
 
@@ -121,6 +131,7 @@ class AnswerOptions:
             order=self.order or AnswerMaking.order,
             repeats=self.repeats or AnswerMaking.repeats,
             has_twins=self.twins,
+            draws_versions=self.by_factor,
             shown_labels=tuple(labels),
             order_seed=statistics_settings().seed,
             text=self.text or AnswerMaking.text,
@@ -189,6 +200,19 @@ class SessionAudit:
                 "--label-errors corrects rates and shares of citations; omit it with --twins or "
                 "with both labels"
             )
+        if making.draws_versions:
+            options.refuse_unread(
+                {"--groups": self.labels.groups}, "the collection itself has the factors; omit it"
+            )
+            check_by_factor(
+                {
+                    "--by": self.by != "source",
+                    "--pair": self.pairs,
+                    "--reference": self.labels.reference,
+                    "--cluster": self.cluster,
+                    "--label-errors": self.label_errors,
+                }
+            )
         if (making.has_twins or making.compares_labels) and len(self.pairs or ()) > 1:
             raise UserError("--twins and --show-label compare two groups: name one --pair")
 
@@ -220,8 +244,11 @@ class SessionAudit:
 
     def _audit(self, session: AnswerSession, statistics: StatisticsSettings) -> Any:
         from ranktilt.citing.experiment.experiment import context_experiment
+        from ranktilt.citing.experiment.factors import session_factor_effects
         from ranktilt.citing.making.audit import cite_session
 
+        if session.making.draws_versions:
+            return session_factor_effects(session)
         if session.making.is_experiment:
             return context_experiment(
                 session,
@@ -249,6 +276,26 @@ def folder_of_labels(labels: LabelOptions, by: str) -> Collection | None:
         return None
     collection = options.load_texts(Path(labels.groups), None)
     return replace(labels, groups=None).labelled(collection, by)
+
+
+def check_by_factor(unread: Mapping[str, object]) -> None:
+    """Refuse options that effects of factors would not read."""
+    options.refuse_unread(unread, "--by-factor compares the levels of each factor; omit it")
+
+
+def answers_by_factor(answers: Path, labels: LabelOptions) -> FactorEffects:
+    """Estimate the effects of factors on answers that exist, whose documents are in a folder."""
+    from ranktilt.citing.experiment.factors import citation_factor_effects
+    from ranktilt.data.formats.citations.answer_file import read_answers
+
+    folder = labels.groups
+    if folder is None or not os.path.isdir(folder):
+        raise UserError(
+            "--by-factor needs the versions that were read: name their collection, --groups DIR"
+        )
+    return citation_factor_effects(
+        read_answers(answers), options.load_texts(Path(folder), None), engine=answers.stem
+    )
 
 
 def _note_answers(session: AnswerSession) -> None:

@@ -24,7 +24,9 @@ from ranktilt.cli.statistics_options import statistics_settings
 def compare(
     new: Annotated[
         Path,
-        Parameter(help="The new audit (--json of ranktilt audit, pairwise or cite).", name="NEW"),
+        Parameter(
+            help="The new audit (--json of ranktilt audit, pairwise, judge or cite).", name="NEW"
+        ),
     ],
     old: Annotated[Path | None, Parameter(help="The old audit.", name="OLD")] = None,
     /,
@@ -49,7 +51,9 @@ def compare(
 
     Does the new ranker tilt more than the old one? For two pairwise audits (ranktilt pairwise
     --json): does the new model prefer a group more? For two audits of citations (ranktilt cite
-    --json): does the new engine favour a group more, and do both cite the same pages?
+    --json): does the new engine favour a group more, and do both cite the same pages? For two
+    audits of judges (ranktilt judge --json): does the new judge agree with humans, grade and order
+    systems as the old one did?
 
     Differences are new - old, in points or in a measure's own unit, with paired intervals and
     tests. If each audit has one run, the two are compared whatever their names; otherwise runs with
@@ -60,24 +64,32 @@ def compare(
     from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.auditing.result import Audit
     from ranktilt.citing.result import CitationAudit
+    from ranktilt.judging.result import JudgeAudit
     from ranktilt.reporting.report import read_result
 
     paths = [new] if old is None else [new, old]
     output.check(*paths)
-    audits: list[Any] = [read_result(path, (Audit, PairwiseAudit, CitationAudit)) for path in paths]
-    if isinstance(audits[0], CitationAudit):
+    kinds = (Audit, PairwiseAudit, CitationAudit, JudgeAudit)
+    audits: list[Any] = [read_result(path, kinds) for path in paths]
+    if isinstance(audits[0], CitationAudit | JudgeAudit):
         of_rankers = {
             "--baseline-run": baseline_run,
             "--max-failures": max_failures,
-            "--label-errors": label_errors,
         }
-        options.refuse_unread(of_rankers, "audits of citations are compared two at a time")
+        of_labels = {"--label-errors": label_errors}
+        if isinstance(audits[0], CitationAudit):
+            options.refuse_unread(of_labels, options.CITE_CORRECTS)
+        else:
+            options.refuse_unread(
+                of_labels, "audits of judges take the labels of grades as they are"
+            )
+        reason = "audits of citations, and of judges, are compared two at a time"
+        options.refuse_unread(of_rankers, reason)
     for audit in audits:
         if isinstance(audit, PairwiseAudit):
-            specs = [{**audit.spec, "ranker": audit.model}]
-        else:
-            specs = audit.spec.get("runs", ())
-        require_answers(specs, max_failures)
+            require_answers([{**audit.spec, "ranker": audit.model}], max_failures)
+        elif isinstance(audit, Audit):
+            require_answers(audit.spec.get("runs", ()), max_failures)
     statistics = statistics_settings()
     output.deliver(
         compare_audits(

@@ -65,8 +65,9 @@ def gate(
 
     --baseline gates the growth of the tilt, on the queries in both audits: tilted if its interval
     lies above --min-effect, level if no part of it does. --max-loss also gates effectiveness:
-    beyond if a greater loss is shown, within if it is ruled out. The worst comparison counts, 1
-    before 3 before 0.
+    beyond if a greater loss is shown, within if it is ruled out. For judges, --max-loss gates the
+    agreement with humans, and --max-shift the mean grade. The worst comparison counts, 1 before 3
+    before 0.
     """
     pairs = selection.pairs()
     files.check([audit] if limits.baseline is None else [audit, limits.baseline], output)
@@ -119,21 +120,41 @@ class GateRequest:
 
     def gate_judges(self, audit: JudgeAudit) -> Gate:
         """Gate an audit of judges; refuse the limits of rankers."""
-        from ranktilt.judging.gate import gate_judges
+        from ranktilt.judging.gate import DriftLimits, gate_judges
 
-        of_rankers = {**self.limits.typed(), **self.selection.typed()}
-        options.refuse_unread(of_rankers, "an audit of judges takes --max-gap and --min-tau")
+        limits, statistics = self.limits, statistics_settings()
+        of_rankers = {
+            "--max-tilt": limits.max_tilt,
+            "--label-errors": limits.label_errors,
+            **self.selection.typed(),
+        }
+        reason = (
+            "an audit of judges takes --max-gap, --min-tau, and with --baseline --max-loss, "
+            "--max-shift and --min-effect"
+        )
+        options.refuse_unread(of_rankers, reason)
+        drift = DriftLimits(
+            baseline=None if limits.baseline is None else type(audit).load(limits.baseline),
+            min_effect=limits.min_effect,
+            max_loss=limits.max_loss,
+            max_shift=self.judge_limits.max_shift,
+            max_left_out=limits.max_left_out,
+        )
         return gate_judges(
             audit,
             max_gap=self.judge_limits.max_gap,
             min_tau=self.judge_limits.min_tau,
+            drift=drift,
             inconclusive=self.inconclusive,
+            resamples=statistics.resamples,
+            seed=statistics.seed,
         )
 
     def gate_citations(self, audit: CitationAudit) -> Gate:
         """Gate an audit of citations; refuse every limit but --max-tilt."""
         from ranktilt.citing.gate import gate_citations
 
+        options.refuse_unread({"--label-errors": self.limits.label_errors}, options.CITE_CORRECTS)
         self._refuse_all_but_tilt("an audit of citations takes --max-tilt")
         return gate_citations(audit, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
 

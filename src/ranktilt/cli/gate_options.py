@@ -34,7 +34,8 @@ class GateLimits:
     baseline: Annotated[
         Path | None,
         Parameter(
-            help="An earlier audit, to check that the tilt has not grown since.",
+            help="An earlier audit, to check that the tilt has not grown since, or that a judge "
+            "has not changed.",
             metavar="OLD.json",
             group=INPUT,
         ),
@@ -42,7 +43,8 @@ class GateLimits:
     min_effect: Annotated[
         float,
         Parameter(
-            help="Growth of the tilt to accept, in points.",
+            help="Growth of the tilt to accept, in points; for judges, of the grade gap, in "
+            "grades.",
             metavar="X",
             converter=points,
         ),
@@ -50,7 +52,8 @@ class GateLimits:
     max_loss: Annotated[
         float | None,
         Parameter(
-            help="With --baseline: loss of effectiveness to accept, in points.",
+            help="With --baseline: loss of effectiveness to accept, in points; for judges, of κ "
+            "(5 points are .05).",
             metavar="X",
             converter=points,
         ),
@@ -138,6 +141,20 @@ class JudgeLimits:
         ),
     ] = None
 
+    max_shift: Annotated[
+        float | None,
+        Parameter(
+            help="For judges, with --baseline: maximum change of the mean grade, in either "
+            "direction, in grades.",
+            metavar="X",
+            validator=options.NOT_NEGATIVE,
+        ),
+    ] = None
+
     def typed(self) -> dict[str, object]:
         """Return the options by their flags; those that are not typed have no value."""
-        return {"--max-gap": self.max_gap, "--min-tau": self.min_tau}
+        return {
+            "--max-gap": self.max_gap,
+            "--min-tau": self.min_tau,
+            "--max-shift": self.max_shift,
+        }

@@ -91,6 +91,11 @@ LabelErrors = Annotated[
         group=QUESTION,
     ),
 ]
+CITE_CORRECTS = (
+    "an audit of citations is corrected where it is made (ranktilt cite … --label-errors RATES); "
+    "omit it here"
+)
+"""Why commands that read audits of citations take no rates of label errors."""
 Reference = Annotated[
     str | None,
     Parameter(

@@ -109,15 +109,26 @@ class _StageDefaults:
 
 
 def rank_with(
-    rankers: Sequence[Ranker], collection: Collection, names: Sequence[str | None] = ()
+    rankers: Sequence[Ranker],
+    collection: Collection,
+    names: Sequence[str | None] = (),
+    *,
+    repeats: bool = False,
 ) -> list[Run]:
-    """Rank with each ranker, once all are known to be able to; `names` are the users' for runs."""
+    """Rank with each ranker, once all are known to be able to; `names` are the users' for runs.
+
+    With `repeats`, a ranker may rank several times; see `Run.repeats`.
+    """
     from ranktilt.data.run import named_apart
     from ranktilt.rankers.candidates import check_reranked
 
     for ranker in rankers:
         ranker.check()
-    runs = named_apart(check_reranked(ranker.rank(collection), None, ranker) for ranker in rankers)
+    ranked = []
+    for ranker in rankers:
+        run = ranker.rank_repeats(collection) if repeats else ranker.rank(collection)
+        ranked.append(check_reranked(run, None, ranker))
+    runs = named_apart(ranked)
     return with_names(runs, names) if names else runs
 
 

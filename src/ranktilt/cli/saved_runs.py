@@ -49,8 +49,11 @@ class SavedRunOptions:
         """Files of saved runs with their names."""
         return [NamedText.from_text(path) for path in self.run or ()]
 
-    def load_runs(self, max_failures: float | None = None) -> list[Run]:
-        """Read the saved runs; each knows the ranker that would read it again."""
+    def load_runs(self, max_failures: float | None = None, *, repeats: bool = False) -> list[Run]:
+        """Read the saved runs; each knows the ranker that would read it again.
+
+        With `repeats`, a file may hold several rankings of each query; see `Run.repeats`.
+        """
         from ranktilt.data.formats.search_responses import MAX_FAILURES
         from ranktilt.data.queries import query_texts
         from ranktilt.data.run import Run, named_apart, replayed_name
@@ -64,6 +67,7 @@ class SavedRunOptions:
                 score_order=self.score_order,
                 queries=query_names,
                 max_failures=MAX_FAILURES if max_failures is None else max_failures,
+                repeats=repeats,
             )
             origin = {
                 "ranker": replay_spec(path, self.score_order, self.queries),

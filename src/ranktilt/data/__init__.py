@@ -1,5 +1,12 @@
 """Collections, runs and labels: read, checked, joined and written.
 
+A *collection* has documents, queries and judgments (*qrels*: how relevant a document is to a
+query). A *run* is a ranked list of documents for each query. The *source* of a document is who
+wrote it, and its *origin* is the document that it was rewritten from. A *label* is the value of any
+column by which documents are grouped; a *group* is all documents with one label. A *pair* or
+*twins* are two documents of one origin by different sources. A *split* is a named set of judgments,
+such as ``test``. A *spec* says how an object was made.
+
 Start with `collection.Collection` and `run.Run`. `load.load` reads a folder or a public name
 (`folders`; `collection_name`, `hub`, `irds`, `bundled`), `label_table` a label file, `queries`
 queries; `labels` joins labels with documents, `mix` unites collections, `save` writes one, and

@@ -30,19 +30,27 @@ PAGE_SCHEMA = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
-    """Answers of one engine; those to one query are repeats of each other.
+    """Answers of one engine. Several answers to one query are called repeats.
 
-    A page counts once in an answer, however often it is cited there.
+    An engine may tell three things about a page: it *retrieved* the page by a search, it
+    *consulted* the page (read it to write the answer), and it *cited* the page in the answer. A
+    page counts once in an answer, however often it is cited there.
     """
 
     answers: pl.DataFrame
-    """One row an answer: ``query``, ``repeat`` (unique within the query), ``has_consulted`` and
-    ``has_retrieved`` (whether the answer tells what was consulted, and what was retrieved)."""
+    """A row for each answer.
+
+    ``query``; ``repeat``, a name that is unique within the query; ``has_consulted`` and
+    ``has_retrieved``, whether the answer tells which pages were consulted, and which retrieved.
+    """
     pages: pl.DataFrame
-    """One row for each page of an answer: ``answer`` (row of `answers`), ``page``,
-    ``citation_rank`` (from 1 in the order of first citations; null where not cited),
-    ``is_consulted``, ``retrieval_rank`` (null where not retrieved) and ``cited_words`` (null where
-    the answer has no spans)."""
+    """A row for each page of each answer.
+
+    ``answer``, the row in `answers`; ``page``; ``citation_rank``, from 1 in the order of first
+    citations, null for a page that is not cited; ``is_consulted``; ``retrieval_rank``, null for a
+    page that was not retrieved; ``cited_words``, how many words of the answer the page supports,
+    null if the answer does not mark them.
+    """
     spec: dict[str, Any] = field(default_factory=dict)
     """Where the answers come from: ``files``, ``read_as``, and what was left out."""
 
@@ -70,7 +78,7 @@ class Answers:
 
     @property
     def cited(self) -> pl.DataFrame:
-        """Rows of `pages` that are cited."""
+        """The rows of `pages` whose page is cited."""
         return self.pages.filter(pl.col("citation_rank").is_not_null())
 
     @property
@@ -85,7 +93,7 @@ class Answers:
 
     @property
     def has_words(self) -> bool:
-        """Whether answers tell which words a page supports."""
+        """Whether any answer tells which of its words a page supports."""
         return bool(self.pages["cited_words"].is_not_null().any())
 
     def __repr__(self) -> str:
@@ -98,11 +106,14 @@ class Retrieved:
     """The pages that a search returned for each query."""
 
     pages: pl.DataFrame
-    """``query``, ``page`` and ``rank`` (from 1, without gaps); a page once a query."""
+    """``query``, ``page`` and ``rank`` (from 1, without gaps); no page twice in a query."""
 
     @classmethod
     def from_lists(cls, lists: Iterable[tuple[str, Sequence[str]]]) -> Retrieved:
-        """Return the pages of ranked lists; a page that comes again keeps its first rank."""
+        """Return the pages of ranked lists, each with its query.
+
+        A page that occurs twice in a list counts at its first rank.
+        """
         queries, pages, ranks = list[str](), list[str](), list[int]()
         for query, ranked_pages in lists:
             distinct_pages = list(dict.fromkeys(ranked_pages))

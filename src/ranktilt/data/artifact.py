@@ -43,7 +43,7 @@ from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.presenter import presenter
 
 _LEAST, _BEYOND = -(2**63), 2**64
-"""Integers that parsers of JSON keep exact: from `_LEAST`, and below `_BEYOND`."""
+"""Range of the integers that parsers of JSON keep exact: from `_LEAST` to `_BEYOND` − 1."""
 _FAULTS = (
     ArithmeticError,
     AttributeError,
@@ -56,10 +56,10 @@ _FAULTS = (
     msgspec.MsgspecError,
     pl.exceptions.PolarsError,
 )
-"""Exceptions of code that meets a result whose parts do not fit together."""
+"""Exceptions that code raises if it uses a result whose parts do not fit together."""
 T = TypeVar("T")
 P = ParamSpec("P")
-"""Parameters of a function that reads."""
+"""Parameters of a function that `names_files` decorates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,10 @@ else:
             return True
 
     class Coded(Generic[T], metaclass=_Anything):
-        """A field of type T, a dataclass, that its codec reads (`register`), not its fields."""
+        """A field of type T that is read by the codec of T (`register`), and not field by field.
+
+        Type checkers see T itself.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +112,7 @@ class Result:
     """Kind and version of the class's files."""
 
     def __init_subclass__(cls, **header: Any) -> None:
-        """Make the `Header` of a class: ``class Audit(Result, format=…, version=…)``."""
+        """Make the `Header` of a class from ``class Audit(Result, format=…, version=…, …)``."""
         super().__init_subclass__()
         # A dataclass brings a repr of its own, which IPython would prefer.
         cls._repr_pretty_ = Result._repr_pretty_  # type: ignore[method-assign]
@@ -142,7 +145,7 @@ class Result:
         return {}
 
     def __str__(self) -> str:
-        """Return the verdicts in words, one a line."""
+        """Return the verdicts in words, each on a line."""
         with used_from_files(self):
             return presenter().sentences(self)
 
@@ -157,7 +160,7 @@ class Result:
     def frame(self, part: str = "") -> pl.DataFrame:
         """Return the rows of one part, such as ``tilts``, as a polars frame.
 
-        Without a part, the rows of all parts follow each other. Numbers are unrounded, as in the
+        Without a part, the frame has the rows of all parts. Numbers are not rounded, as in the
         file; unknown values are null.
         """
         with used_from_files(self):
@@ -218,8 +221,8 @@ class Result:
         return hash(self._digest())
 
     def _digest(self) -> str:
-        # Of the values, not of the bytes: another program may have written 1 for 1.0.
         """Return the SHA-256 of the result's values."""
+        # Of the values and not of the bytes: another program may have written 1 for 1.0.
         return str(orjson.loads(self.to_json())["sha256"])
 
 
@@ -227,8 +230,9 @@ class Result:
 def used_from_files(*results: Any) -> Iterator[None]:
     """Turn an exception that a loaded result causes into a `DataError` that names its file.
 
-    Reading checks the type of each part, but not whether names and numbers agree, or what a spec
-    holds. If no result came from a file, the fault is RankTilt's, and the exception passes.
+    Reading a file checks the type of each part. It does not check whether names and numbers agree,
+    or what a spec holds, so code that uses the result may fail. If no result came from a file, the
+    fault is RankTilt's, and the exception passes unchanged.
     """
     try:
         yield
@@ -242,7 +246,7 @@ def used_from_files(*results: Any) -> Iterator[None]:
 
 
 def names_files(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function that takes results, alone or in lists; see `used_from_files`."""
+    """Decorate a function whose arguments are results, or lists of them, by `used_from_files`."""
 
     @wraps(function)
     def wrapper(*args: P.args, **options: P.kwargs) -> T:
@@ -257,8 +261,8 @@ def names_files(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _result_of(result: Any) -> Any:
-    # An audit that is loaded together with its collection is wrapped.
     """Return the result itself, or the one within a wrapper."""
+    # An audit that is loaded together with its collection is wrapped.
     return result if isinstance(result, Result) else getattr(result, "audit", result)
 
 
@@ -269,14 +273,18 @@ def _misfit(path: Path, header: Header, error: BaseException) -> DataError:
 
 
 def register(kind: type, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
-    """Let results hold a type: `encode` gives its JSON (subclasses too), `decode` reads it."""
+    """Allow a type in the fields of results.
+
+    `encode` turns a value of the type, or of a subclass, into something that JSON can hold.
+    `decode` turns that into the value again.
+    """
     _CODECS[kind] = _Codec(encode=encode, decode=decode)
 
 
 def read_fields(kind: type[T], content: Any) -> T:
     """Make a dataclass from the content of a file.
 
-    msgspec's `ValidationError` names the first value that is not of its field's type.
+    msgspec raises a `ValidationError` that names the first value of a wrong type.
     """
     return msgspec.convert(_fields_of(content, inspect.type_info(kind)), kind, dec_hook=_decoded)
 
@@ -295,7 +303,10 @@ def read_json(path: Path, data: bytes, noun: str, hint: str = "") -> Any:
 
 
 def _is_as_written(content: dict[str, Any]) -> bool:
-    """Take the SHA-256 out of a file's content, and return whether the values still have it."""
+    """Return whether the values of a file still have the SHA-256 that the file names.
+
+    The key ``sha256`` is removed from the content.
+    """
     digest = content.pop("sha256", None)
     try:
         return bool(digest == hash_values(content))
@@ -392,8 +403,9 @@ def _decoded(kind: Any, value: Any) -> Any:
 def _fields_of(value: Any, shape: Any) -> Any:
     """Prepare a parsed value for msgspec.
 
-    In floats, null becomes NaN; keys that the type does not have, which are derived values, are
-    dropped. `shape` is msgspec's description of the type.
+    A null becomes NaN where the type is float. Keys that the type does not have are dropped: they
+    hold derived values. A whole float becomes an integer where the type is int. `shape` is
+    msgspec's description of the type.
     """
     if isinstance(value, dict):
         return _fields_of_object(value, shape)
@@ -437,6 +449,9 @@ def _fields_of_list(values: list[Any], shape: Any) -> Any:
 
 
 def _fields_of_optional(value: Any, shape: inspect.UnionType) -> Any:
-    """Prepare a value of a type or None; of several types msgspec chooses one itself."""
+    """Prepare a value that may also be None.
+
+    With several other types, the value stays as it is, and msgspec chooses among them.
+    """
     kinds = [kind for kind in shape.types if not isinstance(kind, inspect.NoneType)]
     return _fields_of(value, kinds[0]) if len(kinds) == 1 else value

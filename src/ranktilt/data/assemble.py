@@ -20,9 +20,9 @@ _QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
 
 
 def read_rows(file: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Read a file of documents or queries, JSON lines or Parquet, or parts.
+    """Read documents or queries from a file of JSON lines or Parquet, or from a folder of parts.
 
-    See `ranktilt.data.formats.jsonl.read_jsonl`.
+    `strings` are columns that are read as strings, whatever their values look like.
     """
     if file.suffix == PARQUET:
         return read_parquet(file, strings=strings)
@@ -30,10 +30,11 @@ def read_rows(file: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataFrame, pl.Series]:
-    """Read the documents of each (source, file), and their ids as the files have them.
+    """Read the documents of several files; return them, and their ids as the files have them.
 
-    Ids that several sources share become ``<id>-<source>``. A document whose file names no source
-    has none, and keeps its id.
+    `corpora` are pairs of a source and its file; the source is None if documents name their sources
+    themselves. If several sources use the same ids, the new ids are ``<id>-<source>``. A document
+    without a source keeps its id.
     """
     frames = []
     for source, file in corpora:
@@ -54,9 +55,9 @@ def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataF
 def version_names(docs: pl.DataFrame, bare: pl.Series) -> pl.DataFrame:
     """Return a new ``id`` and ``origin`` for documents that share ids with other sources.
 
-    The new id is ``<id>-<source>``. A document without a source keeps its bare id, which is then
-    the origin of the other versions too. If every version has a source, their origin is
-    ``<id>-human``, as in Cocktail's collections. `bare` holds the ids of the files.
+    A *bare* id is one as the file has it, in `bare`. The new id is ``<id>-<source>``. A document
+    without a source keeps its bare id, which is then the origin of the other versions too. If every
+    version has a source, their origin is ``<id>-human``, as in Cocktail's collections.
     """
     table = pl.DataFrame({"bare": bare, "source": docs["source"]})
     has_sourceless = pl.col("source").is_null().any().over("bare")
@@ -84,8 +85,25 @@ def judged(
 ) -> Collection:
     """Make a collection with judgments.
 
-    A judgment of a bare id that several documents share applies to each of them. `DataError` if
-    judgments name documents or queries that are not there, unless `ignore_unknown`.
+    A judgment of a bare id that several documents share applies to each of them.
+
+    Parameters
+    ----------
+    documents : tuple of DataFrame and Series
+        What `read_documents` returns: documents, and their bare ids.
+    queries, qrels : DataFrame
+        Queries and judgments.
+    file : str or Path
+        File of the judgments, for errors.
+    spec : mapping
+        How the collection was made.
+    ignore_unknown : bool, optional
+        Accept judgments of documents or queries that are not there.
+
+    Raises
+    ------
+    DataError
+        If there are such judgments and they are not accepted.
     """
     docs, bare = documents
     if (bare != docs["id"]).any():
@@ -110,7 +128,10 @@ def only_judged(collection: Collection) -> Collection:
 
 
 def _spread(file: Path, qrels: pl.DataFrame, ids: pl.Series, bare: pl.Series) -> pl.DataFrame:
-    """Repeat a judgment of a bare id for every document of this id; full ids stay as they are."""
+    """Repeat a judgment of a bare id for every document with this bare id.
+
+    A judgment that names the full id of a document stays as it is.
+    """
     by_bare_id = pl.DataFrame({"doc_id": bare, "full": ids})
     by_full_id = pl.DataFrame({"doc_id": ids, "full": ids})
     by_full_id = by_full_id.join(by_bare_id, on="doc_id", how="anti")
@@ -145,8 +166,8 @@ def _require_known(
 
 
 def _strange_judgments(qrels: pl.DataFrame, ids: pl.Series, noun: str) -> str:
-    # A judgment that `_spread` repeated for several documents is one line of the file.
     """Say how many judgments name unknown documents or queries."""
+    # Lines are counted: `_spread` may have repeated one judgment for several documents.
     key = ["line"] if "line" in qrels.columns else ["query_id", "doc_id"]
     count = qrels.select(key).unique().height
     judgments = "judgment" if count == 1 else "judgments"

@@ -1,9 +1,9 @@
 """Builders make a published collection from its original files, as ``ranktilt data build`` does.
 
-A builder is a plain function that returns a `BuiltCollection`, and a command of the same name. A
-parameter before ``*`` becomes an argument of the command, a parameter after it an option; types
-are read, and the docstring describes each (numpydoc, ``Parameters``). Every builder belongs to a
-paper or to another package; RankTilt's core has none.
+A builder is a plain function that returns a `BuiltCollection`. The command line makes a command of
+it: a parameter before ``*`` becomes an argument, and a parameter after it an option. Values are
+read by the parameters' types, and the help comes from the docstring (numpydoc, ``Parameters``).
+Every builder belongs to a paper or to another package; RankTilt's core has none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BuiltCollection:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Further files of the folder, by name."""
     summary: tuple[tuple[str, str], ...] = ()
-    """Counts to print: a name, and a text."""
+    """Counts to print: each a name, and a text."""
     notes: tuple[Note, ...] = ()
     """Notes for the user; `Remark` is a note with any sentence."""
     next_command: tuple[str, ...] = ()

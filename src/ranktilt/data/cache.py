@@ -1,4 +1,8 @@
-"""Cache vectors on disk by the hash of their content, safe to share and to interrupt."""
+"""Cache vectors on disk by the hash of their content.
+
+Several processes may use a cache together, and any of them may be killed at any time: a vector that
+was stored is never lost, and one that was half written does not count.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +24,20 @@ from ranktilt.data.files import cannot_write, lock, write_bytes
 from ranktilt.errors import UserError, unknown
 
 Vectors = npt.NDArray[np.float32]
-"""Results, one row per key."""
+"""Vectors, a row for each key."""
 Keys = npt.NDArray[np.void]
-"""Hashes of what results are of."""
+"""Hashes of the texts that vectors belong to (`content_keys`)."""
 
 ABOUT = "about.json"
 """Name of the file that says what a folder of the cache belongs to."""
 KEY_BYTES = 16
-"""Bytes of a key."""
+"""Number of bytes of a key; with 128 bits, no two of billions of texts share one by chance."""
 STORES = {"float32": "<f4", "float16": "<f2"}
 """Types of stored numbers: name, and little-endian type in the file."""
 _VECTORS, _KEYS = ".vectors", ".keys"
-"""Endings of the two files of a cache; their stem is the length of its vectors."""
+"""Endings of the two files of a cache, such as ``384.vectors``; 384 is the length of a vector."""
 _KEY = np.dtype([("high", ">u8"), ("low", ">u8")])
-"""Key as two numbers, so that keys can be sorted and searched."""
+"""A key as two numbers, its first and its second half, so that keys can be sorted and searched."""
 
 
 def cache_folder() -> Path:
@@ -59,15 +63,16 @@ def content_keys(texts: Iterable[str], *, prefix: str = "") -> Keys:
 
 
 class Stored:
-    """Vectors in a file, in the order in which keys were looked up; a row of −1 is missing."""
+    """Vectors in a file, in the order in which keys were looked up."""
 
     def __init__(self, vectors: npt.NDArray[np.floating[Any]], rows: npt.NDArray[np.int64]) -> None:
+        # `rows` has the row in the file for each key that was looked up; −1 for a missing one.
         self._vectors = vectors
         self._rows = rows
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows, and length of a vector; the length is 0 if the cache is empty."""
+        """Number of keys, and length of a vector; the length is 0 if the cache is empty."""
         return len(self._rows), self._vectors.shape[1]
 
     def __len__(self) -> int:
@@ -92,9 +97,9 @@ class Stored:
 
 
 class VectorCache:
-    """Vectors of one length and their content keys, in two files that only grow.
+    """Vectors of one length and their keys, in two files that only grow.
 
-    A vector is written before its key, and counts once its key is there.
+    A vector is written before its key, and counts as soon as its key is there.
     """
 
     def __init__(
@@ -107,7 +112,10 @@ class VectorCache:
         self._about = about
 
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Stored]:
-        """Return which keys are stored, and the vectors of all; keys may come again."""
+        """Return which keys are stored, and the vectors of all keys; missing ones are zeros.
+
+        Keys may repeat.
+        """
         rows = np.full(len(keys), -1, dtype=np.int64)
         file = next(_files(self.folder), None)
         count = 0 if file is None else self._count(file)
@@ -115,8 +123,8 @@ class VectorCache:
             return rows >= 0, Stored(np.empty((0, 0), dtype=self._dtype), rows)
         key_file, sought = file.with_suffix(_KEYS), keys.view(_KEY)
         order, high = _index(key_file, count, key_file.stat().st_mtime_ns)
-        # Sorted by the first halves of the keys, which no two keys share by chance: a candidate
-        # whose second half differs is another key.
+        # The index is sorted by the first halves of the keys, which no two stored keys share by
+        # chance. If the second half of a candidate differs, the sought key is not stored.
         position = np.searchsorted(high, sought["high"].astype(np.uint64))
         position = np.minimum(position, count - 1)
         low = np.asarray(np.memmap(key_file, dtype=_KEY, mode="r", shape=(count,)))["low"]
@@ -130,9 +138,9 @@ class VectorCache:
         return is_stored, Stored(np.asarray(vectors), rows)
 
     def put(self, keys: Keys, vectors: Vectors) -> None:
-        """Store vectors under their keys, each key once.
+        """Store vectors under their keys, which must not be stored yet.
 
-        A later interruption loses none of them.
+        When this returns, they are on disk, and no later interruption can lose them.
         """
         if not vectors.size:
             return
@@ -198,9 +206,10 @@ class VectorCache:
 def _index(
     keys: Path, count: int, changed: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Return the rows of the keys sorted by their first halves, and these halves.
+    """Return an index of stored keys: their rows, sorted by first halves, and these halves.
 
-    Cached while the file has this `count` of keys and was `changed` at this time.
+    The index is remembered as long as the file has this `count` of keys and was `changed` at this
+    time.
     """
     high = np.memmap(keys, dtype=_KEY, mode="r", shape=(count,))["high"].astype(np.uint64)
     order = np.argsort(high, kind="stable")

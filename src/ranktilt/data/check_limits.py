@@ -19,21 +19,21 @@ Ratio = Annotated[float, msgspec.Meta(ge=0)]
 
 @dataclass(frozen=True, kw_only=True)
 class CheckLimits:
-    """Limits beyond which a fault voids a comparison; shares in percent.
+    """Limits beyond which a fault voids a comparison: its results would say nothing.
 
-    `UserError` for a limit outside its range.
+    Shares are in percent. A limit outside its range raises a `UserError`.
     """
 
     max_missing: Percent = 10.0
     """Maximum share of documents without a twin."""
     max_identical: Percent = 5.0
-    """Maximum share of pairs with the same text twice."""
+    """Maximum share of pairs whose two texts are the same."""
     max_boilerplate: Percent = 10.0
-    """Maximum share of boilerplate openings."""
+    """Maximum share of texts that open with boilerplate, such as "Sure, here is"."""
     max_refusals: Percent = 10.0
-    """Maximum share of refusals."""
+    """Maximum share of texts in which a language model refuses."""
     max_cut_off: Percent = 10.0
-    """Maximum share of cut-off endings."""
+    """Maximum share of texts that end in the middle of a sentence."""
     max_one_sided: Percent = 5.0
     """Maximum share of relevant judgments whose twin has another grade or none."""
     min_length_ratio: Ratio = 0.67
@@ -41,9 +41,12 @@ class CheckLimits:
     max_length_ratio: Ratio = 1.5
     """Maximum median length ratio, rewrite to reference."""
     near_identical: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.95
-    """Jaccard similarity of terms from which twins are near-identical."""
+    """Smallest Jaccard similarity of two texts' terms that counts as near-identical."""
     warn_above: Percent = 1.0
-    """Warn when another fault exceeds this share; for title prefixes and cuts, this gap."""
+    """Share above which any fault is a warning.
+
+    For title prefixes and cut texts, it is the gap between both sources' shares.
+    """
 
     def __post_init__(self) -> None:
         """Refuse limits outside their ranges."""
@@ -58,4 +61,4 @@ class CheckLimits:
 LIMITS = CheckLimits()
 """Limits in force unless the user sets others."""
 EQUIVALENCE = 2.0
-"""Difference in effectiveness between two sides that does not matter, in points."""
+"""Largest difference in effectiveness between two sources that does not matter, in points."""

@@ -24,26 +24,33 @@ T = TypeVar("T")
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
 """Columns that every table of documents has."""
 POOL = "pool"
-"""Boolean column of the documents of a pooled collection: whether each was chosen for rewriting."""
+"""Column that says whether a document was chosen for rewriting.
+
+A pooled collection rewrites only some of its documents. The others have no twin by design.
+"""
 MOST_SOURCES = 50
-"""Most sources that are compared one by one; more are names of persons, hosts or documents."""
+"""Most sources to compare; if there are more, they are names of persons, hosts or documents."""
 _GROUP_SOURCES = (
     "use the field source for the sides to compare, such as human and llm, and another field "
     "for authors"
 )
-"""What to do where a column has too many sources."""
+"""Advice for a column with too many sources."""
 TEXT_CHOICES = ("title+text", "text", "title")
 """Parts of a document that a ranker can read."""
 _TIE_SEED = b"ranktilt-tie-0"
-"""Prefix of hashes that order tied documents."""
+"""Prefix of the hashes that order tied documents; another prefix would give another order."""
 _NOBODY = ("", "nan")
-"""Sources that name nobody: blanks only, and what pandas writes for a missing value."""
+"""Values that name no source: an empty one, and what pandas writes for a missing value."""
 
 
 _ABOUT_DOCUMENTS = frozenset(
     {"groups", "ids", "origin_codes", "row of id", "sources", "terms", "texts", "tie_keys"}
 )
-"""Memo keys of values that follow from the documents alone; also tuples that begin with one."""
+"""Keys of `Collection.memo` for values that depend on the documents alone.
+
+A tuple that begins with one of them is such a key too. Collections with the same documents and
+other queries share these values.
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,8 +241,9 @@ class Collection:
     def pairs(self, a: str, b: str) -> pl.DataFrame:
         """Return the twins, documents of two sources with the same origin.
 
-        Columns are ``origin``, ``a`` and ``b`` (document ids), in the order of `a`'s documents. If
-        a source has several documents of one origin, each combination is a row.
+        Columns are ``origin``, and the document ids ``a`` and ``b``; rows are in the order of `a`'s
+        documents. If a source has several documents of one origin, there is a row for each
+        combination.
         """
         for name in (a, b):
             if name not in self.sources:
@@ -255,11 +263,14 @@ class Collection:
         return docs.filter(~pl.col("id").is_in(paired_ids.implode())).select("id", "source")
 
     def bare_ids(self) -> pl.Series:
-        """Return each document's id without the ``-<source>`` that loading adds to shared ids."""
+        """Return each document's id as its file has it.
+
+        Loading adds ``-<source>`` to ids that several sources share (`assemble.version_names`).
+        """
         suffix = pl.format("-{}", "source")
         bare = pl.col("id").str.head(-suffix.str.len_chars().cast(pl.Int64))
         sourceless = self.docs.filter(pl.col("source").is_null())["id"]
-        # Loading names the origin in one of two ways; see `assemble.version_names`.
+        # Loading names the origin in one of two ways, by which the suffix is recognised.
         has_sourceless_origin = (pl.col("origin") == bare) & bare.is_in(sourceless.implode())
         has_human_origin = pl.col("origin") == pl.format("{}-human", bare)
         has_suffix = pl.col("id").str.ends_with(suffix) & (bare != "")
@@ -267,16 +278,17 @@ class Collection:
         return self.docs.select(pl.when(is_added).then(bare).otherwise("id").alias("bare"))["bare"]
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
-        """Return a seeded key of each document, which orders tied documents at a cutoff.
+        """Return a number for each document, which decides the order of tied documents at a cutoff.
 
-        It is a hash of the origin if a document has a twin or no text, else of its text. Twins, and
-        lone documents with identical texts, share a key; the source never changes it.
+        It is a hash of the origin if a document has a twin or no text, else of its text. So twins
+        share a key, and so do documents with identical texts; they are kept or cut off together.
+        The key never depends on the source.
         """
         return self.memo("tie_keys", self._tie_keys)
 
     def _tie_keys(self) -> npt.NDArray[np.uint64]:
-        # Documents without any text would all share one key.
         """Compute `tie_keys`."""
+        # By their texts, all documents without any text would share one key.
         blank = (pl.col("title") == "") & (pl.col("text") == "")
         shared = blank | pl.col("origin").is_duplicated() | (pl.col("origin") != pl.col("id"))
         uses_origin = self.docs.select(shared).to_series().to_numpy()
@@ -293,9 +305,9 @@ class Collection:
         return keys
 
     def origin_codes(self) -> npt.NDArray[np.int64]:
-        """Return the number of each document's origin, from 0 in alphabetical order.
+        """Return the number of each document's origin, shape (n_docs,).
 
-        An array of shape (n_docs,).
+        Origins are numbered from 0 in alphabetical order.
         """
         return self.memo("origin_codes", self._origin_codes)
 
@@ -304,7 +316,7 @@ class Collection:
         return self.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1
 
     def memo(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the value of `make`, which is called once for each `key` of the collection."""
+        """Return what `make` returns; it is called only once for each `key` of the collection."""
         name = key[0] if isinstance(key, tuple) else key
         values = self._of_documents if name in _ABOUT_DOCUMENTS else self._memo
         if key not in values:
@@ -344,7 +356,7 @@ def _tie_digest(text: str) -> bytes:
 
 
 def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.DataFrame:
-    """Check that a frame has the needed columns, and read ids and texts as strings."""
+    """Check that a frame has the needed columns, and convert ids and texts to strings."""
     frame = require_frame(frame, needed, name)
     for column in needed:
         if frame[column].null_count():
@@ -363,7 +375,10 @@ def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.Data
 
 
 def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
-    """Add the columns that may be left out; who wrote a document is never assumed."""
+    """Add the columns that may be left out.
+
+    The title is empty by default, the origin is the document itself, and the source is unknown.
+    """
     title, origin = pl.lit(""), pl.col("id")
     if "title" in docs.columns:
         title = pl.col("title").fill_null(title)
@@ -404,9 +419,9 @@ def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Convert columns to the types that a file keeps, and drop those without a value.
+    """Convert columns to the types that a file keeps, and drop columns without any value.
 
-    Columns in `always` stay even so.
+    Columns in `always` are not dropped.
     """
     columns = []
     for column in frame.iter_columns():
@@ -446,7 +461,10 @@ def _storable(series: pl.Series) -> pl.Series | None:
 
 
 def _compact(series: pl.Series) -> pl.Series:
-    """Write raw JSON as `json_series` would, with one value unpacked at a time."""
+    """Return raw JSON in its shortest form, or plain values if it has no lists or objects.
+
+    Only one value is unpacked at a time, because values may be large.
+    """
     kinds: set[type] = set()
     documents: list[bytes | None] = []
     for raw in series:

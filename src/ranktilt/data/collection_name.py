@@ -10,7 +10,7 @@ from pathlib import Path
 from ranktilt.errors import DataError, UserError, unknown
 
 KINDS = ("hub", "irds")
-"""Libraries of collections, the prefix of their names."""
+"""Libraries of collections, by the prefix of their names: ``hub:`` and ``irds:``."""
 NO_QRELS = "none"
 """Value of ``qrels`` for a collection without judgments."""
 DOCS = ("all", "judged")
@@ -37,9 +37,9 @@ class LoadOptions:
     """The parts of a collection to load; see `ranktilt.data.load.load`."""
 
     split: str | None = None
-    """Name of the judgments; None for the only ones, or ``test``."""
+    """Name of the judgments; None for the only ones there are, or for ``test``."""
     qrels: str | Path | None = None
-    """File of judgments in place of the collection's; `NO_QRELS` for none."""
+    """File of judgments to use instead of the collection's own; `NO_QRELS` for no judgments."""
     ignore_unknown: bool = False
     """Whether judgments of unknown documents are allowed."""
     docs: str = "all"
@@ -47,7 +47,10 @@ class LoadOptions:
 
 
 def choose_split(splits: Collection[str], name: str | None, where: str | Path) -> str:
-    """Return the split `name`; without a name the only split, or ``test``."""
+    """Return the name of the split to use: `name`, or if it is None the only split, or ``test``.
+
+    `where` is the folder or file, for errors.
+    """
     if name is None:
         name = next(iter(splits)) if len(splits) == 1 else "test"
     if name not in splits:

@@ -20,21 +20,22 @@ class SourceContents:
     documents: int
     """Number of documents."""
     empty: int
-    """Documents without a word; they count in the mean with 0."""
+    """Number of documents without a word; they count as 0 in the mean."""
     words: float
-    """Mean number of whitespace words of a text without its title; NaN without documents."""
+    """Mean number of words of a text, split at white space, without the title; NaN without
+    documents."""
     quartiles: tuple[float, float, float]
-    """Numbers of words that a quarter, half and three quarters of the texts stay below."""
+    """Numbers of words below which a quarter, a half and three quarters of the texts are."""
     queries: int
-    """Queries with at least one relevant document of the source."""
+    """Number of queries with at least one relevant document of the source."""
     relevant: float
     """Mean number of relevant documents of the source over these queries; NaN without any."""
     judged: int = 0
-    """Documents with a judgment of any grade."""
+    """Number of documents with a judgment of any grade."""
     twins: int = 0
-    """Documents whose origin has a document of another source too."""
+    """Number of documents whose origin has a document of another source too."""
     duplicates: int = 0
-    """Documents with the text of an earlier document of the source."""
+    """Number of documents with the same text as an earlier document of the source."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,7 @@ def contents_of(collection: Collection) -> Contents:
 def _counted_documents(collection: Collection) -> pl.DataFrame:
     """Return each document's words, and whether it is a copy, judged, or a twin."""
     text = pl.col("text").str.strip_chars()
-    # Two hashes of 64 bits stand for a text, so that copies are found without holding all texts.
+    # Texts are compared by two hashes of 64 bits, so that not all texts are in memory together.
     fingerprint = pl.struct("source", text.hash(0), text.hash(1).alias("second_hash"))
     is_judged = pl.col("id").is_in(collection.qrels["doc_id"].implode())
     sources_of_origin = pl.col("source").drop_nulls().n_unique().over("origin")

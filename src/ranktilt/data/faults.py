@@ -1,4 +1,9 @@
-"""Find faults in the texts, pairs and judgments of a collection, before anything is ranked."""
+"""Find faults in the texts, pairs and judgments of a collection, before anything is ranked.
+
+A comparison of two sources is fair only if their texts differ in who wrote them and in nothing
+else. Each fault says how often they differ in another way. Beyond a limit, a fault *voids* the
+comparison: its results would say nothing about sources.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +25,23 @@ from ranktilt.progress import report
 Verdict = Literal["ok", "warning", "void"]
 """What a fault means for the comparison: nothing, a warning, or that it is void."""
 
+# Names of faults that several functions use.
 MISSING = "pairs missing a side"
-"""Name of a check that several functions name, like those below."""
+"""Fault of documents without a twin by the other source."""
 NEAR_IDENTICAL = "near-identical pairs"
-"""Twins with nearly the same text."""
+"""Fault of twins with nearly the same text."""
 CUT = "texts cut short"
-"""Texts that were cut off."""
+"""Fault of texts that all stop at the same number of words."""
 LENGTH = "length ratio"
-"""Length of a source's texts, against the reference's."""
+"""Fault of texts that are longer or shorter than their twins in the reference."""
 ONE_SIDED = "one-sided judgments"
-"""Queries with relevant documents on one side alone."""
+"""Fault of relevant documents whose twins have another grade."""
 DANGLING = "dangling judgments"
-"""Judgments of documents that are not in the collection."""
+"""Fault of judgments of documents or queries that are not in the collection."""
 REPEATED = "repeated queries"
-"""Queries with the same text."""
+"""Fault of queries with the same text as another."""
 LENGTH_NOTICE = (0.9, 1.1)
-"""Range of the median length ratio; a ratio outside of it is a warning."""
+"""Range of the median length ratio without a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +59,15 @@ class FaultDetails:
     """Numbers that only one fault has; `reporting.sentences.faults` puts them in words."""
 
     without_twin_by_design: int = 0
-    """Documents outside the pool that have no twin and are relevant to no query."""
+    """Number of documents that were not chosen for rewriting, and are relevant to no query."""
     relevant_without_twin: int = 0
-    """Documents outside the pool that have no twin but are relevant to a query."""
+    """Number of documents that were not chosen for rewriting, but are relevant to a query."""
     least_similarity: float = math.nan
-    """Jaccard similarity of terms from which a pair is near-identical."""
+    """Smallest Jaccard similarity of terms that counts as near-identical; NaN for other faults."""
     lower_quartile: float = math.nan
-    """Length ratio that a quarter of the pairs stays below."""
+    """Length ratio below which a quarter of the pairs are; NaN for other faults."""
     upper_quartile: float = math.nan
-    """Length ratio that a quarter of the pairs exceeds."""
+    """Length ratio above which a quarter of the pairs are; NaN for other faults."""
     cuts: tuple[TextCut, ...] = ()
     """Sources whose texts are cut short, the reference first."""
 
@@ -75,21 +81,24 @@ class FaultRow:
     source: str
     """Source that is compared with the reference; empty for the collection as a whole."""
     count: int
-    """Documents, pairs or judgments with the fault; pairs outside the limits of a length ratio."""
+    """Number of documents, pairs or judgments with the fault.
+
+    For the length ratio, it is the number of pairs outside its limits.
+    """
     total: int
-    """Documents, pairs or judgments that were examined."""
+    """Number of documents, pairs or judgments that were examined."""
     value: float
-    """Share in %, or the median length ratio; NaN if there is nothing to count."""
+    """Share in percent, or the median length ratio; NaN if nothing could be examined."""
     verdict: Verdict
-    """Whether the fault voids the comparison."""
+    """What the fault means for the comparison."""
     limit: str = ""
-    """Values that do not void the comparison, in words; empty if none voids it."""
+    """Values that do not void the comparison, in words; empty if no value voids it."""
     reference: float = math.nan
-    """Share in the reference, in %; NaN for faults of pairs and judgments."""
+    """Share in the reference, in percent; NaN for faults of pairs and judgments."""
     details: FaultDetails = FaultDetails()
-    """Numbers behind the frequency."""
+    """Numbers that only this fault has."""
     examples: tuple[str, ...] = ()
-    """Ids of the first documents with the fault; query and document for judgments."""
+    """Ids of the first documents with the fault; for judgments, of query and document."""
 
     @property
     def shown_value(self) -> str:
@@ -144,11 +153,16 @@ def find_faults(
     Returns
     -------
     tuple of FaultRow
-        By source, and those on the whole collection last. Pairs are documents with one origin.
-        ``void``: beyond the limit, or no pair is left that differs; ``warning``: over
-        ``limits.warn_above`` % (for title prefixes and cuts, so many points between the sides), a
-        median length ratio outside 0.9–1.1, any unknown judgment, or nothing to count. Documents
-        outside of a pool (column ``pool``) miss no twin, unless they are relevant to a query.
+        The faults of each source, and at the end those of the collection as a whole.
+
+        The verdict is ``void`` if a limit is exceeded, or if no pair of different texts is left. It
+        is ``warning`` if a share exceeds ``limits.warn_above``, if the median length ratio is
+        outside 0.9–1.1, if a judgment is of an unknown document, or if nothing could be examined.
+        For title prefixes and cut texts, it is the gap between the sources' shares that must not
+        exceed ``limits.warn_above``.
+
+        Documents that were not chosen for rewriting (column ``pool``) do not lack a twin, unless
+        they are relevant to a query.
     """
     documents = _examined_documents(collection)
     rows = list[FaultRow]()
@@ -166,15 +180,18 @@ _TEXT_FLAGS = {
     "script": quality.script,
     "words": quality.words,
 }
-"""Functions from texts to what is examined of them, by the name of the column."""
+"""What is examined in each text: functions from texts to values, by the name of their column."""
 
 
 def _examined_documents(collection: Collection) -> pl.DataFrame:
-    """Return every document with the flags of its text, and with these columns.
+    """Return every document with the columns of `_TEXT_FLAGS`, and with further ones.
 
-    outside: left out when documents were pooled; copy: has the text of an earlier document of its
-    source; prefixed: begins with its title; relevant: to any query; limit: words at which the texts
-    of its source stop, null if they do not; cut: whether it has exactly that many.
+    - ``outside``: whether it was not chosen for rewriting (`POOL`)
+    - ``copy``: whether it has the text of an earlier document of its source
+    - ``prefixed``: whether its text begins with its title
+    - ``relevant``: whether it is relevant to any query
+    - ``limit``: number of words at which the texts of its source stop; null if they do not
+    - ``cut``: whether it has exactly that many words
     """
     has_pool = collection.docs.schema.get(POOL) == pl.Boolean
     outside = ~pl.col(POOL).fill_null(True) if has_pool else pl.lit(False)
@@ -198,12 +215,12 @@ def _examined_documents(collection: Collection) -> pl.DataFrame:
 
 
 def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
-    """Examine the texts, a few at a time."""
+    """Return the columns of `_TEXT_FLAGS` for each text, and two hashes; a few texts at a time."""
     parts, examined = list[pl.DataFrame](), 0
     for part in docs.iter_slices(AT_ONCE) if docs.height else [docs]:
         text = part["text"].str.strip_chars()
         flags = {name: flag(text) for name, flag in _TEXT_FLAGS.items()}
-        # Two hashes of 64 bits stand for a text, so that copies are found without all texts.
+        # Texts are compared by two hashes of 64 bits, so that not all texts are in memory together.
         hashes = {"hash": text.hash(0), "hash_again": text.hash(1)}
         parts.append(pl.DataFrame({**flags, **hashes, "empty": text == ""}))
         examined += part.height
@@ -214,7 +231,7 @@ def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
 class _Twins:
     """The documents of a source and of the reference, and their pairs.
 
-    In `pairs`, columns of the source's document end in ``_b``.
+    `pairs` has the columns of both documents; those of the source's document end in ``_b``.
     """
 
     def __init__(
@@ -232,12 +249,16 @@ class _Twins:
         self.pairs = self.reference.join(
             self.docs, on="origin", suffix="_b", maintain_order="left_right"
         )
-        # A source with twins of documents that a pool left out was not made from that pool.
+        # If the source has twins of documents that were not chosen for rewriting, the choice does
+        # not apply to this source.
         is_outside = self.pairs.select(pl.col("outside") | pl.col("outside_b")).to_series()
         self.is_pooled = not is_outside.any()
 
     def missing_twins(self, limit: float) -> FaultRow:
-        """Count origins with a document on one side only; those outside a pool may lack a twin."""
+        """Count origins with a document by one of the two sources only.
+
+        Documents that were not chosen for rewriting do not count, unless they are relevant.
+        """
         left = self.reference.join(self.docs, on="origin", how="anti", maintain_order="left")
         right = self.docs.join(self.reference, on="origin", how="anti", maintain_order="left")
         lone = pl.concat([left, right]).unique("origin", keep="first", maintain_order=True)
@@ -297,16 +318,16 @@ class _Twins:
         return replace(row, verdict=_verdict(worse, limit, self.limits.warn_above))
 
     def uneven_trait(self, name: str, column: str) -> FaultRow:
-        """Count documents with a trait, and judge by how much the shares of the sides differ.
+        """Count documents with a trait; the verdict is on the gap between both sources' shares.
 
-        A trait that both sides have equally often favours neither.
+        A trait that both sources have equally often favours neither.
         """
         row = self.texts_with(name, column)
         gap = abs(row.value - row.reference)
         return replace(row, verdict=_verdict(gap, None, self.limits.warn_above))
 
     def cut_texts(self) -> FaultRow:
-        """Count texts cut short; a warning if the sides are cut at different lengths."""
+        """Count texts that are cut short; a warning if the two sources are cut differently."""
         row = self.uneven_trait(CUT, "cut")
         if self.has_unequal_cuts:
             row = replace(row, verdict="warning")
@@ -314,7 +335,7 @@ class _Twins:
 
     @property
     def has_unequal_cuts(self) -> bool:
-        """Whether the texts of both sides stop at a length, but not the same one."""
+        """Whether the texts of both sources stop at a length, but not at the same one."""
         lengths = [
             side["limit"].drop_nulls().unique().to_list() for side in (self.reference, self.docs)
         ]
@@ -322,7 +343,7 @@ class _Twins:
 
     @property
     def cuts(self) -> tuple[TextCut, ...]:
-        """The length at which the texts of each side stop; only sides that have one."""
+        """Where the texts of each source stop, for sources whose texts stop at one length."""
         sides = [(side["source"][0], side["limit"][0]) for side in (self.reference, self.docs)]
         return tuple(
             TextCut(source=source, words=words) for source, words in sides if words is not None
@@ -376,9 +397,10 @@ def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[Faul
 
 
 def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
-    """Return the verdict on a share in %; above `notice` it is a warning.
+    """Return the verdict on a share in percent.
 
-    No `limit` means that the fault never voids a comparison.
+    It is ``void`` above `limit`, and ``warning`` above `notice` or for NaN. If the limit is None,
+    the fault never voids a comparison.
     """
     if limit is not None and value > limit:
         return "void"
@@ -387,7 +409,10 @@ def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
 
 
 def _length(twins: _Twins) -> FaultRow:
-    """Divide the words of each rewrite by those of its reference, if the reference has any."""
+    """Compare the lengths of each pair: words of the source's text over words of the reference's.
+
+    Pairs whose reference has no word are left out.
+    """
     limits, pairs = twins.limits, twins.pairs.filter(pl.col("words") > 0)
     ratio = pairs["words_b"].to_numpy() / pairs["words"].to_numpy()
     is_outside = (ratio < limits.min_length_ratio) | (ratio > limits.max_length_ratio)
@@ -410,7 +435,11 @@ def _length(twins: _Twins) -> FaultRow:
 
 
 def _one_sided(pairs: pl.DataFrame, collection: Collection) -> tuple[int, pl.Series]:
-    """Count the relevant pairs of all queries, and name those with unequal grades."""
+    """Compare the grades of each pair of which a document is relevant to a query.
+
+    Returns the number of such pairs over all queries, and the names (query and document) of those
+    with unequal grades. A twin without a judgment has grade 0.
+    """
     relevant = collection.qrels.filter(pl.col("grade") > 0)
     relevant = relevant.join(collection.queries, left_on="query_id", right_on="id", how="semi")
     key = ["query_id", "id", "id_b"]
@@ -444,7 +473,7 @@ def _repeated(collection: Collection, examples: int) -> FaultRow:
 
 
 def _collection_row(name: str, names: pl.Series, total: int, examples: int) -> FaultRow:
-    """Return a row on the collection as a whole; a single case is a warning."""
+    """Return a row about the collection as a whole; a single occurrence is a warning."""
     value = 100 * len(names) / total if total else math.nan
     return FaultRow(
         name=name,

@@ -21,7 +21,7 @@ from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.progress import report
 
 CHUNK = 8 << 20
-"""Bytes to read at a time."""
+"""Number of bytes that are read at a time."""
 Content = bytes | Callable[[], Iterable[bytes]]
 """Content of a file to write: its bytes, or a function that yields them in blocks at every call."""
 _BOM = b"\xef\xbb\xbf"
@@ -81,9 +81,10 @@ def decode_lines(path: Path, first_line: int, lines: list[bytes]) -> str:
 
 
 def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield a file's lines in chunks of a few megabytes, each with its first line's number.
+    """Yield a file's lines in chunks of a few megabytes, each with the number of its first line.
 
-    Empty lines are included. `DataError` if all lines are blank. `reported` shows progress.
+    Empty lines are included. A file with blank lines only raises a `DataError`. `reported` says
+    whether a progress bar is shown.
     """
     size = path.stat().st_size if reported and path.is_file() else 0
     number, read_size, is_empty = 1, 0, True
@@ -101,9 +102,9 @@ def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, li
 
 
 def _whole_line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole lines, each with the number of bytes that were read for it.
+    """Yield blocks of complete lines, each with the number of bytes that were read for it.
 
-    The last block was read before, so its number is 0.
+    The last block has the rest of the file, for which nothing more was read, so its number is 0.
     """
     with open_bytes(path) as stream:
         pending = [stream.read(len(_BOM)).removeprefix(_BOM)]
@@ -123,9 +124,10 @@ def _whole_line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def rereadable(path: Path) -> Iterator[Path]:
-    """Yield a file that can be read twice: itself, or a copy of a pipe or standard input (``-``).
+    """Yield a file that can be read twice: `path` itself, or a copy if that can be read only once.
 
-    A `DataError` on the copy is raised again with the caller's path.
+    A pipe and standard input (``-``) can be read only once. A `DataError` about the copy is raised
+    with the caller's path instead.
     """
     is_stdin = str(path) == STDIN and not path.exists()
     if not is_stdin and not path.is_fifo():
@@ -152,9 +154,9 @@ def rereadable(path: Path) -> Iterator[Path]:
 
 
 def nth_line(path: Path, row: int, *, first: int = 1) -> int:
-    """Return the 1-based number of the line of row `row` (from 0).
+    """Return the number, from 1, of the line with a row; rows are numbered from 0.
 
-    Blank lines, and lines before `first`, hold no row.
+    Blank lines, and lines before line `first`, have no row. 0 if there is no such row.
     """
     for first_line, lines in line_chunks(path):
         numbered = enumerate(lines, start=first_line)
@@ -166,7 +168,7 @@ def nth_line(path: Path, row: int, *, first: int = 1) -> int:
 
 
 def require_path(path: Any, noun: str = "file") -> Path:
-    """Return a caller's path; `UserError` if it is no path."""
+    """Return a path that a caller gave; `UserError` if it is no path. `noun` says of what it is."""
     if not isinstance(path, str | os.PathLike) or isinstance(path, bytes):
         kind = "nothing" if path is None else type(path).__name__
         raise UserError(f"expected the name of a {noun}, got {kind}: {shorten(path)}")
@@ -202,10 +204,10 @@ def holds(path: Path, content: Content) -> bool:
 
 
 def write_files(contents: Mapping[Path, Content]) -> None:
-    """Write all files or none.
+    """Write all files, or none of them if one cannot be written.
 
-    Temporary files in the same folders are renamed once all are written. A path that ends in
-    ``.gz`` is compressed; a device or pipe is written directly.
+    Each is written under a temporary name in its folder, and all are renamed at the end. A file
+    whose name ends in ``.gz`` is compressed. A device or a pipe is written directly.
     """
     path, temporaries = Path(), dict[Path, Path]()
     try:
@@ -261,7 +263,10 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone(task: str) -> Iterator[None]:
-    """Keep other processes of this user from the same task; `BlockingIOError` if one runs it."""
+    """Keep other processes of this user from running the same task meanwhile.
+
+    `BlockingIOError` if another process runs it already.
+    """
     name = hashlib.sha256(os.fsencode(f"{Path.home()} {task}")).hexdigest()[:32]
     path = Path(tempfile.gettempdir()) / f"ranktilt-{name}.lock"
     with _locked(path):
@@ -320,7 +325,7 @@ def require_folder(folder: Path) -> None:
 
 
 def _require_writable_parent(path: Path, target: Path) -> None:
-    """Write a temporary file in the first folder above `target` that exists."""
+    """Refuse a path that cannot be written: try it in the nearest folder above that exists."""
     folder = next(parent for parent in target.parents if os.path.lexists(parent))
     try:
         with tempfile.TemporaryFile(dir=folder):

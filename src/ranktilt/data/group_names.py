@@ -1,4 +1,9 @@
-"""Read the names of sides: a group, a union (``Europe|Asia``), or all others (``non-Europe``)."""
+"""Read the names of sides, the two sets of documents that a comparison is between.
+
+A side is a group (``Europe``), a union of groups (``Europe|Asia``), a complement (``non-Europe``:
+every document that is not in the group or union), or the rest (``rest``: all groups that the other
+side does not have).
+"""
 
 from __future__ import annotations
 
@@ -12,11 +17,11 @@ from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError, unknown
 
 REST = "rest"
-"""Side of all other groups together."""
+"""Name of the side of all groups that the other side does not have."""
 OTHERS = "non-"
-"""Prefix of a group or a union: the side of every document that names none of these groups."""
+"""Prefix of a complement."""
 _CODE = re.compile(r"[-+]?\.?[0-9][0-9.,]*|true|false|yes|no", re.IGNORECASE)
-"""Labels that say nothing without their column, such as ``1`` and ``true``."""
+"""Labels that say nothing without their column's name, such as ``1`` and ``true``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +33,7 @@ class NamedSide:
     members: tuple[str, ...]
     """Names of the groups."""
     is_complement: bool = False
-    """Whether the side is every document that names none of the members."""
+    """Whether the side is a complement: every document that has none of the members."""
 
     @property
     def union(self) -> str:
@@ -37,9 +42,10 @@ class NamedSide:
 
 
 def group_name(column: str, label: str) -> str:
-    """Return how a group is called: by its label, or ``source 1`` where that is a bare number.
+    """Return the name of a group: its label, or for a bare number ``source 1``.
 
-    So is a union (``grade 1|2``) and a complement (``non-grade 1``).
+    Unions (``grade 1|2``) and complements (``non-grade 1``) of bare numbers get the column's name
+    too.
     """
     front, union = _front(label)
     is_code = all(_CODE.fullmatch(part) for part in _parts(union))
@@ -47,7 +53,7 @@ def group_name(column: str, label: str) -> str:
 
 
 def bare_labels(column: pl.Series) -> pl.Series:
-    """Return the values of a column as they were before a bare number got the column's name."""
+    """Return the labels of a column as the file has them: ``1`` for ``source 1`` (`group_name`)."""
     if column.dtype != pl.String:
         return column
     front = f"{column.name} "
@@ -60,7 +66,10 @@ def bare_labels(column: pl.Series) -> pl.Series:
 
 
 def label_text(name: str, column: str, labels: Collection[str]) -> str:
-    """Return the name of a group or a side as its labels are written: ``1`` for ``source 1``."""
+    """Return the name of a side with labels as the file has them: ``1`` for ``source 1``.
+
+    `labels` are the labels in the column.
+    """
     front, union = _front(name)
     plain = union.removeprefix(f"{column} ")
     is_called_so = name not in labels and set(_parts(plain)) <= set(labels)
@@ -68,7 +77,7 @@ def label_text(name: str, column: str, labels: Collection[str]) -> str:
 
 
 def _front(name: str) -> tuple[str, str]:
-    """Part a name from the prefix of a complement, which is empty for other names."""
+    """Return the prefix of a complement, which is empty for other names, and the rest of a name."""
     front = OTHERS if name.startswith(OTHERS) else ""
     return front, name.removeprefix(front)
 
@@ -100,10 +109,10 @@ def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
 
 
 def name_among(text: str, names: Collection[str], column: str = "") -> str | None:
-    """Find a side among the names of sides, whatever the order of its members; None if absent.
+    """Return the name among `names` that means the same side as a text; None if there is none.
 
-    With a `column`, a label or a bin may stand for its group: ``1`` for ``source 1``, ``2010 to
-    2014`` for ``year 2010 to 2014``.
+    The members of a union may come in another order. With a `column`, the column's name may be left
+    out: ``1`` for ``source 1``, ``2010 to 2014`` for ``year 2010 to 2014``.
     """
     candidates = [text, _ordered(text)]
     if text.startswith(OTHERS):
@@ -129,9 +138,9 @@ def read_sides(
 ) -> tuple[dict[str, str], str]:
     """Read the names of sides that do not overlap.
 
-    Returns the side of each group that is part of one, and the name of the side of all other
-    groups, empty if there is none. `UserError` if two sides share a group, or if a side such as
-    ``non-Europe`` is compared with anything but ``Europe`` or the rest.
+    Returns the name of each group's side, by the group, and the name of the side of all other
+    groups; the latter is empty if there is no such side. `UserError` if two sides share a group, or
+    if a side such as ``non-Europe`` is compared with anything but ``Europe`` or the rest.
     """
     sides = [side for text in texts if (side := read_side(text, known, column))]
     complements = [side for side in sides if side.is_complement]
@@ -150,7 +159,7 @@ def read_sides(
 
 
 def _sides_of_groups(sides: Sequence[NamedSide], column: str) -> dict[str, str]:
-    """Return the side of each group; of a complement, its members form the opposite side."""
+    """Return the name of each group's side; the members of a complement are the opposite side."""
     names = {side.name: side.members for side in sides if not side.is_complement}
     names |= {side.union: side.members for side in sides if side.is_complement}
     side_of_group = dict[str, str]()

@@ -10,6 +10,7 @@ row for each combination with a count, or a table of counts; see `read_sample`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -95,17 +96,27 @@ class LabelErrors:
         """
         notation = split_notation(text)
         if notation is None:
-            if re.search(r":\w+=", text) or not Path(text).exists():
+            if re.search(r":\w+=", text):
                 raise UserError(f"--label-errors: {EXPECTED}; got {text!r}")
+            _require_file(text)
             return cls(text=text, sample=read_sample(text, {}))
         name, pairs = notation
         options = _options(text, pairs, _RATE_KEYS if _states_rates(pairs) else _FILE_KEYS)
         by = options.get("by", "")
         if _states_rates(pairs):
             return cls(text=text, by=by, rates=_stated_rates(text, name, options))
-        if not Path(name).exists():
-            raise UserError(f"--label-errors: {EXPECTED}; there is no file {name!r}")
+        _require_file(name)
         return cls(text=text, by=by, sample=read_sample(name, options))
+
+
+def _require_file(name: str) -> None:
+    """Refuse a name that no file has."""
+    if not name.strip():
+        raise UserError(f"--label-errors: {EXPECTED}; got nothing")
+    if os.path.isdir(name):
+        raise UserError(f"--label-errors: {EXPECTED}; {name!r} is a folder")
+    if not os.path.exists(name):
+        raise UserError(f"--label-errors: {EXPECTED}; there is no file {name!r}")
 
 
 def _states_rates(pairs: Sequence[tuple[str, str]]) -> bool:
@@ -188,8 +199,10 @@ def read_sample(path: str | Path, options: Mapping[str, str]) -> CheckedSample:
     """
     path = require_path(path)
     file = DataFile(path=path)
-    if file.binary:
-        raise DataError(path, f"expected {_SAMPLE}, got {file.binary}")
+    if file.binary or b"\0" in file.start:
+        raise DataError(path, f"expected {_SAMPLE}, got {file.binary or 'binary data'}")
+    if not file.start.strip():
+        raise DataError(path, f"expected {_SAMPLE}, got an empty file")
     table = _json_table(file) if file.has_json else _text_table(file, options)
     columns = _columns(path, list(table), options)
     by = options.get("by", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -179,7 +180,8 @@ def labelled(
         If a file does not hold what it should, none of a run's queries is judged, or no document
         of the runs has a label.
     """
-    runs = require_runs(runs)
+    repeated_runs = require_runs(runs, repeats=True)
+    runs = list(chain.from_iterable((run, *run.repeats) for run in repeated_runs))
     judgments, read_as = None, ""
     if qrels is not None:
         judgments, read_as = read_qrels_as(qrels)

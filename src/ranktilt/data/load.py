@@ -20,7 +20,7 @@ from ranktilt.errors import DataError, UserError, unknown
 __all__ = ["NO_QRELS", "load"]
 
 DESIGN = "design.json"
-"""Name of the file in a folder that holds the design of its versions."""
+"""Name of the file with the design of a folder's versions: in which factors they differ."""
 
 
 def load(
@@ -136,7 +136,10 @@ def _load_folder(path: Path, options: LoadOptions) -> Collection:
 
 
 def _design(folder: Path) -> dict[str, Any]:
-    """Read the design of a folder's versions, as a part of the spec; empty without one."""
+    """Read the design of a folder's versions, as the part of the spec that it becomes.
+
+    Empty if the folder has no design.
+    """
     file = folder / DESIGN
     if not file.is_file():
         return {}

@@ -15,21 +15,21 @@ from ranktilt.errors import DataWarning, UserError
 
 
 def mix(first: Collection, *others: Collection) -> Collection:
-    """Unite collections: documents and queries side by side, copies inheriting judgments.
+    """Unite collections: all their documents, queries and judgments in one.
 
     Parameters
     ----------
     first, *others : Collection
-        If several sources share ids, the documents of an id are twins: every id becomes
-        ``<id>-<source>`` and the origins ``<id>-human``, as in Cocktail's own collections (ids of
-        this form stay). Documents without a source keep their ids, which are then the origins of
-        their twins. Otherwise ids stay.
+        The collections. If several sources use the same ids, the documents with one id are twins:
+        every id becomes ``<id>-<source>``, and the origin ``<id>-human``, as in Cocktail's own
+        collections. Ids that have this form already stay. A document without a source keeps its id,
+        which is then the origin of its twins. If no id is shared, all ids stay.
 
     Returns
     -------
     Collection
-        A document without a judgment for a query takes that of its origin, or else the highest of
-        its other versions. Documents that occur twice word for word are kept once.
+        If a document has no judgment for a query, it gets that of its origin, or else the highest
+        of its other versions. A document that occurs twice word for word is kept once.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def mix(first: Collection, *others: Collection) -> Collection:
 
 
 def _refuse_clash(noun: str, frame: pl.DataFrame, key: list[str]) -> None:
-    """Refuse rows with the same key, which differ elsewhere: equal rows were merged before."""
+    """Refuse rows with the same key: they differ, because equal rows were merged before."""
     clash = frame.filter(pl.struct(key).is_duplicated())
     if not clash.height:
         return
@@ -78,8 +78,8 @@ def _refuse_clash(noun: str, frame: pl.DataFrame, key: list[str]) -> None:
 
 
 def _without_copies(docs: pl.DataFrame) -> pl.DataFrame:
-    """Leave out documents that equal an earlier one of the same id."""
-    # Only documents of a repeated id are compared, so that no other text is read.
+    """Leave out documents that are equal to an earlier one with the same id."""
+    # Only documents with a repeated id are compared, so that no other text is read.
     first_row = pl.col("row").first().over("id")
     rows = docs.select("id").with_row_index("row").select("row", first=first_row)
     rows = rows.filter(pl.col("row") != pl.col("first"))
@@ -91,7 +91,11 @@ def _without_copies(docs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shares_ids(parts: list[Collection]) -> bool:
-    """Return whether sources share a bare id that some part has without its source."""
+    """Return whether several sources have the same bare id, and some document has it as its id.
+
+    The bare id is the id without ``-<source>``. If no document has a bare id, all ids were made
+    unique before.
+    """
     docs = pl.concat([part.docs.select("id", "source", bare=part.bare_ids()) for part in parts])
     has_bare_id = (pl.col("id") == pl.col("bare")).any()
     ids = docs.group_by("bare").agg(is_shared=has_bare_id & (pl.col("source").n_unique() > 1))
@@ -108,9 +112,10 @@ def _new_ids(parts: list[Collection]) -> list[pl.DataFrame]:
 
 
 def _renamed(part: Collection, table: pl.DataFrame) -> Collection:
-    """Replace ids and origins in documents and judgments.
+    """Replace ids and origins in the documents and judgments of a part.
 
-    The part's own documents come first in the table, because an id may occur in several parts.
+    `table` has the former ``id``, the ``new`` one and ``origin``. It begins with the part's own
+    documents: if an id occurs in several parts, its first row counts.
     """
     table = table.unique("id", keep="first", maintain_order=True)
     names = dict(table.select("id", "new").iter_rows())
@@ -122,7 +127,7 @@ def _renamed(part: Collection, table: pl.DataFrame) -> Collection:
 
 
 def _inherit(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
-    """Return the judgments, and those that versions of a judged document take over."""
+    """Return the judgments, and further ones for unjudged versions of judged documents."""
     table = docs.select(doc_id="id", origin="origin")
     judged = qrels.join(table, on="doc_id", how="inner", maintain_order="left")
     is_origin = (pl.col("doc_id") == pl.col("origin")).cast(pl.Int8)
@@ -138,7 +143,10 @@ def _inherit(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _warn_of_missing_versions(mixed: Collection) -> None:
-    """Warn of documents without a version in the reference, or in another source."""
+    """Warn of documents that lack a version by another source.
+
+    The reference, ``human`` or else the first source, is compared with each other source.
+    """
     sources = mixed.sources
     if not sources:
         return

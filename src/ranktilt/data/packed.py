@@ -27,7 +27,7 @@ _SIGNS = {
 }
 """First bytes of each format."""
 _BLOCK = 1 << 20
-"""Bytes to unpack at a time."""
+"""Number of packed bytes that are read at a time."""
 _WORKBOOK = ("xl/", "word/", "ppt/", "content.xml")
 """Beginnings of the names in archives that are documents of an office program."""
 
@@ -67,7 +67,10 @@ def unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 class _Frames(io.RawIOBase):
-    """The content of Zstandard frames; `EOFError` for a frame that is cut off, as for gzip."""
+    """The unpacked content of a file of Zstandard, which may have several frames.
+
+    A file that is cut off raises `EOFError`, as one of gzip does.
+    """
 
     def __init__(self, raw: IO[bytes], new_decompressor: Callable[[], Any]) -> None:
         self._raw = raw

@@ -31,7 +31,9 @@ def is_address(text: str) -> bool:
 
 
 def page_key(text: str) -> str:
-    """Return what all addresses of one page have in common; another text as it is.
+    """Return a key that is the same for all addresses of one page.
+
+    A text that is no address is returned as it is.
 
     >>> page_key("https://www.Example.org/a/?utm_source=chat&id=7#top")
     'example.org/a?id=7'
@@ -56,7 +58,10 @@ def page_key(text: str) -> str:
 
 
 def domain_of(text: str) -> str:
-    """Return the host of an address, without ``www.`` and the port; empty for another text."""
+    """Return the host of an address, without ``www.`` and the port.
+
+    Empty for a text that is no address. A key that `page_key` made counts as an address.
+    """
     if not is_address(text.strip()):
         # A key of `page_key` has lost its scheme, and the slash where it names a host alone.
         host = text.partition("/")[0].partition("?")[0].partition(":")[0]

@@ -1,4 +1,7 @@
-"""Read candidates as rank_llm stores them: queries, and documents with texts."""
+"""Read candidates as the package rank_llm stores them: queries, and documents with texts.
+
+Candidates are the documents that a first-stage ranker found, to be re-ranked by a language model.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,16 @@ class _CandidateList:
 
 
 def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tuple[Collection, Run]:
-    """Read the lists of a first stage: a collection of their documents, and a run in their order.
+    """Read the lists of a first-stage ranker.
 
-    A JSON list, or a line each: ``{"query", "hits": [{"qid", "docid", "content"}]}``, or as later
-    versions write it ``{"query": {"qid", "text"}, "candidates": [{"docid", "doc":
-    {"contents"}}]}``.
+    Returns a collection of their documents, and a run with the documents in their order. The file
+    has a record for each query, as a JSON list or as JSON lines:
+
+    - ``{"query": TEXT, "hits": [{"qid": ID, "docid": ID, "content": TEXT}]}``, or
+    - ``{"query": {"qid": ID, "text": TEXT}, "candidates": [{"docid": ID, "doc": {"contents":
+      TEXT}}]}``, as later versions write it.
+
+    `qrels` is a file of judgments, if there are any.
     """
     path = Path(path)
     queries, rows = dict[str, str](), list[dict[str, Any]]()

@@ -29,6 +29,7 @@ from ranktilt.data.formats.ids import (
     score_series,
 )
 from ranktilt.data.formats.notation import RUN_NOUNS, RUN_OPTIONS, NamedFile
+from ranktilt.data.formats.repeats import REPEAT
 from ranktilt.data.formats.result_columns import result_columns
 from ranktilt.data.formats.runfile import read_run_file, read_spec, warn_of_ranks
 from ranktilt.data.formats.score_map import MTEB, mteb_scores
@@ -44,6 +45,8 @@ from ranktilt.data.run_entries import (
 from ranktilt.data.run_text import (
     ENTRIES_AT_ONCE,
     ESCAPED,
+    REPEATS,
+    TAG_OF_RUNS,
     WITHOUT_DOCUMENTS,
     needs_escapes,
     sidecar_text,
@@ -57,9 +60,9 @@ Int32 = npt.NDArray[np.int32]
 RUN_SHAPE = "{query: {document: score}}"
 """Nested mapping that runs are converted from."""
 _BEND = 0.05
-"""Largest relative difference between two steps of scores that count as equal.
+"""Largest relative difference between two steps of scores that count as equal (`Run.scored`).
 
-Files round scores such as 1/rank.
+Scores such as 1/rank are rounded in files, so that their steps differ a little.
 """
 _ENDING = re.compile(
     r"(\.(trec|run|res|json|jsonl|txt|tsv|csv|parquet))?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE
@@ -69,12 +72,10 @@ _ENDING = re.compile(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """Scored documents per query and the spec that made them; immutable.
+    """A ranked list of documents with scores for each query; immutable.
 
-    Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]`` of `docs` (rows of the id table
-    `ids`, which a ranker shares with the collection) and of `scores` (higher is better; finite;
-    falling within each query; never rounded). In `spec`, ``ranker`` is the text that made the run;
-    further keys say how.
+    An *entry* is one document in the list of one query. Query ``i`` has the entries from
+    ``offsets[i]`` to ``offsets[i + 1] - 1``, the best first.
 
     Raises
     ------
@@ -86,15 +87,17 @@ class Run:
     queries: tuple[str, ...]
     """Ids of the queries."""
     offsets: Int64
-    """Entry at which each query begins, and behind the last one the number of entries."""
+    """Index of each query's first entry, and at the end the number of entries."""
     docs: Int32
     """Row in `ids` of each entry's document."""
     scores: Float
-    """Score of each entry."""
+    """Score of each entry: finite, never rounded, larger is better, falling within each query."""
     ids: pl.Series
-    """Ids of documents."""
+    """Ids of documents; a run that was made from a collection shares the collection's ids."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """How the run was made."""
+    """How the run was made. The key ``ranker`` has the text of the ranker."""
+    repeats: tuple[Run, ...] = ()
+    """Further rankings of the same queries by the same engine; see `data/repeats.py`."""
 
     def __post_init__(self) -> None:
         """Check that the arrays fit together, and make them read-only."""
@@ -132,7 +135,10 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Name that the user chose, else the text that made the run; of a file its tag or stem."""
+        """Name in results: the one that the user chose, or else the text of the ranker.
+
+        The run of a file has the tag of its lines, or the file's name without its ending.
+        """
         for key in ("alias", "name", "ranker"):
             if key in self.spec:
                 return str(self.spec[key])
@@ -142,8 +148,8 @@ class Run:
     def scored(self) -> bool:
         """Whether the scores say more than an order: they are neither ranks nor made from ranks.
 
-        Scores that are made from ranks fall by equal steps in every list of three and more, or
-        their inverses rise so (1/rank).
+        Scores such as −rank fall by equal steps in every list. The inverses of scores such as
+        1/rank rise by equal steps. Lists of fewer than three documents do not tell.
         """
         if self.spec.get("score_order") == "rank":
             return False
@@ -156,17 +162,24 @@ class Run:
 
     @property
     def entry_queries(self) -> Int64:
-        """Query number of each entry."""
+        """Number of each entry's query."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
 
     @property
     def truncated(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Stages that cut texts, the last first: name, ``limit`` in tokens, ``share`` by source."""
+        """Stages of the ranker that cut long texts, the last stage first.
+
+        Each has a name, and a mapping with the ``limit`` in tokens and the ``share`` of cut texts
+        by source.
+        """
         return stage_facts(self.spec, "truncated")
 
     @property
     def llm_answers(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Stages that asked language models, the last first: name, and answers of each kind."""
+        """Stages of the ranker that asked language models, the last stage first.
+
+        Each has a name, and a mapping with the number of answers of each kind.
+        """
         return stage_facts(self.spec, "llm_answers")
 
     def frame(self) -> pl.DataFrame:
@@ -196,23 +209,41 @@ class Run:
     def contents(self, path: Path) -> dict[Path, bytes]:
         """Return the content of the files that `save` writes, not compressed, by their paths.
 
-        If an id has a blank, which would end a field, blanks and ``%`` are percent-encoded in all
+        The repeats of a run stand one after the other, with tags that number them. If an id has a
+        blank, which would end a field, blanks and ``%`` are percent-encoded in all
         ids of the file (``%20``, ``%25``). The sidecar says so (``ids_percent_encoded``), and
         `load` decodes them.
         """
-        queries = pl.Series(self.queries, dtype=pl.String)
+        runs = (self, *self.repeats)
+        # Each is asked, because each refuses an empty id.
+        escapes = [run._needs_escapes() for run in runs]
+        is_escaped = any(escapes)
+        lines = list[bytes]()
+        for number, run in enumerate(runs, start=1):
+            starts = range(0, len(run.docs), ENTRIES_AT_ONCE)
+            parts = (run._entries(slice(start, start + ENTRIES_AT_ONCE)) for start in starts)
+            tag = f"{REPEAT}-{number}" if self.repeats else TAG_OF_RUNS
+            lines.append(trec_lines(parts, is_escaped=is_escaped, tag=tag))
+        spec = self._spec_for_file()
+        if self.repeats:
+            spec[REPEATS] = [run._spec_for_file() for run in self.repeats]
+        if is_escaped:
+            spec[ESCAPED] = True
+        return {path: b"".join(lines), sidecar(path): sidecar_text(self.name, spec)}
+
+    def _needs_escapes(self) -> bool:
+        """Return whether an id has a blank, which would end a field of TREC."""
         ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
-        is_escaped = needs_escapes(queries, ranked)
-        starts = range(0, len(self.docs), ENTRIES_AT_ONCE)
-        parts = (self._entries(slice(start, start + ENTRIES_AT_ONCE)) for start in starts)
-        lines = trec_lines(parts, is_escaped=is_escaped)
+        return needs_escapes(pl.Series(self.queries, dtype=pl.String), ranked)
+
+    def _spec_for_file(self) -> dict[str, Any]:
+        """Return the spec, with the queries that no line of a TREC file can name."""
         spec = dict(self.spec)
+        queries = pl.Series(self.queries, dtype=pl.String)
         without = queries.filter(pl.Series(np.diff(self.offsets) == 0)).to_list()
         if without:
             spec[WITHOUT_DOCUMENTS] = without
-        if is_escaped:
-            spec[ESCAPED] = True
-        return {path: lines, sidecar(path): sidecar_text(self.name, spec)}
+        return spec
 
     @classmethod
     def load(
@@ -222,6 +253,7 @@ class Run:
         score_order: str | None = None,
         queries: Sequence[str] | Mapping[str, str] | None = None,
         max_failures: float = MAX_FAILURES,
+        repeats: bool = False,
     ) -> Run:
         """Read a run from a file of any known layout, or from a folder of responses.
 
@@ -253,6 +285,10 @@ class Run:
         max_failures : float, optional
             Percentage of an engine's responses that may be errors or partial. They are left out of
             the run, listed in ``spec["failed"]``, and a warning counts them.
+        repeats : bool, optional
+            Whether the file may hold several rankings of each query, by a column ``repeat`` or
+            ``run`` or by numbered tags (see `Run.repeats`). An audit averages them; elsewhere such
+            a file is refused.
 
         Raises
         ------
@@ -272,6 +308,13 @@ class Run:
                 queries=queries,
                 max_failures=max_failures,
             )
+            if REPEAT in run_file.frame.columns and not repeats:
+                count = run_file.frame[REPEAT].n_unique()
+                raise DataError(
+                    path,
+                    f"{count:,} repeats of each query, which only an audit averages (ranktilt "
+                    "audit, Run.load(FILE, repeats=True)); name a file of one repeat",
+                )
             return cls._from_file(path, file, run_file, keep=named_file.options.get("keep"))
 
     @classmethod
@@ -291,23 +334,80 @@ class Run:
             _warn(f"{path}: left out {entries} without a query or a document id")
         frame = run_file.frame
         if keep is not None:
-            frame = frame.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+            keys = [name for name in ("query_id", "doc_id", REPEAT) if name in frame.columns]
+            frame = frame.unique(keys, keep="first", maintain_order=True)
         dropped = run_file.frame.height - frame.height
+        if REPEAT in frame.columns:
+            run_file = replace(run_file, lines=(), has_lines=False)
         if dropped:
             spec["repeated_documents_dropped"] = dropped
             run_file = replace(run_file, lines=(), has_lines=False)
-        run = cls._from_entries(
-            frame,
-            list(dict.fromkeys([*run_file.queries, *spec.pop(WITHOUT_DOCUMENTS, ())])),
-            spec,
-            score_order=run_file.score_order,
-            origin=EntryOrigin(path=file, line_of=_line_of_entry(file, run_file)),
-        )
+        origin = EntryOrigin(path=file, line_of=_line_of_entry(file, run_file))
+        specs = _specs_of_repeats(spec)
+        if REPEAT in frame.columns:
+            parts = frame.partition_by(REPEAT, maintain_order=True, include_key=False)
+            run = cls._from_repeats(parts, specs, score_order=run_file.score_order, origin=origin)
+            frame = parts[0]
+        else:
+            run = cls._from_entries(
+                frame,
+                list(dict.fromkeys([*run_file.queries, *specs[0].pop(WITHOUT_DOCUMENTS, ())])),
+                specs[0],
+                score_order=run_file.score_order,
+                origin=origin,
+            )
         if run_file.failed:
             _warn_of_failures(path, run_file.failed, len(run_file.queries))
         if run_file.score_order is None:
             warn_of_ranks(path, frame)
         return run
+
+    @classmethod
+    def from_repeats(cls, runs: Sequence[Run], *, name: str | None = None) -> Run:
+        """Make one run of several rankings by the same engine, whose answers are random.
+
+        An audit averages these repeats within each query.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            Rankings of the same queries; a run that has repeats brings all of them.
+        name : str, optional
+            Name of the run; by default that of the first.
+
+        Raises
+        ------
+        UserError
+            If there is no run, or one shares no query with the first.
+        """
+        from ranktilt.data.repeats import join_repeats  # which needs this class
+
+        return join_repeats(runs, name)
+
+    @classmethod
+    def _from_repeats(
+        cls,
+        frames: Sequence[pl.DataFrame],
+        specs: Sequence[Mapping[str, Any]],
+        *,
+        score_order: str | None,
+        origin: EntryOrigin,
+    ) -> Run:
+        """Make a run of several repeats from the entries of each.
+
+        `specs` are those of the repeats if there are as many, else the first is that of all.
+        """
+        if len(specs) != len(frames):
+            specs = [specs[0]] * len(frames)
+        runs = []
+        for number, (frame, repeat_spec) in enumerate(zip(frames, specs, strict=True), start=1):
+            spec = {**repeat_spec, REPEAT: number}
+            names = [*frame["query_id"].unique(maintain_order=True)]
+            names += spec.pop(WITHOUT_DOCUMENTS, ())
+            runs.append(
+                cls._from_entries(frame, names, spec, score_order=score_order, origin=origin)
+            )
+        return replace(runs[0], repeats=tuple(runs[1:]))
 
     @classmethod
     def from_frame(
@@ -345,7 +445,7 @@ class Run:
         score_order: str | None,
         origin: EntryOrigin | None = None,
     ) -> Run:
-        """Make a run from entries in the order of a file or object: all constructors end here."""
+        """Make a run from entries in the order of a file or object; all constructors call this."""
         check_score_order(score_order)
         origin = origin or EntryOrigin(name=spec.get("ranker", "run"))
         try:
@@ -480,7 +580,10 @@ def _query_numbers(frame: pl.DataFrame, names: pl.Series, origin: EntryOrigin) -
 
 
 def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
-    """Return the spec of a file's run: that of its sidecar, or its name; and how it was read."""
+    """Return the spec of a file's run, with how the file was read.
+
+    The spec is that of the sidecar, the file ``<path>.json``, if there is one.
+    """
     spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
     stored_spec = read_spec(path)
     if "ranker" in stored_spec:
@@ -496,8 +599,17 @@ def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
     return {**spec, **{key: value for key, value in facts.items() if value}}
 
 
+def _specs_of_repeats(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the spec of a file's first repeat and those of the others, as a sidecar has them."""
+    others = spec.pop(REPEATS, ())
+    if not isinstance(others, list):
+        return [spec]
+    shared = {key: spec[key] for key in ("file", "read_as") if key in spec}
+    return [spec, *({**repeat, **shared} for repeat in others if isinstance(repeat, Mapping))]
+
+
 def _line_of_entry(file: Path, run_file: RunFile) -> Callable[[int], int] | None:
-    """Return a function from an entry to its line; None if entries are no lines."""
+    """Return a function from an entry's number to its line; None if entries have no lines."""
     if len(run_file.lines):
         return run_file.lines.__getitem__
     if run_file.has_lines and file.is_file():
@@ -518,13 +630,21 @@ def replayed_name(run: Run) -> str:
     return run.name if run.spec.get("ranker") == file else file_stem(file)
 
 
-def require_runs(runs: Any) -> list[Run]:
-    """Return a run, or several, as a list; `UserError` for anything else."""
+def require_runs(runs: Any, *, repeats: bool = False) -> list[Run]:
+    """Return a run, or several, as a list; `UserError` for anything else.
+
+    Runs with repeats are refused unless the caller reads `repeats`.
+    """
     values = [runs] if isinstance(runs, Run) else _run_list(runs)
     for value in values:
         if not isinstance(value, Run):
             raise UserError(
                 f"expected runs, such as Run.load(FILE), got {kind_of(value)}: {shorten(value)}"
+            )
+        if value.repeats and not repeats:
+            raise UserError(
+                f"run {value.name!r} has {len(value.repeats) + 1} repeats, which only an audit "
+                "averages; pass one of them"
             )
     return values
 
@@ -539,13 +659,17 @@ def _run_list(runs: Any) -> list[Any]:
 
 
 def named_apart(runs: Iterable[Run]) -> list[Run]:
-    """Rename files' runs that share a name: to their stems, then to the texts that made them."""
+    """Rename runs of files that share a name.
+
+    They get the names of their files without ending. If these are the same too, they get the texts
+    of their rankers.
+    """
     apart = _with_unshared_names(_run_list(runs), lambda spec: file_stem(spec["file"]))
     return _with_unshared_names(apart, itemgetter("ranker"))
 
 
 def _with_unshared_names(runs: list[Run], name_of: Callable[[Mapping[str, Any]], str]) -> list[Run]:
-    """Rename runs that share a name to another one, which is read from their spec."""
+    """Rename runs that share a name; `name_of` returns another name from a run's spec."""
     # A value that is no run is refused elsewhere.
     names = [run.name if isinstance(run, Run) else "" for run in runs]
     renamed = list(runs)
@@ -558,7 +682,7 @@ def _with_unshared_names(runs: list[Run], name_of: Callable[[Mapping[str, Any]],
 def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
     """Return whether scores fall by equal steps in every list.
 
-    `inner` says of each entry whether it and the next two are in the same list.
+    `inner` says for each entry whether the next two entries are in the same list.
     """
     steps = np.diff(scores)
     bends = np.abs(np.diff(steps))[inner]
@@ -627,7 +751,7 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> N
 
 
 def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:
-    """Find the first entry whose query and document came before; None if all are distinct."""
+    """Return the first entry whose query and document occurred before; None if there is none."""
     keys = np.asarray(query, dtype=np.int64) * (int(docs.max(initial=0)) + 1) + docs
     if (np.diff(np.sort(keys)) > 0).all():
         return None
@@ -636,9 +760,10 @@ def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:
 
 
 def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return a fact about each stage of a run with the stage's name, the last stage first.
+    """Return the value of one key, `fact`, for each stage of a ranker, with the stage's name.
 
-    Stages without the fact are left out.
+    The last stage comes first: a run's spec has the spec of the run that it re-ranked as
+    ``candidates``. Stages without the key are left out.
     """
     facts = list[tuple[str, Mapping[str, Any]]]()
     while isinstance(spec, Mapping):

@@ -29,7 +29,7 @@ Float = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class EntryOrigin:
-    """The place where entries come from, for error messages."""
+    """Where entries come from: a file or an object, for error messages."""
 
     name: Any = "run"
     """Name of the run, if it comes from an object.
@@ -56,7 +56,11 @@ def check_score_order(score_order: str | None) -> None:
 
 
 def entry_columns(frame: pl.DataFrame, *, is_scored: bool) -> pl.DataFrame:
-    """Read ids as strings, and ranks as numbers if there are any; check that columns are there."""
+    """Check that a table has the columns of entries, and convert ids and ranks.
+
+    Ids become strings, and ranks numbers, if there are any. The column of scores must be there if
+    `is_scored`.
+    """
     needed = ("query_id", "doc_id", "score") if is_scored else ("query_id", "doc_id")
     frame = require_frame(frame, needed, "table").with_columns(
         ids_of(frame[name], f"column {name!r}").alias(name) for name in ("query_id", "doc_id")

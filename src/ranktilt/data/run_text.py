@@ -16,23 +16,25 @@ WITHOUT_DOCUMENTS = "queries_without_documents"
 ESCAPED = "ids_percent_encoded"
 """Key of a sidecar: whether the ids of the file are percent-encoded."""
 ENTRIES_AT_ONCE = 500_000
-"""Entries to write at a time: as text they take ten times the memory."""
+"""Number of entries that are made into text at a time: text takes ten times their memory."""
 _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff": "%EF%BB%BF"}
 """Codes of characters that would end a field of a TREC file, or read as a byte-order mark."""
-_LINE = pl.format(
-    "{} Q0 {} {} {} ranktilt\n", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String)
-)
-"""A line of a TREC file."""
+TAG_OF_RUNS = "ranktilt"
+"""Tag of the lines of a run without repeats."""
+REPEATS = "repeats"
+"""Key of a sidecar: the specs of all repeats but the first."""
 
 
-def trec_lines(parts: Iterable[pl.DataFrame], *, is_escaped: bool) -> bytes:
+def trec_lines(parts: Iterable[pl.DataFrame], *, is_escaped: bool, tag: str = TAG_OF_RUNS) -> bytes:
     """Return the lines of a TREC run from tables of its entries."""
+    score = pl.col("score").cast(pl.String)
+    line = pl.format(f"{{}} Q0 {{}} {{}} {{}} {tag}\n", "query_id", "doc_id", "rank", score)
     lines = list[bytes]()
     for part in parts:
         frame = part
         if is_escaped:
             frame = _replace_in_ids(frame, list(_ESCAPES), list(_ESCAPES.values()))
-        lines.append(frame.select(line=_LINE)["line"].str.join("").item().encode())
+        lines.append(frame.select(line=line)["line"].str.join("").item().encode())
     return b"".join(lines)
 
 
@@ -58,7 +60,10 @@ def unescape_ids(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def beyond_trec(names: pl.Series) -> pl.Series:
-    """Return the ids that a TREC file cannot hold as they are: with a blank or byte-order mark."""
+    """Return the ids that a TREC file cannot hold as they are.
+
+    They have white space, which would end a field, or a byte-order mark.
+    """
     return names.filter(names.str.contains(r"[ \t\n\x0b\x0c\r\x{feff}]"))
 
 

@@ -1,4 +1,4 @@
-"""Handle documents that do not name their source: RankTilt never assumes one."""
+"""Handle documents that do not name their source. RankTilt never assumes one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 3
 
 
 def with_source(collection: Collection, name: str) -> Collection:
-    """Name the source of the documents without one; the spec records it as ``named_source``."""
+    """Give a source to all documents without one; the spec records it as ``named_source``."""
     count = collection.sourceless
     if not count:
         return collection
@@ -29,7 +29,7 @@ def with_source(collection: Collection, name: str) -> Collection:
 
 
 def with_named_side(collection: Collection, name: str) -> Collection:
-    """Name the source of all documents if none has one, else return the collection itself."""
+    """Give a source to all documents if none has one; else return the collection as it is."""
     return collection if collection.sources else with_source(collection, name)
 
 

@@ -1,4 +1,8 @@
-"""Map the texts of large collections into memory, so that only texts in use take up memory."""
+"""Keep the texts of large collections in files that are mapped into memory.
+
+The operating system reads a part of such a file when it is used, and may drop it again. So only
+texts in use take up memory.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from ranktilt.errors import UserError
 AT_ONCE = 8_192
 """Number of documents whose texts are processed together."""
 LARGE = 32 << 20
-"""Bytes from which texts are put into a file instead of memory."""
+"""Number of bytes from which texts are kept in a file: 32 MiB."""
 _BYTES, _ENDS = ".bytes", ".ends"
 """Endings of the two files of a column: bytes of texts, and the positions where they end."""
 
@@ -27,9 +31,10 @@ Parts = Iterable[Mapping[str, pl.Series]]
 
 
 def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
-    """Put columns of texts into files that vanish with this process.
+    """Write columns of texts to files, and return columns that are mapped from these files.
 
-    `make` yields the columns a few rows at a time.
+    The files are removed when this process ends. `make` yields the columns by their names, a few
+    rows at a time.
     """
     folder = cache_folder() / "texts"
     try:
@@ -75,8 +80,8 @@ class _ColumnWriter:
 
 
 def _column(path: Path) -> pl.Series:
-    # Only large collections need this package.
     """Return a column whose texts are mapped from its files."""
+    # Imported here, because only large collections need this package.
     from nanoarrow import c_array_from_buffers, large_string
 
     ends = np.memmap(f"{path}{_ENDS}", dtype=np.int64, mode="r")

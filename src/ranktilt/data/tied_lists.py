@@ -16,11 +16,11 @@ from ranktilt.data.notes.runs import ListsCutInTies, ListsTied
 from ranktilt.data.run import Run
 
 _FEWEST_RESULTS = 3
-"""Fewest documents whose tie says something: two may be copies of each other."""
+"""Fewest tied documents that count: two may be copies of each other."""
 _SHARE = 0.01
-"""Share of the lists from which tied ones are a warning, and cut ties worth a note."""
+"""Smallest share of the lists for a warning of tied lists, and for a note on cut ties."""
 _ENGINE = "engine:"
-"""How the text of a ranker begins that asks an engine."""
+"""Prefix of the text of a ranker that asks an engine."""
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def tied_lists(offsets: Ints, scores: Floats) -> Bools:
-    """Return which lists have one score for all of their documents, three or more."""
+    """Return which lists have three or more documents, all with the same score."""
     lengths = np.diff(offsets)
     is_tied = np.zeros(len(lengths), dtype=bool)
     is_long = lengths >= _FEWEST_RESULTS
@@ -67,6 +67,9 @@ def _last_ties(run: Run) -> Ints:
 
 
 def _is_cut_by_others(run: Run) -> bool:
-    """Return whether others cut the lists; our rankers cut ties regardless of the source."""
+    """Return whether another program cut the lists.
+
+    Our own rankers cut ties by tie keys, which do not depend on the source.
+    """
     ranker = str(run.spec.get("made_by", run.spec.get("ranker", "")))
     return ranker.startswith(_ENGINE) or ranker == run.spec.get("file")

@@ -5,26 +5,32 @@ from __future__ import annotations
 import polars as pl
 
 PAGE_TITLE = "page_title"
-"""Column for the title of a document whose text holds it too, so that it is not ranked twice."""
+"""Column for the title of a document whose text begins with it.
 
+The column ``title`` is empty then, so that the title is not ranked twice.
+"""
+
+# Limits of `cut_at`, which recognises the length at which texts were cut.
 SHORTEST_CUT = 20
-"""Fewest words of a cut; texts with fewer are simply short."""
+"""Fewest words of a cut text; texts with fewer are simply short."""
 _FEWEST_CUT_TEXTS = 5
-"""Fewest texts of one length that a cut can explain."""
+"""Fewest texts that must have the length of the cut."""
 _SMALLEST_CUT_SHARE = 0.02
-"""Smallest share of a source's texts that have the length of the cut."""
+"""Smallest share of a source's texts that must have the length of the cut."""
 _LARGEST_LONGER_SHARE = 0.05
-"""Largest share of texts that may be longer than the cut, such as titles that were added later."""
+"""Largest share of texts that may be longer than the cut, for example by a title added later."""
 _NEARBY_WORDS = 10
-"""Lengths that differ by at most so many words are compared with the length of a cut."""
+"""Largest distance, in words, of the lengths that a cut is compared with."""
 _TIMES_NEARBY = 5
-"""How many times as many texts have the length of a cut as have any length nearby."""
+"""How many times as many texts must have the length of the cut as have any length nearby."""
 _PREFIX_FACTOR, _PREFIX_ROOM = 4, 64
-"""A text's start that is compared with its title: so many times its length, and so many more.
+"""Length of a text's start that `title_prefixed` compares with its title, in characters.
 
-Punctuation and marks of a page make the start longer than the title that it repeats.
+It is the first number times the length of the title, plus the second number. Punctuation and marks
+of a page make the start longer than the title that it repeats.
 """
 _NO_WORD = r"[^\p{L}\p{N}]+"
+"""Characters that are neither letters nor digits."""
 
 
 def title_prefixed(docs: pl.DataFrame) -> pl.Series:
@@ -53,7 +59,7 @@ def _folded(text: pl.Expr) -> pl.Expr:
 
 
 def _null_if_empty(name: str) -> pl.Expr:
-    """Return a column in which an empty text is missing."""
+    """Return a column in which empty texts are null."""
     return pl.when(pl.col(name) != "").then(name)
 
 

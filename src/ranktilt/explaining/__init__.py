@@ -1,5 +1,10 @@
 """Why: how the texts of two sides differ, and which differences go with a ranker's gap.
 
+The *reference* is the source that all others are compared with, usually human texts. *Twins* are
+two documents of one origin by different sources. A *gap* is how much higher a ranker scores or
+ranks one of two twins. A *property* is a number about a text, such as its length. A *probe* is a
+question about texts, and an object that answers it.
+
 Start with `explain.explain`, which runs probes (`base` defines them: `text_probes`, `perplexity`,
 `similarity`, `spectrum`; `probe_table` names them) on `compared_texts`. `attribution` regresses the
 gap between twins (`twin_gaps`, `scored_twins`) on their `text_properties`. `check` tells whether a

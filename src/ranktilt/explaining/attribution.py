@@ -49,7 +49,7 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.statistics.regression import Regression, regress
 
 SCORE_GAP, RANK_GAP = "score gap", "rank gap"
-"""Names of the two gaps."""
+"""Names of the two gaps, in the column ``of`` of the rows."""
 QUESTION = (
     "Which properties of texts go with the gap between twins, and what remains? All of it is "
     "correlation: a ranker may use something else that comes with a property."
@@ -60,9 +60,15 @@ CITATION = (
 )
 """Sources of the methods."""
 _SAME = 1e-9
-"""Differences whose spread is less than this share of the largest are the same but for rounding."""
+"""Share of the largest difference below which the spread of differences is only rounding.
+
+A property in which all twins differ by the same cannot explain why some gaps are larger.
+"""
 _COLLINEAR = 10
-"""Variance inflation from which properties are said to follow from each other."""
+"""Variance inflation above which a note says that properties go together.
+
+Their coefficients are then uncertain: the data hardly tell which of them matters.
+"""
 
 Bools = npt.NDArray[np.bool_]
 
@@ -72,11 +78,11 @@ class GapAttribution:
     """The regressions of one run's gaps for one source, as rows."""
 
     rows: tuple[Row, ...]
-    """Numbers of what remains and of each property, for both gaps."""
+    """For each of the two gaps: the numbers of what remains, then of each property."""
     notes: tuple[Note, ...]
-    """What the numbers leave open."""
+    """What a reader of the numbers should know."""
     unvarying: tuple[str, ...]
-    """Properties in which all twins differ by the same."""
+    """Names of the properties in which all twins differ by the same; they have no rows."""
 
     @property
     def score_gap(self) -> ScoreGap:
@@ -96,20 +102,38 @@ def attribute(
 ) -> ProbeResult:
     """Regress the gaps between twins on the differences between their texts.
 
-    Each ranker and source has a regression of its own:
+    Each ranker and each source have a regression of their own:
 
-    y = b₀ + Σ b_j · z_j + e over the judged twins, query by query, or over all that are scored
-    where fewer than 30 pairs are judged: y is the score gap in standard deviations of the query's
-    scores, or the rank gap, positive where the reference is ahead, as in an audit; z_j is the
-    difference in a property, reference less source, divided by its standard deviation, so that b₀
-    is the gap of twins that do not differ. The mean gap is b₀ + Σ b_j · mean(z_j), which says how
-    much of it goes with each property. Errors are clustered by query and by origin. That a gap goes
-    with a property does not show that the ranker goes by it.
+        y = b₀ + Σ b_j·z_j + e
 
-    A ranker scores twins whether it retrieves them or not: as many documents a query as it ranks
-    (`k`), judged ones first, others drawn at random, with all their twins. Where it scores only
-    what it retrieves, as a saved run does, they are those of which both are retrieved: chosen by
-    their scores, so that no property is named.
+    A row is a pair of twins under a query. y is the gap between the twins: the score gap, in
+    standard deviations of the query's scores, or the rank gap. It is above 0 if the reference is
+    ahead, as in an audit. z_j is how much more of property j the reference has than its twin,
+    divided by the standard deviation of these differences. So b₀ is the gap between twins that do
+    not differ in any property: what remains. The mean gap is b₀ + Σ b_j·mean(z_j), and each term is
+    the part of it that goes with a property. Errors are clustered by query and by origin
+    (`regress`). A part does not show that the ranker uses the property.
+
+    The pairs are those of judged documents, or all pairs that are scored if fewer than 30 are
+    judged. A ranker scores twins even if it would not retrieve them: as many documents for each
+    query as it ranks (`k`), judged ones first, others drawn at random, each with all its twins. If
+    a ranker can score only what it retrieves, as a saved run, the pairs are those of which both
+    documents were retrieved. These were chosen by their scores, so that no property is named.
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents with twins, and queries.
+    rankers : sequence of Ranker or Run
+        The rankers whose gaps are explained.
+    properties : sequence of TextProbe, optional
+        What is measured of texts; by default `default_properties`.
+    ranker : Ranker, optional
+        A ranker for probes that need an encoder.
+    reference : str, optional
+        The source that others are compared with; by default as in `reference_of`.
+    seed : int, optional
+        Seed of the draws of documents to score.
     """
     first = reference_of(collection, reference, to="explain")
     probes = default_properties() if properties is None else properties
@@ -155,7 +179,7 @@ def _notes(
     attributions: Sequence[GapAttribution],
     properties: Sequence[TextProperty],
 ) -> Iterator[Note]:
-    """Note what was scored, what each regression cautions of, and the units of the numbers."""
+    """Yield notes on what was scored, on the limits of each regression, and on units."""
     for scored in scored_runs:
         if scored.note is not None:
             yield scored.note
@@ -172,7 +196,10 @@ def _attribution(
     sources: tuple[str, str],
     properties: Sequence[TextProperty],
 ) -> GapAttribution:
-    """Regress one run's gaps for one source: rows of both gaps, and notes."""
+    """Regress both gaps of one run on the properties, for the reference and one source.
+
+    `sources` are the reference and the source.
+    """
     run = scored.run
     _reference, source = sources
     pair_gaps, selection = _selected_gaps(collection, scored, sources)
@@ -222,7 +249,10 @@ def _attribution(
 def _selected_gaps(
     collection: Collection, scored: ScoredTwins, sources: tuple[str, str]
 ) -> tuple[pl.DataFrame, str]:
-    """Return the gaps to regress, and which pairs they are: all, judged or retrieved ones."""
+    """Return the gaps to regress, and which pairs they are: ``all``, ``judged`` or ``retrieved``.
+
+    Pairs may be chosen by judgments only if the run has scores of all of them.
+    """
     pair_gaps = gaps(collection, scored.run, *sources)
     queries = int(np.isin(scored.run.queries, collection.queries["id"]).sum())
     holds_all_pairs = pair_gaps.height == queries * collection.pairs(*sources).height
@@ -253,7 +283,7 @@ def _too_few_pairs(
 
 
 def _property_values(names: Sequence[str], values: Sequence[float]) -> tuple[PropertyValue, ...]:
-    """Pair names with values."""
+    """Make a record of each name with its value."""
     pairs = zip(names, values, strict=True)
     return tuple(PropertyValue(name=name, value=value) for name, value in pairs)
 
@@ -261,7 +291,7 @@ def _property_values(names: Sequence[str], values: Sequence[float]) -> tuple[Pro
 def _cautions(
     subject: tuple[str, str], properties: Sequence[str], fit: Regression, query: Rows
 ) -> Iterator[Note]:
-    """Note where intervals or parts of a run and source mean less than they seem to."""
+    """Yield notes on why intervals or parts of a run and source mean less than they seem to."""
     run, source = subject
     if len(np.unique(query)) == 1:
         yield OneQuery(run=run, source=source)
@@ -275,7 +305,7 @@ def _cautions(
 
 
 def _numbers(fit: Regression) -> Iterator[Row]:
-    """Yield the numbers of the constant, which is what remains, then those of each property."""
+    """Yield a row of numbers for b₀, which is what remains, then one for each property."""
     # The intercept comes first in coefficients and parts, and has no share of R².
     shares = [None, *fit.shares.tolist()]
     without = [None, *fit.without.tolist()]
@@ -294,5 +324,5 @@ def _numbers(fit: Regression) -> Iterator[Row]:
 
 
 def _with_interval(estimate: Floats, *columns: str) -> dict[str, float]:
-    """Name a number and both ends of its interval."""
+    """Return a number and both ends of its interval under the names of their columns."""
     return dict(zip(columns, estimate.tolist(), strict=True))

@@ -1,8 +1,8 @@
 """What a probe is: a question about texts, answered for every source of a collection.
 
-A probe is one class in one file and one line in `ranktilt.explaining.probe_table.PROBES` (or, in
-another package, one entry point of the group ``ranktilt.probes``). Where it measures a number of
-every document, it is a `TextProbe`, which makes rows, effect size, figure and summary of them.
+A new probe is a class in a file and a line in `ranktilt.explaining.probe_table.PROBES`, or an entry
+point of the group ``ranktilt.probes`` in another package. If it measures one number for each
+document, it derives from `TextProbe`, which makes rows, effect sizes and a figure of the numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ranktilt.statistics.effect_size import hedges_g
 
 Floats = npt.NDArray[np.float64]
 ABOVE = 0.95
-"""Cosine above which the paper finds most twins."""
+"""Cosine of twins; Dai et al. (KDD 2024, Fig. 5) report the share of twins above it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,7 +41,7 @@ class Distribution:
     values: Floats
     """Value of each pair."""
     range: tuple[float, float] = (0.0, 1.0)
-    """Smallest and largest value that there can be."""
+    """Smallest and largest possible value."""
 
     @cached_property
     def defined(self) -> Floats:
@@ -65,9 +65,9 @@ class Distribution:
 
     @property
     def quartiles(self) -> tuple[float, float, float]:
-        """The values below which a quarter, half and three quarters lie; NaN without values.
+        """The values below which a quarter, a half and three quarters of all values are.
 
-        Linear interpolation.
+        Between two values, they are interpolated linearly. NaN without values.
         """
         if not self.count:
             return np.nan, np.nan, np.nan
@@ -93,9 +93,9 @@ class Cosines(Distribution):
 Rows = npt.NDArray[np.int64]
 """Rows of documents or queries in a collection."""
 M = TypeVar("M")
-"""What a probe measures, before it is described."""
+"""Type of what a probe measures, before it is described."""
 _BINS = 20
-"""Bins of a histogram."""
+"""Number of bins of a histogram."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,13 +107,16 @@ class EffectSize:
     quantity: str
     """What is measured, by its unit: ``words``."""
     pairs: int
-    """Twins with a value on both sides."""
+    """Number of pairs of twins of which both texts have a value."""
     reference_mean: float
-    """Mean over the reference's texts."""
+    """Mean over the reference's texts of these pairs; NaN without any."""
     source_mean: float
-    """Mean over the source's texts."""
+    """Mean over the source's texts of these pairs; NaN without any."""
     g: float
-    """Hedges' g; positive where the source has more than the reference. NaN where undefined."""
+    """Hedges' g: the mean difference in standard deviations (`hedges_g`).
+
+    Above 0 if the source has more than the reference; NaN if undefined.
+    """
     low: float
     """Lower end of the 95 % interval."""
     high: float
@@ -121,7 +124,7 @@ class EffectSize:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the interval excludes 0."""
+        """Whether the texts are shown to differ: the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     def derived(self) -> dict[str, Any]:
@@ -130,7 +133,11 @@ class EffectSize:
 
 
 def effect_size(source: str, unit: str, reference: Floats, values: Floats) -> EffectSize:
-    """Compare a property of twins, which share a row of both arrays; leave out pairs with a NaN."""
+    """Compare a property of twins.
+
+    `reference` and `values` have the value of the reference's text and of the source's text, with a
+    row for each pair. Pairs with a NaN are left out. `unit` is the unit of the values.
+    """
     known = ~(np.isnan(reference) | np.isnan(values))
     of_reference, of_source = reference[known], values[known]
     difference = hedges_g(of_reference, of_source)
@@ -151,30 +158,39 @@ class ProbeFigure:
     """A figure as data: what to draw, and the same in words."""
 
     kind: Literal["histogram", "curve", "forest"]
-    """How it is drawn."""
+    """How it is drawn: bars, a line, or values with their intervals one below the other."""
     title: str
     """Title of the figure."""
     axis: str
     """Label of the horizontal axis."""
     edges: tuple[float, ...]
-    """Edges of a histogram's bins, rising. In a forest plot: values that its axis reaches too, so
-    that several plots have one scale. Empty for a curve over 1, 2, 3 …"""
+    """Numbers on the horizontal axis.
+
+    For a histogram, the edges of its bins, rising. For a forest plot, values that the axis must
+    reach, so that several plots have the same scale. Empty for a curve over 1, 2, 3 and so on.
+    """
     series: Mapping[str, tuple[float, ...]]
-    """Numbers by the name of their series. In a histogram: the share of the values in each bin, in
-    %. In a curve: its heights. In a forest plot: a value and its interval."""
+    """Numbers of each series, by its name.
+
+    For a histogram, the share of the values in each bin, in percent. For a curve, its heights. For
+    a forest plot, a value and both ends of its interval.
+    """
     findings: tuple[Coded[Note], ...]
-    """What a reader who cannot see it needs to know."""
+    """What the figure shows, for readers who cannot see it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeTable:
-    """A table as data, for probes whose rows do not suit a reader."""
+    """A table as data, for probes with too many rows or columns for a reader."""
 
     title: str
     """Title of the table."""
     rows: tuple[Mapping[str, Any], ...]
-    """Cells by column, alike in every row: a text, a number, a number with its interval (three
-    numbers), or None. A narrow terminal goes without the columns after the third."""
+    """Cells by column; every row has the same columns.
+
+    A cell is a text, a number, three numbers (a value and both ends of its interval), or None. A
+    narrow terminal leaves out the columns after the third.
+    """
     decimals: Mapping[str, int]
     """Number of decimals of each column of numbers."""
     findings: tuple[Coded[Note], ...]
@@ -190,19 +206,19 @@ class ProbeResult:
     question: str
     """The question that it answers."""
     citation: str
-    """Where the probe comes from; empty for none."""
+    """Publication that the probe follows; empty if there is none."""
     rows: tuple[Mapping[str, Any], ...]
-    """Numbers and texts by name, alike in every row; each has a ``source``."""
+    """Numbers and texts by name; every row has the same names, among them ``source``."""
     effects: tuple[EffectSize, ...]
     """How far each source differs from the reference."""
     figures: tuple[ProbeFigure, ...]
-    """Figures, in their order."""
+    """Figures, in the order in which they are shown."""
     reference: str
-    """The source that the others are held against."""
+    """The source that the others are compared with."""
     findings: tuple[Coded[Note], ...] = ()
-    """What it found; empty where effect sizes say it all."""
+    """What the probe found; empty if the effect sizes say everything."""
     tables: tuple[ProbeTable, ...] = ()
-    """What people are shown in place of the rows; empty where these are short enough."""
+    """Tables that reports show instead of the rows; empty if they show the rows."""
     notes: tuple[Coded[Note], ...] = ()
     """What a reader of the numbers should know."""
 
@@ -227,17 +243,17 @@ class Probe(ABC, Generic[M]):
     def __call__(
         self, collection: Collection, ranker: Ranker | None = None, *, reference: str | None = None
     ) -> ProbeResult:
-        """Look at every source of a collection.
+        """Answer the question for every source of a collection.
 
         Parameters
         ----------
         collection : Collection
-            With one source or more; twins share an ``origin``.
+            Documents of one or more sources; twins share an ``origin``.
         ranker : Ranker, optional
-            Whose view is asked for, such as the vectors of ``dense:minilm``.
+            A ranker for probes that need one, such as ``dense:minilm`` for its vectors.
         reference : str, optional
-            The source that the others are held against: ``"human"`` where there is one, or else the
-            first.
+            The source that the others are compared with: by default ``"human"`` if there is such a
+            source, else the first.
 
         Returns
         -------
@@ -253,14 +269,14 @@ class Probe(ABC, Generic[M]):
         return self.describe(collection, first, self.measure(collection, first, ranker))
 
     def check(self) -> None:
-        """Refuse what it cannot measure, before other probes take their time.
+        """Refuse, with a `UserError`, options with which nothing can be measured.
 
-        `UserError` says why.
+        It is called before any probe starts, so that no long work is lost.
         """
 
     @abstractmethod
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> M:
-        """Measure what the answer needs; `reference` is one of the sources."""
+        """Measure what the answer needs; `reference` is the name of one of the sources."""
 
     @abstractmethod
     def describe(self, collection: Collection, reference: str, measured: M) -> ProbeResult:
@@ -303,10 +319,10 @@ class TextProbe(Probe[Floats]):
     def of_pairs(
         self, collection: Collection, measured: Floats, queries: Rows, documents: Rows
     ) -> Floats:
-        """Return the value of each pair of query and document, both by their rows.
+        """Return the value of each pair of a query and a document, both given by their rows.
 
-        It is the document's value from `measure`, unless a probe of texts that depend on the query
-        says otherwise.
+        By default it is the document's value in `measured`, which `measure` returned. Probes whose
+        value depends on the query override this.
         """
         return measured[documents]
 
@@ -341,7 +357,7 @@ class TextProbe(Probe[Floats]):
     def rows(
         self, collection: Collection, distributions: Mapping[str, Distribution]
     ) -> list[dict[str, Any]]:
-        """Make a row for each source: documents with a value, their mean and quartiles."""
+        """Make a row for each source: the number of documents with a value, mean and quartiles."""
         return [described(name, values) for name, values in distributions.items()]
 
 
@@ -359,7 +375,7 @@ def described(source: str, values: Distribution, **more: Any) -> dict[str, Any]:
 
 
 def histogram(title: str, axis: str, distributions: Mapping[str, Distribution]) -> ProbeFigure:
-    """Count the values of each series in twenty bins over their common range."""
+    """Make a histogram of several series, with `_BINS` bins over their common range."""
     defined = [values.defined for values in distributions.values() if values.count]
     together = np.concatenate(defined) if defined else np.zeros(1)
     edges = np.histogram_bin_edges(together, _BINS)
@@ -389,7 +405,8 @@ def _values_shown(series: str, values: Distribution) -> ValuesShown:
 def reference_of(collection: Collection, reference: str | None, *, to: str = "look at") -> str:
     """Return the source that the others are compared with.
 
-    `UserError` if no document has a source, or `reference` is none.
+    It is `reference`, or if that is None ``human``, or else the first source. `UserError` if no
+    document has a source, or if `reference` is not the name of one. `to` is the verb for the error.
     """
     sources = collection.sources
     collection.require_few_sources()
@@ -406,7 +423,10 @@ def reference_of(collection: Collection, reference: str | None, *, to: str = "lo
 
 
 def others(collection: Collection, reference: str) -> list[str]:
-    """Return the other sources by name, which puts the temperatures of one model in order."""
+    """Return all sources but the reference, sorted by name.
+
+    The order puts sources such as ``llama_0.2`` and ``llama_0.8`` of one model next to each other.
+    """
     return sorted(name for name in collection.sources if name != reference)
 
 
@@ -418,7 +438,7 @@ def twin_sources(collection: Collection, reference: str) -> list[str]:
 
 
 def twin_rows(collection: Collection, reference: str, source: str) -> tuple[Rows, Rows]:
-    """Return the rows of every pair of twins: the reference's documents, and the source's."""
+    """Return the rows of the reference's documents, and those of their twins, pair by pair."""
     pairs = collection.pairs(reference, source)
     reference_rows = codes(pairs["a"], collection.ids).astype(np.int64)
     source_rows = codes(pairs["b"], collection.ids).astype(np.int64)

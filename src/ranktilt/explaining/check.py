@@ -1,4 +1,7 @@
-"""Whether a collection makes a fair comparison: contents, faults, and how alike its sides are."""
+"""Whether a collection makes a fair comparison: contents, faults, and how alike its sides are.
+
+The two *sides* of a comparison are the documents of the reference and those of one other source.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +183,7 @@ def _checked_measures(texts: Sequence[str | Measure] | None) -> list[Measure]:
 
 
 def _provenance(collection: Collection) -> dict[str, Any]:
-    """Say where the collection comes from, and what read it."""
+    """Return where the collection comes from, and the versions of the programs that read it."""
     origin = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
     readers = {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}

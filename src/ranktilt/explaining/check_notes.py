@@ -24,7 +24,7 @@ from ranktilt.data.stated_sources import source_hint
 
 
 def source_notes(collection: Collection, reference: str) -> Iterator[Note]:
-    """Note how labels are written, and which documents are compared with none."""
+    """Yield notes on how labels are written, and on documents that are not compared."""
     yield from label_remarks("source", collection.docs["source"])
     if not collection.sources:
         yield source_hint(collection)
@@ -39,7 +39,19 @@ def source_notes(collection: Collection, reference: str) -> Iterator[Note]:
 def omission_notes(
     asked_parts: Mapping[Part, bool], *, is_sided: bool, has_twins: bool, is_judged: bool
 ) -> Iterator[Note]:
-    """Note which parts were asked for and left out."""
+    """Yield a note on each part of a check that was asked for and left out, with the reason.
+
+    Parameters
+    ----------
+    asked_parts : mapping of str to bool
+        Whether each part was asked for.
+    is_sided : bool
+        Whether there are two sources to compare.
+    has_twins : bool
+        Whether any source has twins of the reference.
+    is_judged : bool
+        Whether any document is judged relevant.
+    """
     sides: Literal["no twins", "one side"] = "no twins" if is_sided else "one side"
     for part, is_asked in asked_parts.items():
         is_possible = is_sided if part == "instrument" else has_twins
@@ -50,7 +62,7 @@ def omission_notes(
 
 
 def effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[Note]:
-    """Note which documents and queries effectiveness is based on."""
+    """Yield notes on the documents and the queries from which effectiveness was measured."""
     for row in {row.source: row for row in rows if row.left_out}.values():
         yield EffectivenessOfPairs(
             source=row.source, reference=reference, pairs=row.pairs, left_out=row.left_out

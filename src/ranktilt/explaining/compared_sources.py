@@ -47,7 +47,7 @@ class ComparedSources:
 
     @classmethod
     def from_collection(cls, collection: Collection, reference: str | None) -> ComparedSources:
-        """Take the sides from a collection; a single source is compared with none."""
+        """Choose the reference and the sources to compare; a single source is not compared."""
         sources = collection.sources
         stated = with_stated_sources(collection) if sources else collection
         if len(sources) < 2:

@@ -17,7 +17,10 @@ from ranktilt.explaining.base import others, twin_rows
 
 
 def compared_texts(collection: Collection, by: str) -> Collection:
-    """Return the documents whose side is known, with the group of `by` as their source."""
+    """Return the documents that have a group in the column `by`, with this group as their source.
+
+    Probes compare sources; so any other grouping is put in their place.
+    """
     if by != "source":
         return _grouped(collection, by)
     return with_stated_sources(collection) if collection.sources else collection
@@ -39,7 +42,7 @@ def _grouped(collection: Collection, by: str) -> Collection:
 
 
 def twin_notes(collection: Collection, reference: str) -> Iterator[Note]:
-    """Note sources without twins, and how many twins have the same text."""
+    """Yield notes on sources without twins, and on twins with the same text."""
     texts = collection.docs["text"]
     for name in others(collection, reference):
         rows = twin_rows(collection, reference, name)
@@ -51,6 +54,6 @@ def twin_notes(collection: Collection, reference: str) -> Iterator[Note]:
 
 
 def unlabelled_notes(collection: Collection, by: str) -> Iterator[Note]:
-    """Note how many documents are on no side for want of a source."""
+    """Yield a note if some documents are not compared because they have no source."""
     if by == "source" and collection.sourceless:
         yield DocumentsUnlabelled(by="source", documents=collection.sourceless)

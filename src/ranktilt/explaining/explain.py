@@ -126,11 +126,11 @@ class _ProbeSelection:
     """The probes to run."""
 
     probes: tuple[Probe[Any], ...]
-    """In the order in which they run."""
+    """The probes, in the order in which they run."""
     optional_names: frozenset[str] = frozenset()
-    """Probes that are left out where they cannot measure."""
+    """Names of probes that are left out if they cannot measure; any other probe must measure."""
     notes: tuple[ProbeNeedsEncoder, ...] = ()
-    """Probes that were left out for want of an encoder."""
+    """Notes on probes that were left out because there is no encoder."""
 
     @property
     def properties(self) -> list[TextProbe]:
@@ -139,9 +139,10 @@ class _ProbeSelection:
 
 
 def _default_probes(models: Sequence[str], *, has_encoder: bool) -> _ProbeSelection:
-    """Select RankTilt's own probes; one that cannot measure is left out.
+    """Select all of RankTilt's own probes; one that cannot measure is left out later.
 
-    Only perplexity by models that the user named must measure, or the call fails.
+    The user did not name them, so none of them may make the call fail. The exception is perplexity
+    by language models that the user named.
     """
     probes = [probe(name) for name in _with_models(PROBES, models)]
     notes = list[ProbeNeedsEncoder]()
@@ -158,7 +159,10 @@ def _default_probes(models: Sequence[str], *, has_encoder: bool) -> _ProbeSelect
 def _with_models(
     names: Iterable[str | Probe[Any]], models: Sequence[str]
 ) -> Iterator[str | Probe[Any]]:
-    """Put a probe of each language model in the place of ``perplexity``, where models are named."""
+    """Yield the names of probes, with a ``perplexity`` for each language model that is named.
+
+    Without models, ``perplexity`` stays as it is.
+    """
     for name in names:
         if name == "perplexity" and models:
             for model in models:
@@ -170,7 +174,7 @@ def _with_models(
 def _check(
     probes: Sequence[Probe[Any]], ranker: Ranker | None, attribute: Sequence[Ranker | Run]
 ) -> None:
-    """Refuse, before any text is read, what cannot rank or measure."""
+    """Refuse rankers and probes that cannot work, before any text is read."""
     for scorer in attribute:
         if isinstance(scorer, Ranker):
             scorer.check()

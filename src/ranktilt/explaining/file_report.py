@@ -87,7 +87,7 @@ _KIND_OF_KEY = {
 _MOST_LISTED = 6
 """Most columns, grades, groups or names that a line lists."""
 _MOST_GRADES = 20
-"""Most different grades that judges give; a file with more different numbers holds scores."""
+"""Most different numbers that count as grades; a file with more of them holds scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,10 +167,11 @@ def _named_kind(columns: Mapping[str, str]) -> str:
 
 
 def _with_user_path(report: FileReport, *, copy: str, path: str, text: str) -> FileReport:
-    """Put the user's path in the place of the copy's, where a copy was read.
+    """Replace the path of a copy by the user's path, if a copy was read.
 
-    A pipe or standard input can be read once only, so `rereadable` copies it into a temporary file,
-    which nobody could find later. `text` is the path with the names of columns, as it was typed.
+    A pipe or standard input can be read once only. So `rereadable` copies it to a temporary file,
+    which is gone when the user reads the report. `text` is the path with the names of columns, as
+    it was typed.
     """
     if copy == path:
         return replace(report, path=text)
@@ -190,7 +191,10 @@ def _note_with_user_path(note: Note, *, copy: str, path: str) -> Note:
 
 
 def _report(text: str, recognition: Recognition) -> FileReport:
-    """Read a file as the first of its kinds as which it can be read."""
+    """Read a file as each of the kinds that it may be, and return the first report that worked.
+
+    Other reports that worked are named in a note. If none worked, the first report says why.
+    """
     kinds = recognition.kinds
     if RUN in kinds and JUDGMENTS in kinds and _holds_scores(text):
         kinds = (RUN,)
@@ -233,7 +237,7 @@ def _format(recognition: Recognition) -> str:
 def _run_report(text: str, recognition: Recognition) -> FileReport:
     """Describe a run."""
     try:
-        run = Run.load(text)
+        run = Run.load(text, repeats=True)
     except DataError as error:
         return _unread(text, RUN, recognition, error)
     frame = run.frame()
@@ -248,6 +252,8 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
         "results per query": f"{median_length:g} (median)",
         "scores": "yes" if run.scored else "no, only their order",
     }
+    if run.repeats:
+        contents["repeats"] = f"{len(run.repeats) + 1:,}, counted in the first"
     uses: list[Use] = ["whose documents are on top", "whose relevant documents rank higher"]
     if run.scored:
         uses.append("which twin wins")
@@ -300,7 +306,7 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _label_report(text: str, recognition: Recognition) -> FileReport:
-    """Describe labels, of the source or of the first column with few values."""
+    """Describe labels: the column ``source``, or else the first column with few values."""
     by, labels = "source", None
     try:
         labels = read_labels(text)
@@ -488,10 +494,10 @@ _DESCRIBERS: dict[str, Callable[[str, Recognition], FileReport]] = {
 
 
 def is_described(text: Any) -> bool:
-    """Return whether a path is for `describe_file`, and not a collection to check.
+    """Return whether `describe_file` can describe a path; otherwise it is a collection to check.
 
-    Files, standard input and paths with named columns are for it; of folders, those that hold JSON
-    responses and no corpus.
+    It can describe files, standard input and paths with named columns, and folders with JSON
+    responses that have no corpus.
     """
     parts = split_notation(text)
     path = Path(text if parts is None else parts[0])

@@ -21,7 +21,7 @@ from ranktilt.rankers.base import Ranker
 NGRAM = "ngram"
 """Name of the model of trigrams."""
 _SAMPLE = 50
-"""Texts on which two ways of masking are compared."""
+"""Number of texts on which two ways of masking are compared (`_masking_error`)."""
 
 
 class PerplexityProbe(TextProbe):
@@ -80,14 +80,14 @@ class PerplexityProbe(TextProbe):
         return {"lm": self.lm, **self._options, "context": self.context, "seed": self.seed}
 
     def model(self) -> Likelihood:
-        """Find and check the language model."""
+        """Return the language model, after checking that it can be used."""
         folder = checkpoint.find(self.lm, for_=f"perplexity:{self.lm}")
         model = Likelihood(folder=folder, model_name=self.lm, **self._options)
         model.check()
         return model
 
     def check(self) -> None:
-        """Find and check the language model, without loading it."""
+        """Refuse a language model that is missing or cannot be used; it is not loaded yet."""
         if self.lm != NGRAM:
             self.model()
 
@@ -112,7 +112,8 @@ class PerplexityProbe(TextProbe):
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
         """Describe the values of every source, and compare twins.
 
-        Values after an origin are not compared: the reference has none.
+        With `context`, twins are not compared: the reference's texts are the context, and have no
+        values themselves.
         """
         result = super().describe(collection, reference, measured)
         if not self.context:
@@ -137,7 +138,11 @@ class PerplexityProbe(TextProbe):
 def _given_origin(
     collection: Collection, reference: str, model: Likelihood, label: str
 ) -> tuple[Floats, int]:
-    """Score documents after their origins; count the origins that the model reads in part."""
+    """Return the perplexity of each document after its origin, and how many origins were cut.
+
+    The origin is the reference's text of the same origin; the model reads it first, and it is not
+    scored. A model with a short input cuts it. The reference's documents have NaN.
+    """
     docs = collection.docs.with_row_index("row")
     known = docs.filter(pl.col("source") == reference).select("origin", before="text")
     others = docs.filter(pl.col("source") != reference).join(
@@ -154,9 +159,10 @@ def _given_origin(
 def _masking_error(
     model: Likelihood, texts: list[str], seed: int, label: str
 ) -> tuple[float, float]:
-    """Compare masking several tokens at once with one at a time, on a sample.
+    """Measure the error of masking several tokens together instead of one at a time.
 
-    Returns the mean difference and its spread.
+    Returns the mean and the standard deviation of the difference in perplexity over a sample of
+    texts; NaN without any text.
     """
     rows = np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE].tolist()
     sample = [texts[row] for row in rows]

@@ -37,15 +37,15 @@ def probe_table() -> ExtensionTable:
 
 
 def _fault(loaded: object, name: str) -> str:
-    """Say what is wrong with a package's probe; nothing where it is one."""
+    """Say why an object that a package offers is no probe; empty if it is one."""
     is_probe = isinstance(loaded, type) and issubclass(loaded, Probe)
     return "" if is_probe else "is not a subclass of ranktilt's Probe"
 
 
 def probe(name: str | Probe[Any]) -> Probe[Any]:
-    """Return the probe of a name: one of ours, or one that a package announces.
+    """Return the probe that a text describes, such as ``spectrum(values=64)``.
 
-    A probe comes back as it is.
+    It is one of ours, or one of an installed package. A probe is returned as it is.
     """
     if isinstance(name, Probe):
         return name

@@ -18,7 +18,7 @@ from ranktilt.rankers.candidates import check_reranked
 from ranktilt.rankers.self_exclusion import self_documents
 
 _FEWEST_ORIGINS = 30
-"""Origins of a query that are scored, where there are so many, however shallow the ranker is."""
+"""Fewest origins that are scored for each query, even if the ranker ranks fewer documents."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,15 +28,16 @@ class ScoredTwins:
     run: Run
     """The run."""
     note: DocumentsScored | None
-    """How many documents were drawn and scored; None where the run has what was retrieved."""
+    """How many documents were drawn and scored; None if the run has what was retrieved."""
 
 
 def score_twins(
     collection: Collection, ranker: Ranker | Run, sources: Sequence[str], seed: int
 ) -> ScoredTwins:
-    """Score twins by a ranker, and note how many.
+    """Score twins by a ranker, whether it would retrieve them or not.
 
-    A ranker that scores only what it retrieves ranks instead.
+    A saved run is taken as it is. A ranker that can score only what it retrieves searches instead.
+    `sources` begin with the reference.
     """
     if isinstance(ranker, Run):
         return ScoredTwins(run=ranker, note=None)
@@ -49,17 +50,19 @@ def score_twins(
 
 
 def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed: int) -> Run:
-    """Choose the documents of each query to score, without scores yet.
+    """Choose the documents to score for each query; return them as a run whose scores are all 0.
 
-    `sources` begin with the reference. As many documents as the ranker ranks (``@k``; of a
-    pipeline's last stage, as many as it re-ranks): judged ones first, others drawn at random, each
-    with all its twins.
+    There are about as many as the ranker ranks: its ``k``, or for a pipeline the number of
+    documents that the last stage re-ranks. Whole origins are chosen, so that each document comes
+    with all its twins: judged origins first, then others at random. `sources` begin with the
+    reference.
     """
     stages, size = stages_of(ranker), collection.docs.height
     twins = _twins(collection, sources)
     origins, rows = twins.group_by("origin").agg("row").sort("origin")
     origin_index = np.full(size, -1)
     origin_index[origins.to_numpy()] = np.arange(len(origins))
+    # Origins whose documents are about as many as the ranker's depth.
     affordable = _depth(stages) * len(origins) // max(twins.height, 1)
     count = min(max(affordable, _FEWEST_ORIGINS), len(origins))
     names = collection.queries_with_judgments["id"]
@@ -69,6 +72,7 @@ def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed
     none = np.empty(0, np.int64)
     parts = [none]
     for number, query in enumerate(codes(names, collection.queries["id"]).tolist()):
+        # The numbers of `judged_origins` for this query are from query · size on.
         low, high = np.searchsorted(judged, (query * size, (query + 1) * size))
         first = origin_index[judged[low:high] - query * size]
         first = generator.permutation(first[first >= 0])
@@ -87,7 +91,11 @@ def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed
 
 
 def _twins(collection: Collection, sources: Sequence[str]) -> pl.DataFrame:
-    """Return the documents of the sources whose text has a version in the reference and another."""
+    """Return the documents of these sources that have twins.
+
+    Their origin has a document by the reference, and one by another source. Columns are
+    ``source``, ``row`` and ``origin``, the last two as numbers.
+    """
     docs = collection.docs.select(
         "source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes())
     )
@@ -97,7 +105,10 @@ def _twins(collection: Collection, sources: Sequence[str]) -> pl.DataFrame:
 
 
 def _depth(stages: Sequence[Any]) -> int:
-    """Return the depth of the last stage but one, or of the nearest before it that has one."""
+    """Return how many documents the last stage of a ranker gets.
+
+    It is the depth of the stage before, or of the nearest one before that has a depth.
+    """
     for stage in reversed(stages[:-1] or stages):
         depth = getattr(stage, "k", None)
         if depth:

@@ -1,6 +1,8 @@
-"""How near twins lie to each other in an encoder's space (Dai et al., KDD 2024, Fig. 4 and 5).
+"""How similar the vectors of twins are (Dai et al., KDD 2024, Fig. 4 and 5).
 
-And what a picture cannot prove: whether the sources can be told apart.
+An encoder gives each text a vector; similar texts have similar vectors. Twins are compared by their
+cosines and in a picture. A regression shows what a picture cannot prove: whether the vectors tell
+the sources apart.
 """
 
 from __future__ import annotations
@@ -30,56 +32,56 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 
 MOST_OTHERS = 10_000
-"""Random pairs of the baseline, unless there are fewer twins."""
+"""Most random pairs of unrelated texts, with which twins are compared."""
 MOST_FITTED = 5_000
-"""Pairs on which the sources are told apart; of more, a seeded sample."""
+"""Most pairs for the regression that tells sources apart; if there are more, a sample is drawn."""
 FOLDS = 5
-"""Parts of the documents; each is judged by a regression on the others."""
+"""Number of parts of the documents; each is predicted by a regression on the other parts."""
 MAP_PAIRS = 1_000
-"""Pairs in the picture, unless another number is asked for."""
+"""Default number of pairs in the picture."""
 FEWEST = 4
-"""Pairs below which there is no picture to make."""
+"""Fewest pairs for a picture."""
 _PERPLEXITY = 30.0
-"""Perplexity of the t-SNE, where there are enough points."""
+"""Perplexity of t-SNE: about how many neighbours of a point stay near. Few points allow less."""
 _LABEL = "drawing the map (t-SNE)"
-"""Name of the progress."""
+"""Label of the progress bar."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Separation:
-    """How well the sources can be told apart by their vectors."""
+    """How well vectors tell two sources apart."""
 
     auc: float
-    """Area under the ROC curve of a logistic regression on documents that it was not fitted to.
+    """Area under the ROC curve of a logistic regression, on documents that it was not fitted to.
 
-    Versions of one text are in one fold. 0.5: the sources cannot be told apart; 1: they always can.
-    NaN below ten origins.
+    At 0.5 the vectors do not tell the sources apart, at 1 they always do. Versions of one text are
+    in one fold. NaN with fewer than ten origins.
     """
     auc_low: float
-    """The least area of a fold."""
+    """The smallest area of a fold."""
     auc_high: float
     """The largest area of a fold."""
     pairs: int
-    """Pairs that the regression saw; a seeded sample of large collections."""
+    """Number of pairs that the regression used."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Map:
-    """Both sides of some pairs in the plane.
+    """Points in the plane for both documents of some pairs.
 
-    Near points have near vectors; distances mean little else.
+    Points that are near each other have similar vectors; larger distances mean little.
     """
 
     x: Floats
-    """First coordinates: of the reference's documents, then of their twins, in one order."""
+    """First coordinate of each point: the reference's documents, then their twins, pair by pair."""
     y: Floats
-    """Second coordinates."""
+    """Second coordinate of each point."""
     ids: tuple[str, ...]
     """Ids of the documents, in the same order."""
     sources: tuple[str, ...]
     """Their sources."""
     of: int
-    """Number of all pairs; the map has a seeded sample."""
+    """Number of pairs in the collection; the map may have a sample of them."""
 
     @property
     def pairs(self) -> int:
@@ -89,7 +91,7 @@ class Map:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Similarity:
-    """How near the twins of one source lie to the reference's documents."""
+    """How similar the twins of one source are to the reference's documents."""
 
     source: str
     """The source."""
@@ -104,13 +106,15 @@ class Similarity:
     separation: Separation
     """How well the vectors tell the sources apart."""
     map: Map | None
-    """Picture of some pairs; None where none was asked for, or there are too few pairs."""
+    """Picture of some pairs; None if none was asked for, or if there are too few pairs."""
 
 
 def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
-    """Draw pairs of a text and the rewrite of another one, as rows of `pairs`.
+    """Draw pairs of unrelated texts: a text of the reference, and the rewrite of another text.
 
-    They are neighbours on a ring in random order.
+    Both are given as indexes in `pairs`. The pairs of twins are put on a ring in random order, and
+    the text of each is compared with the rewrite of its neighbour. `origin` has the origin of each
+    document by its row.
     """
     ring = np.random.default_rng(seed).permutation(len(pairs))
     neighbour = np.roll(ring, 1)
@@ -119,7 +123,7 @@ def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
 
 
 def _twins_near(similarity: Similarity) -> TwinsNear:
-    """Note how near twins and other pairs are, and whether the sources can be told apart."""
+    """Return the note on how similar twins and other pairs are, and on how sources separate."""
     twins, others = similarity.twins, similarity.other_pairs
     return TwinsNear(
         source=similarity.source,
@@ -154,9 +158,9 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
     def measure(
         self, collection: Collection, reference: str, ranker: Ranker | None
     ) -> tuple[Similarity, ...]:
-        """Compare the vectors of all twins with other pairs, at most 10,000 of them.
+        """Compare the vectors of twins with those of at most `MOST_OTHERS` pairs of other texts.
 
-        Vectors are those that the ranker ranks with, and are cached as for ranking.
+        Vectors are those that the ranker uses, and are cached as they are for ranking.
         """
         vectors = DocumentVectors.from_ranker(collection, ranker, self.name)
         origin = collection.origin_codes()
@@ -186,9 +190,9 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
     def _maps(
         self, collection: Collection, vectors: DocumentVectors, twins: Mapping[str, Rows]
     ) -> Mapping[str, Map | None]:
-        """Lay all sources out in one plane where they share enough texts.
+        """Draw all sources in one plane if they share enough texts.
 
-        Otherwise each source has a plane with the reference.
+        Otherwise each source gets a plane with the reference alone.
         """
         together = shared_pairs(vectors, twins)
         if len(twins) > 1 and len(next(iter(together.values()))) >= FEWEST:
@@ -205,7 +209,7 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
     ) -> ProbeResult:
         """Make a row for each source and kind of pair.
 
-        A cosine belongs to both sides, so that there is no effect size.
+        There is no effect size: a cosine belongs to a pair, and not to one of its texts.
         """
         rows, figures = [], []
         for similarity in measured:
@@ -220,10 +224,10 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
 
 
 def separation(vectors: DocumentVectors, pairs: Rows, origin: Rows, *, seed: int = 0) -> Separation:
-    """Measure how far the vectors of two sources tell them apart.
+    """Measure how well the vectors of two sources tell them apart.
 
-    `pairs` holds the rows of the twins, `origin` a number for each document's origin. Pairs with a
-    vector of zeros are left out.
+    `pairs` has the rows of both twins, shape (n_pairs, 2), and `origin` the number of each
+    document's origin. Pairs with a vector of zeros are left out.
     """
     fitted = sample(_with_vectors(vectors, pairs), MOST_FITTED, seed)
     folds = fold_aucs(
@@ -240,23 +244,32 @@ def separation(vectors: DocumentVectors, pairs: Rows, origin: Rows, *, seed: int
 
 
 def _with_vectors(vectors: DocumentVectors, pairs: Rows) -> Rows:
-    """Keep the pairs of which neither vector is zero."""
+    """Return the pairs of which neither vector is zero."""
     return pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))]
 
 
 def sample(pairs: Rows, most: int, seed: int) -> Rows:
-    """Draw at most so many pairs, each once, and keep their order."""
+    """Return at most `most` of the pairs, drawn at random, in their order."""
     if len(pairs) <= most:
         return pairs
     return pairs[np.sort(np.random.default_rng(seed).choice(len(pairs), most, replace=False))]
 
 
 def fold_aucs(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 0) -> Floats:
-    """Return the area under the ROC curve in each of five folds; empty below ten origins.
+    """Return the area under the ROC curve in each fold; empty with fewer than ten origins.
 
-    A logistic regression is fitted to the standardised vectors of the other folds. Twins share a
-    row of `a` and `b`. Pairs that share an origin are in one fold, because the regression would
-    otherwise know documents of several pairs by heart.
+    For each fold, a logistic regression is fitted to the standardised vectors of the other folds.
+    Pairs that share an origin are in one fold: otherwise the regression could remember a document
+    that it is tested on.
+
+    Parameters
+    ----------
+    a, b : ndarray of float64, shape (n_pairs, n_dimensions)
+        Vectors of the two sources; twins share a row.
+    origin : ndarray of int64, shape (n_pairs,), optional
+        Number of each pair's origin; by default all pairs have different ones.
+    seed : int, optional
+        Seed by which pairs are divided into folds.
     """
     groups = np.arange(len(a)) if origin is None else origin
     if len(np.unique(groups)) < 2 * FOLDS:
@@ -281,9 +294,9 @@ def fold_aucs(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 0
 
 
 def shared_pairs(vectors: DocumentVectors, twins: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Keep the pairs of each source whose text has a version in every source, in one order.
+    """Return each source's pairs of the texts that have a version in every source.
 
-    Only versions with a vector count.
+    The pairs of all sources are in the same order. Versions with a vector of zeros do not count.
     """
     twin_of = {
         source: dict(_with_vectors(vectors, pairs).tolist()) for source, pairs in twins.items()
@@ -305,9 +318,9 @@ def scatter_together(
     most: int,
     seed: int = 0,
 ) -> dict[str, Map | None]:
-    """Lay the same texts of all sources out in one plane.
+    """Draw the same texts of all sources in one plane.
 
-    Each map holds the points of the reference and of one source.
+    Returns a map for each source, with the points of the reference and of this source.
     """
     samples = {source: sample(pairs, most, seed) for source, pairs in twins.items()}
     reference_rows = next(iter(samples.values()))[:, 0]
@@ -325,11 +338,10 @@ def scatter_together(
 def scatter(
     collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0
 ) -> Map | None:
-    """Lay both sides of some pairs out in the plane by t-SNE; None below four pairs.
+    """Draw both documents of at most `most` pairs in the plane by t-SNE; None below four pairs.
 
-    At most `most` pairs are drawn at random. The t-SNE is scikit-learn's, with perplexity 30 or
-    what few points allow, started from the first two principal components, on vectors of length 1
-    (van der Maaten and Hinton, Journal of Machine Learning Research 9, 2008).
+    t-SNE (van der Maaten and Hinton, Journal of Machine Learning Research 9, 2008) is
+    scikit-learn's. Vectors have length 1, and it starts from their first two principal components.
     """
     drawn = sample(_with_vectors(vectors, pairs), most, seed)
     if len(drawn) < FEWEST:
@@ -350,7 +362,7 @@ def _map(points: Floats, docs: pl.DataFrame, pairs: int) -> Map:
 
 
 def _plane(vectors: DocumentVectors, rows: Rows, seed: int) -> Floats:
-    """Lay texts out in the plane."""
+    """Return a point in the plane for each text, shape (n_rows, 2)."""
     manifold = need("sklearn.manifold", extra="neural", for_="the map")
     report(_LABEL, 0, 1)
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)

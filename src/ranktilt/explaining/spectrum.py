@@ -1,6 +1,9 @@
 """How concentrated embeddings are: the singular values of each source's embedding matrix.
 
-Dai et al., KDD 2024, sec. 4.
+The embedding matrix of a source has the vector of a document in each row. Its singular values say
+how far the vectors reach in each of the matrix's own directions. If a few of them are large,
+the vectors lie mostly along a few directions. Dai et al. (KDD 2024, sec. 4.1) find that of
+generated texts.
 """
 
 from __future__ import annotations
@@ -29,37 +32,47 @@ from ranktilt.explaining.vectors import DocumentVectors, one_thread, parts
 from ranktilt.rankers.base import Ranker
 
 HEAD = 0.1
-"""Of the singular values, the largest tenth is the head; the rest is the tail."""
+"""Share of the singular values that are the *head*: the largest tenth."""
 _RESAMPLES = 1_000
+"""Number of resamples of twins for an interval."""
 _MOST_ERROR = 0.1
+"""Largest relative error by rounding of a singular value that is shown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spectrum:
-    """Singular values of twins on both sides, and the share of the largest in the total."""
+    """Singular values of the texts of one source and of their twins in the reference."""
 
     source: str
+    """The source."""
     pairs: int
+    """Number of pairs of twins."""
     reference: Floats
     """Singular values of the reference's matrix, the largest first."""
     values: Floats
     """Singular values of the source's matrix, the largest first."""
     heads: tuple[float, float]
-    """Share of the sum of squares in the head, 0 to 1: of the reference, and of the source."""
+    """Head shares of the reference and of the source, from 0 to 1.
+
+    A head share is the sum of squares of the singular values in the head, over that of all.
+    """
     interval: tuple[float, float]
     """95 % interval of the source's head share minus the reference's, by a bootstrap over twins."""
     leading: EffectSize
-    """Difference between twins in how much of a document's squared length lies along the
-    reference's leading directions."""
+    """How twins differ in the share of their vector along the reference's head.
+
+    The share is that of the squared length of the vector after projection on the directions of the
+    reference's head.
+    """
     rounding: float
-    """How far rounding may move a singular value, on whichever side it is more."""
+    """How far rounding may move a singular value: the larger bound of the two matrices."""
 
     @property
     def relative(self) -> Floats:
-        """The source's values, each divided by the reference's of the same index.
+        """Each singular value of the source divided by the reference's of the same index.
 
-        The smaller a value, the larger its error: they end before the first whose error by rounding
-        may be over a tenth.
+        The smaller a value, the larger its relative error by rounding. The list ends before the
+        first value whose error may be more than a tenth.
         """
         is_small = np.minimum(self.values, self.reference) * _MOST_ERROR <= self.rounding
         known = int(np.argmax(np.append(is_small, True)))
@@ -79,11 +92,11 @@ class EmbeddedSide:
     lengths: Floats
     """Squared length of each document's vector."""
     inside: Floats
-    """Squared length of each vector's projection on the directions of its own side."""
+    """Squared length of each vector after projection on `directions`."""
 
     @classmethod
     def from_rows(cls, vectors: DocumentVectors, rows: Rows, head: int) -> EmbeddedSide:
-        """Decompose the matrix of some documents, and keep so many directions."""
+        """Decompose the matrix of some documents, and keep the first `head` directions."""
         dimensions = vectors.stored.shape[1]
         sigma, right_vectors = singular_values(_blocks(vectors, rows), dimensions)
         directions = right_vectors[:, :head]
@@ -97,10 +110,10 @@ class EmbeddedSide:
 
 
 def singular_values(blocks: Iterator[Floats], dimensions: int) -> tuple[Floats, Floats]:
-    """Compute all singular values of a matrix, largest first, and its right singular vectors.
+    """Return all singular values of a matrix, the largest first, and its right singular vectors.
 
-    The matrix comes in blocks of rows. The values are the roots of the eigenvalues of the d × d
-    Gram matrix, summed in float64, so that no more than a block is in memory.
+    The matrix A comes in blocks of rows, and only one block is in memory. The singular values are
+    the roots of the eigenvalues of AᵀA, which has only d × d numbers for d dimensions.
     """
     gram = np.zeros((dimensions, dimensions))
     for block in blocks:
@@ -117,10 +130,25 @@ def spectrum(
     values: int | None = None,
     seed: int = 0,
 ) -> Spectrum:
-    """Compare the singular values of twins, as many on both sides.
+    """Compare the singular values of the reference's texts and of their twins.
 
-    `rows` are the documents of the reference, and those of the source. Vectors known to a relative
-    ε change no singular value by more than ε ‖A‖ (Weyl; ‖A‖² is the sum of all σ²).
+    Parameters
+    ----------
+    vectors : DocumentVectors
+        Vectors of all documents.
+    source : str
+        The source.
+    rows : tuple of two ndarrays of int64
+        Rows of the reference's documents, and of their twins.
+    values : int, optional
+        Number of singular values to compare, the largest first; all by default.
+    seed : int, optional
+        Seed of the bootstrap.
+
+    Notes
+    -----
+    If each number of the matrix A has a relative error of at most ε, no singular value changes by
+    more than ε·‖A‖ (Weyl's inequality), where ‖A‖² is the sum of squares of all singular values.
     """
     dimensions, count = vectors.stored.shape[1], len(rows[0])
     most = dimensions if values is None else min(values, dimensions)
@@ -156,7 +184,7 @@ def spectrum(
 
 
 def _shares(inside: Floats, lengths: Floats) -> Floats:
-    """Return the share of each document's squared length; NaN for a vector of zeros."""
+    """Return `inside` over `lengths` for each document; NaN for a vector of zeros."""
     shares: Floats = np.divide(
         inside, lengths, out=np.full(len(lengths), np.nan), where=lengths > 0
     )
@@ -170,7 +198,10 @@ def _blocks(vectors: DocumentVectors, rows: Rows) -> Iterator[Floats]:
 
 
 def _energies(vectors: DocumentVectors, rows: Rows, directions: Floats) -> tuple[Floats, Floats]:
-    """Return each document's squared length, and that of its projection on some directions."""
+    """Return the squared length of each document's vector, and that of its projection.
+
+    The projection is on the space of some directions, the columns of `directions`.
+    """
     lengths, inside = list[Floats](), list[Floats]()
     for block in _blocks(vectors, rows):
         lengths.append(np.vecdot(block, block))
@@ -183,7 +214,8 @@ def _interval(originals: EmbeddedSide, rewrites: EmbeddedSide, seed: int) -> tup
     generator, count = np.random.default_rng(seed), len(originals.rows)
     table = np.stack([originals.inside, rewrites.inside, originals.lengths, rewrites.lengths])
     draws = np.empty(_RESAMPLES)
-    # The directions stay as they are: to first order, a share does not change with them.
+    # The directions are not computed again for each resample: to first order, head shares do not
+    # change with them.
     for number in range(_RESAMPLES):
         weights = np.bincount(generator.integers(0, count, count), minlength=count)
         original_inside, rewrite_inside, original_length, rewrite_length = table @ weights

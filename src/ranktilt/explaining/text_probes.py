@@ -29,7 +29,7 @@ from ranktilt.explaining.base import (
 from ranktilt.rankers.base import Ranker
 
 _TEXTS_AT_ONCE = 50_000
-"""Texts whose terms are counted together, to save memory."""
+"""Number of texts whose terms are counted together; more would take too much memory."""
 
 
 class WordsProbe(TextProbe):
@@ -51,9 +51,9 @@ class Overlap:
     source: str
     """Source of the rewrites."""
     jaccard: Distribution
-    """Terms of both over terms of either, 0 to 1."""
+    """For each pair, the terms in both texts over the terms in either, from 0 to 1."""
     overlap: Distribution
-    """The share of the reference's terms that its rewrite kept, 0 to 1."""
+    """For each pair, the share of the reference's terms that its rewrite has, from 0 to 1."""
 
 
 def shared_terms(collection: Collection, reference: str, source: str) -> Overlap:

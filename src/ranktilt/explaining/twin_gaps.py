@@ -12,7 +12,7 @@ from ranktilt.data.run import Run, codes, collection_rows
 from ranktilt.explaining.base import Rows
 
 FEWEST_PAIRS = 30
-"""Pairs of twins that a regression needs."""
+"""Fewest pairs of twins for a regression."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,11 +37,11 @@ class TwinPairRows:
 
 
 def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.DataFrame:
-    """Return a row for each pair of twins that a run holds both of, by query.
+    """Return a row for each query and each pair of twins that are both in its list.
 
-    Columns are the rows of `query`, `reference` and `twin` in the collection, and how far the
-    reference is ahead: in standard deviations of the query's scores (`score`), and in ranks
-    (`rank`). The signs are those of the card's score gap and rank gap.
+    The columns ``query``, ``reference`` and ``twin`` are rows in the collection. ``score`` and
+    ``rank`` are how far the reference is ahead of its twin: in standard deviations of the query's
+    scores, and in ranks. They have the same signs as ``ScoreGap`` and ``RankGap`` in an audit.
     """
     docs = collection.docs.select("source", "origin", reference=pl.int_range(pl.len()))
     query_codes = codes(pl.Series(run.queries, dtype=pl.String), collection.queries["id"])
@@ -76,7 +76,10 @@ def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.Da
 
 
 def judged_gaps(collection: Collection, pair_gaps: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Keep the judged pairs where they are enough, and say which pairs these are."""
+    """Return the pairs of judged documents if there are enough, else all pairs.
+
+    The second value says which: ``judged`` or ``all``.
+    """
     origin = collection.origin_codes()[pair_gaps["reference"].to_numpy()]
     pair = pair_gaps["query"].to_numpy() * collection.docs.height + origin
     is_judged = np.isin(pair, judged_origins(collection))
@@ -86,9 +89,9 @@ def judged_gaps(collection: Collection, pair_gaps: pl.DataFrame) -> tuple[pl.Dat
 
 
 def judged_origins(collection: Collection) -> Rows:
-    """Return a number for each judged pair of query and origin.
+    """Return a number for each query and origin of which a document is judged, in rising order.
 
-    It is the query's row · documents + the origin's number.
+    The number is ``row of the query · number of documents + number of the origin``.
     """
     query = codes(collection.qrels["query_id"], collection.queries["id"])
     row = codes(collection.qrels["doc_id"], collection.ids)

@@ -18,7 +18,7 @@ from ranktilt.rankers.base import Ranker
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _AT_ONCE = 2_048
-"""Vectors that are read together."""
+"""Number of vectors that are read together."""
 
 
 def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:
@@ -76,7 +76,7 @@ class DocumentVectors:
 
 
 def parts(count: int) -> Iterator[slice]:
-    """Cut so many rows into slices, each of which fits the memory."""
+    """Yield slices of at most `_AT_ONCE` rows, which together are `count` rows."""
     for start in range(0, count, _AT_ONCE):
         yield slice(start, min(start + _AT_ONCE, count))
 

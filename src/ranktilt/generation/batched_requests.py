@@ -160,6 +160,8 @@ class RoundConfig:
     """Most answers to ask for until one has no flag."""
     truncate: bool = False
     """Whether to cut a text that is too long for the server until the server takes it."""
+    shortened: Callable[[str], str] | None = None
+    """How such a text is cut; by default at its end."""
     part: str = "text"
     """Part of the document: ``text`` or ``title``."""
     label: str = "rewriting"
@@ -229,7 +231,7 @@ def _ask_round(
         waiting = []
         for failure in failures:
             is_too_long = config.truncate and failure.reason == TOO_LONG
-            shorter = _shorter(failure.task) if is_too_long else None
+            shorter = _shorter(config, failure.task) if is_too_long else None
             if shorter is None:
                 rejected = Rejected(
                     row=failure.task.row,
@@ -247,11 +249,25 @@ def _ask_round(
     return latest, pl.concat(parts).sort("row")
 
 
-def _shorter(task: GenerationTask) -> GenerationTask | None:
+def _shorter(config: RoundConfig, task: GenerationTask) -> GenerationTask | None:
     """Cut a task's text; None if it is as short as it may be."""
-    words = len(task.text.split())
+    text = (config.shortened or shortened_text)(task.text)
+    return replace(task, text=text) if len(text) < len(task.text) else None
+
+
+def shortened_text(text: str) -> str:
+    """Cut a text at its end, to three quarters of its words."""
+    words = len(text.split())
     fewer = max(FEWEST_WORDS, int(words * _SHORTER))
-    return replace(task, text=first_words(task.text, fewer)) if fewer < words else None
+    return first_words(text, fewer) if fewer < words else text
+
+
+def shortened_lines(text: str) -> str:
+    """Cut all lines to one length, three quarters of the longest one's words."""
+    lines = text.split("\n")
+    longest = max(len(line.split()) for line in lines)
+    most = max(FEWEST_WORDS, int(longest * _SHORTER))
+    return "\n".join(first_words(line, most) for line in lines)
 
 
 def first_words(text: str, count: int) -> str:

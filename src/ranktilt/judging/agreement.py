@@ -11,7 +11,7 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.data.text.quality import query_word_shares, words
 from ranktilt.judging.grades import Graded
-from ranktilt.judging.result import FEWEST_QUERIES, Agreement, Estimate, GradeCount, QueryAgreement
+from ranktilt.judging.records import FEWEST_QUERIES, Agreement, Estimate, GradeCount, QueryAgreement
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
 from ranktilt.statistics.bootstrap import interval

@@ -11,7 +11,7 @@ import numpy as np
 from ranktilt.data.notes.judges import LabelsWorth
 from ranktilt.errors import UserError
 from ranktilt.judging.grades import Graded
-from ranktilt.judging.result import Corrected, Estimate
+from ranktilt.judging.records import Corrected, Estimate
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.equivalence import t_interval

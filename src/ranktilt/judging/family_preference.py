@@ -10,7 +10,7 @@ from scipy import stats
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.errors import UserError, counted
-from ranktilt.judging.result import Estimate, FamilyPreference, FamilyScale, Favour
+from ranktilt.judging.records import Estimate, FamilyPreference, FamilyScale, Favour
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.correction import holm

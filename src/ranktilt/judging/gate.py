@@ -1,15 +1,88 @@
-"""A gate on judges: level between twins, and systems in the human order."""
+"""A gate on judges: level between twins, systems in the human order, unchanged since a baseline."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
+from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
+from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.gate.limit_checks import check_tilt
 from ranktilt.auditing.gate.options import POLICIES
-from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome, effect_gate
-from ranktilt.data.notes.base import warnings_of
+from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, effect_gate
+from ranktilt.data.notes.base import Note, warnings_of
 from ranktilt.errors import UserError, unknown
-from ranktilt.judging.result import JudgeAudit, RankAgreement
+from ranktilt.judging.drift_result import DriftQuestion, JudgeChange, JudgeDrift
+from ranktilt.judging.gate_checks import check_growth, check_loss, check_shift, check_tau
+from ranktilt.judging.result import JudgeAudit
+from ranktilt.statistics.bootstrap import RESAMPLES
+
+_NO_HUMANS = (
+    "--max-loss needs human grades of pairs that both judges graded: audit both against the same "
+    "--human FILE"
+)
+_NO_GRADES = "--max-shift needs grades: audit judges with --judge FILE"
+_NO_SOURCES = (
+    "the growth of a grade gap needs documents of two sources in both audits: audit with a "
+    "collection (ranktilt judge DIR), or limit another change with --max-loss 5 or --max-shift .1"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftLimits:
+    """How far a judge may have changed since a baseline."""
+
+    baseline: JudgeAudit | None = None
+    """An earlier audit; None to check the new audit alone."""
+    min_effect: float = 0.0
+    """Growth of the grade gap to accept, either way, in grades."""
+    max_loss: float | None = None
+    """Loss of κ with humans to accept, in points: 5 are .05."""
+    max_shift: float | None = None
+    """Change of the mean grade to accept, either way, in grades."""
+    max_left_out: float | None = None
+    """Percentage of all queries that may be in only one of audit and baseline."""
+
+    @property
+    def checks_growth(self) -> bool:
+        """Whether the growth of the grade gap is checked: asked for, or the only limit."""
+        others = self.max_loss is not None or self.max_shift is not None
+        return self.baseline is not None and (self.min_effect > 0 or not others)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Limits that a gate's report holds."""
+        return {
+            "max_growth": self.min_effect if self.checks_growth else None,
+            "max_loss": self.max_loss,
+            "max_shift": self.max_shift,
+        }
+
+    def check(self) -> None:
+        """Refuse limits that are out of range, or that need a baseline where there is none."""
+        typed = {
+            "--min-effect": self.min_effect > 0,
+            "--max-loss": self.max_loss is not None,
+            "--max-shift": self.max_shift is not None,
+            "--max-left-out": self.max_left_out is not None,
+        }
+        for option, is_used in typed.items():
+            if is_used and self.baseline is None:
+                raise UserError(f"{option} needs a baseline: --baseline OLD.json")
+        if not 0 <= self.min_effect < math.inf:
+            raise UserError(
+                f"--min-effect: expected a number of grades of at least 0, got {self.min_effect:g}"
+            )
+        if self.max_loss is not None and not 0 <= self.max_loss < 100:
+            raise UserError(
+                f"--max-loss: expected points of κ from 0 to 100, got {self.max_loss:g}"
+            )
+        if self.max_shift is not None and not 0 <= self.max_shift < math.inf:
+            raise UserError(
+                f"--max-shift: expected a number of grades of at least 0, got {self.max_shift:g}"
+            )
 
 
 def gate_judges(
@@ -17,7 +90,10 @@ def gate_judges(
     *,
     max_gap: float | None = None,
     min_tau: float | None = None,
+    drift: DriftLimits = DriftLimits(),
     inconclusive: str = "fail",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Gate:
     """Judge an audit of judges by limits: exit codes and outcomes are those of `gate`.
 
@@ -30,8 +106,14 @@ def gate_judges(
     min_tau : float, optional
         Smallest Kendall's τ-b of systems, −1 to 1: *level* if the whole interval lies at or above
         it, *tilted* if it lies below, else *inconclusive*.
+    drift : DriftLimits, optional
+        An earlier audit, and how far the judge may have changed since, on the pairs that both
+        graded. A limit holds if the whole interval keeps to it, and is broken if the whole interval
+        lies beyond it.
     inconclusive : {"fail", "pass"}, optional
         Exit code of an inconclusive outcome: 3 or 0.
+    resamples, seed : int, optional
+        For changes since the baseline; other intervals come from the audit.
 
     Returns
     -------
@@ -43,56 +125,103 @@ def gate_judges(
     UserError
         If no limit is given, or the audit lacks what a limit asks for.
     """
-    if max_gap is None and min_tau is None:
-        raise UserError("an audit of judges needs a limit: --max-gap .1 (grades), --min-tau .8")
+    drift.check()
+    if max_gap is None and min_tau is None and drift.baseline is None:
+        raise UserError(
+            "an audit of judges needs a limit: --max-gap .1 (grades), --min-tau .8, or "
+            "--baseline OLD.json"
+        )
     if inconclusive not in POLICIES:
         raise unknown("policy for inconclusive", inconclusive, POLICIES)
-    rows = list[GateRow]()
     limit = None if max_gap is None else f"{max_gap:g} grades"
+    rows, notes = list[GateRow](), list[Note](warnings_of(audit.notes))
     if limit is not None:
         if not audit.main_gaps:
             raise UserError("--max-gap needs twins: audit with a collection (ranktilt judge DIR)")
         rows += [effect_gate(effect, check_tilt(effect, limit)) for effect in audit.main_gaps]
     if min_tau is not None:
-        if not audit.rank_agreements:
-            raise UserError("--min-tau needs systems: audit with --runs DIR")
-        rows += [
-            GateRow(
-                run=agreement.judge,
-                measure=agreement.measure,
-                a="systems",
-                b="systems",
-                queries=agreement.queries,
-                checks=(_check_tau(agreement, min_tau),),
-            )
-            for agreement in audit.rank_agreements
-        ]
+        rows += _tau_rows(audit, min_tau)
+    if drift.baseline is not None:
+        options = ComparisonOptions(
+            resamples=resamples,
+            seed=seed,
+            correction="holm",
+            max_left_out=MAX_LEFT_OUT if drift.max_left_out is None else drift.max_left_out,
+        )
+        options.check()
+        compared = audit.compared_with(drift.baseline, options)
+        notes += compared.notes
+        rows += _drift_rows(compared, drift)
     spec = {
         "max_tilt": limit,
         "min_tau": min_tau,
         "baseline": False,
         "min_effect": 0.0,
+        **drift.spec,
         "inconclusive": inconclusive,
         "audit": audit.spec.get("command"),
         **({"file": audit.loaded_from} if audit.loaded_from else {}),
     }
-    return Gate(spec=spec, rows=tuple(rows), notes=warnings_of(audit.notes))
+    return Gate(spec=spec, rows=tuple(rows), notes=tuple(dict.fromkeys(notes)))
 
 
-def _check_tau(row: RankAgreement, least: float) -> LimitCheck:
-    """Check that a judge orders systems as humans do, up to a least τ-b."""
-    value, low, high = row.tau
-    outcome: Outcome = "inconclusive"
-    if low >= least:
-        outcome = "level"
-    elif high < least:
-        outcome = "tilted"
-    return LimitCheck(
-        name="tau",
-        outcome=outcome,
-        value=value,
-        low=low,
-        high=high,
-        floor=least,
-        ceiling=math.inf,
+def _tau_rows(audit: JudgeAudit, min_tau: float) -> Iterator[GateRow]:
+    """Check how each judge orders systems."""
+    if not audit.rank_agreements:
+        raise UserError("--min-tau needs systems: audit with --runs DIR")
+    for agreement in audit.rank_agreements:
+        yield GateRow(
+            run=agreement.judge,
+            measure=agreement.measure,
+            a="systems",
+            b="systems",
+            queries=agreement.queries,
+            checks=(check_tau(agreement, min_tau),),
+        )
+
+
+def _drift_rows(compared: JudgeDrift, limits: DriftLimits) -> Iterator[GateRow]:
+    """Check every judge's changes since the baseline."""
+    if limits.max_loss is not None:
+        yield from _loss_rows(compared, limits.max_loss)
+    if limits.max_shift is not None:
+        for change in _changes_on(compared, "grade", _NO_GRADES):
+            yield _row(change, check_shift(change, limits.max_shift))
+    if limits.checks_growth:
+        for change in _changes_on(compared, "tilt", _NO_SOURCES):
+            yield _row(change, check_growth(change, limits.min_effect))
+
+
+def _loss_rows(compared: JudgeDrift, max_loss: float) -> Iterator[GateRow]:
+    """Check agreement by κ; values of systems alone have no κ, and are checked by τ-b."""
+    losses = [change for change in compared.changes if change.question == "agreement"]
+    losses = losses or _changes_on(compared, "order", _NO_HUMANS)
+    for change in losses:
+        yield _row(change, check_loss(change, max_loss))
+
+
+def _changes_on(compared: JudgeDrift, question: DriftQuestion, message: str) -> list[JudgeChange]:
+    """Return the changes that answer a question; `UserError` where there is none."""
+    changes = [change for change in compared.changes if change.question == question]
+    if not changes:
+        raise UserError(message)
+    return changes
+
+
+def _row(change: JudgeChange, check: LimitCheck) -> GateRow:
+    """Return the row of one change."""
+    names = {
+        "agreement": ("κ", "humans", "humans"),
+        "grade": ("mean grade", change.subject or "all", change.subject or "all"),
+        "tilt": ("grade gap", change.a, change.b),
+        "order": (change.subject, "systems", "systems"),
+    }
+    measure, group_a, group_b = names[change.question]
+    return GateRow(
+        run=change.judge,
+        measure=measure,
+        a=group_a,
+        b=group_b,
+        queries=change.queries,
+        checks=(check,),
     )

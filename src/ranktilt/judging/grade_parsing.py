@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
@@ -21,6 +23,8 @@ _OBJECT = re.compile(r"\{[^{}]*\}")
 """A JSON object without others inside."""
 _KEYS = ("o", "score", "grade")
 """Keys of an object that may have the grade."""
+_CONFIDENCE = "confidence"
+"""Key of an object that may tell how sure the judge is."""
 _DECORATION = " \t*_`\"'#()[]"
 """Characters around a grade."""
 _GRADE = re.compile(r"([0-9]+)(?:[\s,.;:(*\])][^0-9]*)?")
@@ -49,6 +53,38 @@ def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
     return None
 
 
+def parse_confidence(answer: str) -> float | None:
+    """Read how sure a judge says it is: ``"confidence"`` of a JSON object with its grade.
+
+    None where the answer tells none; NaN where it is no number from 0 to 1, or there are several.
+    """
+    cleaned = clean_answer(answer)
+    for text in dict.fromkeys((cleaned.plain, cleaned.text)):
+        values = {str(fields[_CONFIDENCE]) for fields in _fields(text) if _CONFIDENCE in fields}
+        if values:
+            return _probability(values.pop()) if len(values) == 1 else math.nan
+    return None
+
+
+def _probability(text: str) -> float:
+    """Return a number from 0 to 1; NaN for anything else."""
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if 0 <= number <= 1 else math.nan
+
+
+def _fields(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each JSON object, under names in small letters."""
+    for json_object in _OBJECT.finditer(text):
+        try:
+            content = json.loads(json_object[0])
+        except ValueError:
+            continue
+        yield {str(key).lower(): value for key, value in content.items()}
+
+
 def _scores(text: str) -> Iterator[int | None]:
     """Yield the grades after ``final score``; None for one that is not of the scale."""
     for score in _SCORE.finditer(text):
@@ -58,12 +94,7 @@ def _scores(text: str) -> Iterator[int | None]:
 
 def _objects(text: str) -> Iterator[int | None]:
     """Yield the grades in JSON objects; None for one that is not of the scale."""
-    for json_object in _OBJECT.finditer(text):
-        try:
-            content = json.loads(json_object[0])
-        except ValueError:
-            continue
-        fields = {str(key).lower(): value for key, value in content.items()}
+    for fields in _fields(text):
         for key in _KEYS:
             if key in fields:
                 value = fields[key]

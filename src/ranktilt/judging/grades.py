@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.formats.ids import ids_of, require_frame, scores_of
-from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.formats.qrels import read_judge_qrels, read_qrels
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import (
     FewCommonPairs,
@@ -32,6 +32,8 @@ _MOST_STEPS = 20
 """Most steps of a grade that are tried for fractions."""
 _ROUNDED = 0.005
 """Largest distance of a fraction from its step, in grades; files have two decimals."""
+_PERCENT = 100
+"""Highest confidence in percent."""
 _COINCIDENCE = 0.05
 """Share of common pairs in the smaller file below which common ids may be chance."""
 
@@ -77,9 +79,23 @@ def read_grades(
     """Read a judge's grades, whole numbers from 0 to `top` (None for any), with notes.
 
     Few grades outside the scale are left out and counted. More than 1 % mean another scale, and a
-    `DataError` names the first of them.
+    `DataError` names the first of them. A column ``confidence`` has numbers from 0 to 1, or null.
     """
-    frame = read_qrels(grades) if isinstance(grades, str | Path) else _grade_columns(grades, name)
+    frame = (
+        read_judge_qrels(grades) if isinstance(grades, str | Path) else _grade_columns(grades, name)
+    )
+    frame, notes = _on_scale(frame, top, name, grades)
+    columns: list[Any] = ["query_id", "doc_id", pl.col("grade").cast(pl.Int64)]
+    if "confidence" in frame.columns:
+        _require_confidence(frame, name if isinstance(grades, pl.DataFrame) else grades)
+        columns.append(pl.col("confidence").cast(pl.Float64))
+    return frame.select(columns), notes
+
+
+def _on_scale(
+    frame: pl.DataFrame, top: int | None, name: str, grades: str | Path | pl.DataFrame
+) -> tuple[pl.DataFrame, list[Note]]:
+    """Leave out few grades outside the scale, with a note; refuse many."""
     bad = (pl.col("grade") != pl.col("grade").round()) | ~pl.col("grade").is_between(0, _HIGHEST)
     outside = frame.filter(bad if top is None else bad | (pl.col("grade") > top))
     scale = "0 or more" if top is None else f"0 to {top}"
@@ -98,7 +114,23 @@ def read_grades(
         note = GradesOutsideScale(judge=name, grades=outside.height, top=top, values=values)
         notes.append(note)
         frame = frame.join(outside, on=["query_id", "doc_id"], how="anti", maintain_order="left")
-    return frame.select("query_id", "doc_id", pl.col("grade").cast(pl.Int64)), notes
+    return frame, notes
+
+
+def _require_confidence(frame: pl.DataFrame, file: str | Path) -> None:
+    """Refuse a confidence that is no number from 0 to 1."""
+    wrong = frame.filter(pl.col("confidence").is_nan() | ~pl.col("confidence").is_between(0, 1))
+    if not wrong.height:
+        return
+    value = wrong["confidence"][0]
+    number = counted(wrong.height, "value is not", "values are not")
+    highest = frame["confidence"].fill_nan(None).to_numpy()
+    is_percent = bool(np.nanmax(highest, initial=0.0) > 1 and np.nanmax(highest) <= _PERCENT)
+    hint = "; divide percentages by 100" if is_percent else ""
+    shape = "a text" if np.isnan(value) else f"{value:g}"
+    line = wrong["line"][0] if "line" in wrong.columns else None
+    message = f"expected a confidence from 0 to 1, got {shape} ({number}){hint}"
+    raise DataError(file, message, line=line)
 
 
 def grade_steps(grades: Sequence[Any]) -> int:
@@ -140,7 +172,7 @@ def stepped(grades: Any, steps: int) -> Any:
     """Return grades with each step counted as one; unchanged if grades are whole."""
     if steps == 1 or not isinstance(grades, str | Path | pl.DataFrame):
         return grades
-    frame = read_qrels(grades) if isinstance(grades, str | Path) else grades
+    frame = read_judge_qrels(grades) if isinstance(grades, str | Path) else grades
     return frame.with_columns((pl.col("grade") * steps).round().cast(pl.Int64).alias("grade"))
 
 

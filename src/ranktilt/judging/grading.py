@@ -28,7 +28,7 @@ from ranktilt.generation.batched_requests import (
     ask_until_accepted,
 )
 from ranktilt.generation.generated import spec_of
-from ranktilt.judging.grade_parsing import check_grade
+from ranktilt.judging.grade_parsing import check_grade, parse_confidence
 from ranktilt.judging.grading_inputs import GRADE_PROMPTS, GradingInputs, prepare_grades
 from ranktilt.judging.grading_settings import Grading
 from ranktilt.llm.base import LLM
@@ -71,7 +71,10 @@ class Grades:
     judge: str
     """Name of the judge."""
     qrels: pl.DataFrame
-    """``query_id``, ``doc_id`` and ``grade`` (Int32), as `Collection.qrels` holds them."""
+    """``query_id``, ``doc_id`` and ``grade`` (Int32), as `Collection.qrels` holds them.
+
+    Also ``confidence``, the mean of what the answers to a pair tell, where any answer tells one.
+    """
     pairs: pl.DataFrame
     """Columns ``query_id`` and ``doc_id`` of every pair to grade."""
     ratings: npt.NDArray[np.float64]
@@ -149,12 +152,13 @@ def grade(
     ratings = np.full((inputs.pairs.height, inputs.settings.repeats), np.nan)
     for row, text in outcome.accepted.items():
         ratings.flat[row] = int(text)
+    answers = _answers(inputs, outcome)
     return Grades(
         judge=judge,
-        qrels=median_qrels(inputs.pairs, ratings),
+        qrels=_with_confidence(median_qrels(inputs.pairs, ratings), answers),
         pairs=inputs.pairs,
         ratings=ratings,
-        answers=_answers(inputs, outcome),
+        answers=answers,
         counts=_counts(inputs, ratings, outcome),
         messages=tuple(
             dict.fromkeys(rejected.message for rejected in outcome.rejected if rejected.message)
@@ -173,6 +177,23 @@ def median_qrels(pairs: pl.DataFrame, ratings: npt.NDArray[np.float64]) -> pl.Da
     ordered = np.sort(ratings[graded], axis=1)  # NaN last
     median = np.take_along_axis(ordered, (readable[graded, None] - 1) // 2, axis=1)[:, 0]
     return pairs.filter(pl.Series(graded)).with_columns(grade=pl.Series(median).cast(pl.Int32))
+
+
+def confidences(answers: pl.DataFrame) -> pl.DataFrame:
+    """Return the readable answers that tell a ``confidence``; NaN where it cannot be read."""
+    readable = answers.drop_nulls("grade")
+    parsed = [parse_confidence(answer) for answer in readable["answer"]]
+    column = pl.Series("confidence", parsed, dtype=pl.Float64)
+    return readable.with_columns(column).drop_nulls("confidence")
+
+
+def _with_confidence(qrels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Add the mean confidence of each pair's answers, if any answer tells one."""
+    known = confidences(answers).drop_nans("confidence")
+    if not known.height:
+        return qrels
+    means = known.group_by("query_id", "doc_id").agg(pl.col("confidence").mean())
+    return qrels.join(means, on=["query_id", "doc_id"], how="left", maintain_order="left")
 
 
 def save_grades(grades: Grades, path: str | Path) -> Path:

@@ -16,11 +16,14 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.judging.agreement import QueryDraws, grade_agreement
+from ranktilt.judging.calibration import CalibrationOptions, calibrate
 from ranktilt.judging.comparison import compare_kappas
 from ranktilt.judging.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.judge_grades import CommonScale, GradesOf, file_name, named_judges
+from ranktilt.judging.kept_grades import KeptGrades
 from ranktilt.judging.probes import JudgeProbes
-from ranktilt.judging.result import JudgeAudit, Weakness
+from ranktilt.judging.records import Weakness
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.judging.source_results import GradedCollection, SourceResults, source_results
 from ranktilt.judging.system_groups import SystemGroups
 from ranktilt.judging.system_results import SystemResults, compare_systems
@@ -133,6 +136,19 @@ def judge(
     if collection is not None and len(collection.sources) > 1:
         graded = GradedCollection.from_grades(collection, grades, pair)
         sources = source_results(graded, evaluated, inference)
+    kept_grades = KeptGrades.from_grades(
+        grades.by_judge,
+        scale.human,
+        collection,
+        values=systems.values,
+        twins=sources.twins,
+        steps=scale.steps,
+    )
+    calibrated = calibrate(
+        grades.by_judge,
+        kept_grades,
+        CalibrationOptions(resamples=resamples, seed=seed, correction=correction),
+    )
     human_file = "" if human is None else file_name(human)
     files = {name: file_name(of_judge) for name, of_judge in judges_by_name.items()}
     spec = {
@@ -148,9 +164,11 @@ def judge(
         "resamples": resamples,
         "seed": seed,
     }
-    notes = dict.fromkeys([*grades.notes, *systems.notes, *sources.notes])
+    notes = dict.fromkeys([*grades.notes, *systems.notes, *sources.notes, *calibrated.notes])
     comparisons += systems.comparisons
+    probed = list(probed)
     weaknesses = chain.from_iterable(map(_weaknesses, probed))
+    doses = [probes.doses for probes in probed if probes.doses is not None]
     return JudgeAudit(
         spec=spec,
         judges=tuple(judges_by_name),
@@ -167,7 +185,10 @@ def judge(
         tilts=sources.tilts,
         corrected=systems.corrected,
         weaknesses=tuple(weaknesses),
+        length_doses=tuple(doses),
+        calibrations=calibrated.calibrations,
         confounds=sources.confounds,
+        grades=kept_grades,
     )
 
 

@@ -14,6 +14,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.formats.notation import file_of
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import (
+    ConfidenceUnreadable,
     GradeSteps,
     JudgedWithoutIntervals,
     RepeatedGrades,
@@ -22,8 +23,8 @@ from ranktilt.data.notes.judges import (
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.judging.grade_parsing import GRADES, UNREADABLE
 from ranktilt.judging.grades import Graded, grade_steps, read_grades, side_by_side, stepped
-from ranktilt.judging.grading import Grades
-from ranktilt.judging.result import FEWEST_QUERIES, HUMAN
+from ranktilt.judging.grading import Grades, confidences
+from ranktilt.judging.records import FEWEST_QUERIES, HUMAN
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
 
 GradesOf = str | Path | pl.DataFrame | Grades
@@ -190,6 +191,9 @@ def grading_notes(grades: Grades, top: int) -> Iterator[Note]:
     """Note which requests of a model's grading have no grade, and whether it agrees with itself."""
     for reason, number in grades.counts.rejected.items():
         yield RequestsWithoutGrade(judge=grades.judge, requests=number, reason=reason)
+    unreadable = int(confidences(grades.answers)["confidence"].is_nan().sum())
+    if unreadable:
+        yield ConfidenceUnreadable(judge=grades.judge, answers=unreadable)
     if not math.isnan(grades.exact_agreement):
         alpha = float(krippendorff_alpha(coincidences_of(grades.ratings, top)))
         yield RepeatedGrades(

@@ -21,6 +21,7 @@ from ranktilt.judging.evaluation_files import (
     measure_name,
     read_evaluations,
 )
+from ranktilt.judging.kept_grades import KeptGrades
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.judging.system_groups import SystemGroups
 from ranktilt.judging.system_results import system_results
@@ -185,6 +186,7 @@ def judge_scores(
         system_pairs=systems.system_pairs,
         preferences=systems.preferences,
         corrected=systems.corrected,
+        grades=KeptGrades.from_values(systems.values),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,9 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.text.analyzers import stop_words
 from ranktilt.errors import UserError, unknown
 from ranktilt.judging.grading import Grades, grade
+from ranktilt.judging.grading_inputs import GradingInputs, prepare_grades
 from ranktilt.judging.grading_settings import Grading
+from ranktilt.judging.length_doses import LengthDoses, length_doses
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
@@ -89,9 +92,13 @@ def with_query_words(pair: ProbedPair) -> str:
     return text
 
 
-def with_padding(pair: ProbedPair) -> str:
-    """Double the passage's length with neutral sentences of other documents."""
-    return " ".join([pair.text, *pair.neutral_sentences(len(pair.text.split()))])
+def with_padding(pair: ProbedPair, times: int = 2) -> str:
+    """Lengthen the passage, to twice its length, with neutral sentences of other documents.
+
+    The sentences of a smaller dose are the first ones of a larger dose.
+    """
+    words = (times - 1) * len(pair.text.split())
+    return " ".join([pair.text, *pair.neutral_sentences(words)])
 
 
 def with_instruction(pair: ProbedPair) -> str:
@@ -102,9 +109,12 @@ def with_instruction(pair: ProbedPair) -> str:
 JUDGE_PROBES: dict[str, Callable[[ProbedPair], str]] = {
     "query words": with_query_words,
     "padding": with_padding,
+    "padding ×4": partial(with_padding, times=4),
     "instruction": with_instruction,
 }
 """Rules that make a twin of a passage, by name."""
+DOSES = {ORIGINAL: 1, "padding": 2, "padding ×4": 4}
+"""Doses of length, in times the original's, by the probe that makes them."""
 
 
 class ProbeGap(NamedTuple):
@@ -143,6 +153,8 @@ class JudgeProbes:
     pair; null where there is no grade."""
     grades: Grades
     """Grades of all passages, under the ids that `probe_collection` gives them."""
+    doses: LengthDoses | None = None
+    """Grade by length; None where not every dose was probed, or no passage was graded at all."""
 
 
 def probe_judge(
@@ -165,8 +177,9 @@ def probe_judge(
     """
     grading, names = grading or Grading(), list(dict.fromkeys(probes))
     probed = probe_collection(collection, names, text=grading.text, pairs=pairs, seed=seed)
-    grades = grade(probed, llm, replace(grading, text="text", first=None), journal=journal)
-    passages = probed.docs.select("origin", "given_id", doc_id="id", probe="source")
+    grades = grade(probed, llm, _of_probes(grading), journal=journal)
+    words = pl.col("text").str.count_matches(r"\S+")
+    passages = probed.docs.select("origin", "given_id", doc_id="id", probe="source", words=words)
     passages = passages.join(
         probed.qrels.select("doc_id", "query_id"), on="doc_id", maintain_order="left"
     )
@@ -183,7 +196,30 @@ def probe_judge(
     gaps = tuple(
         _gap(name, table.filter(pl.col("probe") == name), resamples, seed) for name in names
     )
-    return JudgeProbes(judge=grades.judge, gaps=gaps, pairs=table, grades=grades)
+    doses = None
+    if set(DOSES) <= {ORIGINAL, *names}:
+        doses = length_doses(grades.judge, graded, DOSES, resamples=resamples, seed=seed)
+    return JudgeProbes(judge=grades.judge, gaps=gaps, pairs=table, grades=grades, doses=doses)
+
+
+def prepare_probes(
+    collection: Collection,
+    llm: LLM,
+    grading: Grading | None = None,
+    *,
+    probes: Iterable[str] = tuple(JUDGE_PROBES),
+    pairs: int = PAIRS,
+    seed: int = 0,
+) -> GradingInputs:
+    """Prepare the requests of `probe_judge`, without asking the judge yet."""
+    grading = grading or Grading()
+    probed = probe_collection(collection, probes, text=grading.text, pairs=pairs, seed=seed)
+    return prepare_grades(probed, llm, _of_probes(grading))
+
+
+def _of_probes(grading: Grading) -> Grading:
+    """Return how passages of probes are graded: all of them, by their text."""
+    return replace(grading, text="text", first=None)
 
 
 def probe_collection(

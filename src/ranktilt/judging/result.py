@@ -3,314 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.effects import ALPHA, Change, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
-from ranktilt.judging.probes import ProbeGap
-from ranktilt.measures.margin import Margin
+from ranktilt.errors import UserError
+from ranktilt.judging.calibration_result import Calibration
+from ranktilt.judging.drift import compare_judges
+from ranktilt.judging.drift_match import AuditedJudges
+from ranktilt.judging.drift_result import JudgeDrift
+from ranktilt.judging.kept_grades import KeptGrades, nothing_kept
+from ranktilt.judging.length_doses import LengthDoses
+from ranktilt.judging.records import (
+    Agreement,
+    AgreementStatistic,
+    Corrected,
+    Estimate,
+    FamilyPreference,
+    GradeCount,
+    JudgeComparison,
+    JudgedTilt,
+    JudgeStanding,
+    QueryAgreement,
+    RankAgreement,
+    SystemPair,
+    SystemScore,
+    Weakness,
+)
 from ranktilt.statistics.letters import compact_letters
-
-HUMAN = "human"
-"""Name of the reference judge."""
-GAP_MARGIN: Margin = "0.1 grades"
-"""Grade gaps within this margin count as level."""
-FEWEST_QUERIES = 6
-"""Fewest queries for an interval.
-
-With fewer, resamples repeat each other, and intervals are far too narrow.
-"""
-Fate = Literal["agrees", "lost", "reversed", "new", "neither"]
-"""What becomes of a difference of two systems under the judge."""
-AgreementStatistic = Literal["kappa", "tau"]
-"""Cohen's κ of grades, or Kendall's τ-b of systems."""
-Favour = Literal["favours", "disfavours", "level", "depends on scale", "inconclusive", "not tested"]
-"""Verdict on a judge and a family of systems."""
-
-
-class Estimate(NamedTuple):
-    """A value with its 95 % interval; NaN if it is undefined."""
-
-    value: float
-    """The value."""
-    low: float = np.nan
-    """Lower end of the interval."""
-    high: float = np.nan
-    """Upper end of the interval."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """Agreement of one judge with human grades, over some of the pairs that both graded."""
-
-    judge: str
-    stratum: str
-    """``all``, or what the pairs have in common: ``source llm``, ``short documents``."""
-    pairs: int
-    """Number of pairs."""
-    queries: int
-    """Number of queries."""
-    exact: Estimate
-    """Share of pairs with the same grade."""
-    kappa: Estimate
-    """Cohen's κ of the grades."""
-    binary_kappa: Estimate
-    """Cohen's κ of relevant or not."""
-    weighted_kappa: Estimate
-    """Cohen's κ with quadratic weights."""
-    alpha: Estimate
-    """Krippendorff's α of ordered grades."""
-    gap: Estimate
-    """Mean of the judge's grade minus the human one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class QueryAgreement:
-    """Agreement for one query, without intervals; see `Agreement`."""
-
-    judge: str
-    query: str
-    pairs: int
-    exact: float
-    """Share of pairs with the same grade."""
-    weighted_kappa: float
-    """Cohen's κ with quadratic weights."""
-    gap: float
-    """Mean of the judge's grade minus the human one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GradeCount:
-    """Number of pairs with one human grade and one grade of the judge."""
-
-    judge: str
-    human: int
-    """Human grade."""
-    grade: int
-    """Grade of the judge."""
-    pairs: int
-    """Number of pairs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SystemScore:
-    """Mean of one system under the human grades and under a judge."""
-
-    judge: str
-    measure: str
-    run: str
-    """Name of the system."""
-    family: str
-    """Its family; empty without families."""
-    human: float
-    """Mean under the human grades."""
-    judged: float
-    """Mean under the judge."""
-    human_rank: float
-    """Rank under the human grades, from 1; tied systems share the mean of their ranks."""
-    judged_rank: float
-    """Rank under the judge."""
-    relative: Estimate
-    """Its judged − human mean, minus the average of this over all systems."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankAgreement:
-    """How far a judge orders the systems as the human grades do."""
-
-    judge: str
-    measure: str
-    systems: int
-    """Number of systems."""
-    queries: int
-    """Number of queries."""
-    tau: Estimate
-    """Kendall's τ-b."""
-    tau_a: Estimate
-    """Kendall's τ-a."""
-    tau_ap: Estimate
-    """τ_AP, which weighs the top more; the human order is the reference."""
-    rbo: Estimate
-    """Rank-biased overlap with p = .9."""
-    bias: float
-    """Mean over systems of judged − human values."""
-    limits: tuple[float, float]
-    """Bland & Altman's 95 % limits of agreement of the differences."""
-    slope: float
-    """Difference under the judge between two systems that differ by 1 under humans.
-
-    Below 1, systems come closer.
-    """
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgeComparison:
-    """Difference between two judges' agreement with humans, on pairs that all three graded."""
-
-    judge_a: str
-    """The judge with the higher value over all that it graded."""
-    judge_b: str
-    """The other judge."""
-    statistic: AgreementStatistic
-    """Coefficient that is compared."""
-    measure: str
-    """Measure that orders the systems, for τ; empty for κ."""
-    queries: int
-    """Queries that both judges have; both use the same resamples of them."""
-    difference: float
-    """Value of judge a minus value of judge b, −2 to 2; NaN if one is undefined."""
-    low: float
-    """Lower end of its 95 % interval over queries (see `coefficient_difference`)."""
-    high: float
-    """Upper end of the same interval."""
-    p: float
-    """p of no difference; below .05 exactly if the interval excludes 0."""
-    p_corrected: float
-    """The same, corrected for all pairs of judges with this statistic and measure."""
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the difference is shown: corrected p < .05."""
-        return self.p_corrected < ALPHA
-
-    def derived(self) -> dict[str, Any]:
-        """Return whether the difference is shown."""
-        return {"is_shown": self.is_shown}
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgeStanding:
-    """Position of one judge among all by agreement with humans."""
-
-    judge: str
-    """Name of the judge."""
-    statistic: AgreementStatistic
-    """Coefficient of agreement."""
-    measure: str
-    """Measure that orders the systems, for τ; empty for κ."""
-    value: float
-    """Agreement with humans."""
-    low: float
-    """Lower end of its 95 % interval."""
-    high: float
-    """Upper end of its 95 % interval."""
-    letters: str
-    """Letters; judges that share one cannot be distinguished. Empty if the value is undefined."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SystemPair:
-    """Two systems whose difference is significant under human grades, or under the judge."""
-
-    judge: str
-    measure: str
-    better: str
-    """System with the higher human mean."""
-    worse: str
-    """The other system."""
-    human: float
-    """Difference of the human means, better − worse."""
-    judged: float
-    """Difference of the judge's means, better − worse."""
-    human_p: float
-    """p under human grades: paired t test over queries, Holm over all pairs."""
-    judged_p: float
-    """p under the judge, likewise."""
-    fate: Fate
-    """What becomes of the difference under the judge."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FamilyScale:
-    """One scale on which a judge's preference for a family is measured."""
-
-    name: Literal["points", "ranks", "z"]
-    """Name of the scale."""
-    preference: Estimate
-    """Difference between family and others beyond the judge's general errors.
-
-    Above 0, the judge favours the family.
-    """
-    p: float
-    """p of no preference on this scale."""
-    p_corrected: float
-    """The same, with Holm's correction over judges, families and measures."""
-    slope: float
-    """Difference under the judge between systems of one family that differ by 1 under humans."""
-    plain: float
-    """The textbook difference in differences, which a judge's general errors affect too."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FamilyPreference:
-    """Whether a judge favours one family of systems."""
-
-    judge: str
-    measure: str
-    family: str
-    systems: int
-    """Number of systems in the family."""
-    others: int
-    """Number of other systems."""
-    queries: int
-    """Number of queries."""
-    scales: tuple[FamilyScale, ...]
-    """Numbers on each scale."""
-    verdict: Favour
-    """Verdict over all scales."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Corrected:
-    """Mean of a system, or difference of two, from few human labels and the judge's."""
-
-    judge: str
-    measure: str
-    run: str
-    """The system."""
-    minus: str
-    """The system that is subtracted; empty for a mean."""
-    human_only: Estimate
-    """Estimate from the human labels alone."""
-    judge_only: float
-    """Estimate from the judge alone."""
-    powered: Estimate
-    """Estimate from both: prediction-powered (PPI++)."""
-    weight: float
-    """λ, from 0 to 1: the weight of the judge."""
-    correlation: float
-    """Correlation of both judges' values over the human queries."""
-    queries: int
-    """Number of queries with human labels."""
-    effective: float
-    """Number of human queries that would give the same variance without the judge; NaN if unknown.
-    """
-    truth: float = np.nan
-    """Mean over all human queries, if the labels are a sample of known ones."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgedTilt:
-    """How the tilt of one run depends on who judged."""
-
-    judge: str
-    change: Change
-    """Relative Δ under the judge (new) minus under the human grades (old), in points."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Weakness:
-    """How one edit of passages that humans graded 0 changes a judge's grades."""
-
-    judge: str
-    edit: ProbeGap
-    """Change of grades by the edit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -350,8 +77,14 @@ class JudgeAudit(
     """Means of systems from few human labels and a judge's."""
     weaknesses: tuple[Weakness, ...] = ()
     """Changes of grades by edits of passages."""
+    length_doses: tuple[LengthDoses, ...] = ()
+    """Grades of passages at several lengths."""
+    calibrations: tuple[Calibration, ...] = ()
+    """Calibration of each judge that tells how sure it is."""
     confounds: tuple[Confound, ...] = ()
     """Other differences between the two sources of the twins."""
+    grades: Coded[KeptGrades] = field(default_factory=nothing_kept)
+    """Every grade, and the values of systems per query, for comparisons."""
 
     @property
     def overall(self) -> tuple[Agreement, ...]:
@@ -406,6 +139,22 @@ class JudgeAudit(
             )
             for judge, estimate in ordered
         ]
+
+    def compared_with(self, old: Result, options: ComparisonOptions) -> JudgeDrift:
+        """Return how the judges changed since an old audit; `ranktilt.compare` calls it."""
+        if not isinstance(old, JudgeAudit):
+            raise UserError("expected two audits of judges: NEW.json OLD.json")
+        return compare_judges(self._judges(), old._judges(), options)
+
+    def _judges(self) -> AuditedJudges:
+        """Return what a comparison needs of the audit."""
+        return AuditedJudges(
+            judges=self.judges,
+            grades=self.grades,
+            top=self.spec.get("top_grade", 0),
+            notes=self.notes,
+            spec={**self.spec, "file": self.loaded_from},
+        )
 
     def derived(self) -> dict[str, Any]:
         """Return the standings of judges, for the file."""

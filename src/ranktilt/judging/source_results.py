@@ -26,7 +26,7 @@ from ranktilt.judging.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.grade_gap import grade_gaps, judge_variation
 from ranktilt.judging.grades import Graded
 from ranktilt.judging.judge_grades import JudgeGrades
-from ranktilt.judging.result import JudgedTilt
+from ranktilt.judging.records import JudgedTilt
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,6 +71,8 @@ class SourceResults:
     """Tilts that depend on who judged."""
     notes: tuple[Note, ...] = ()
     """Notes on labels and twins."""
+    twins: tuple[str, ...] = ()
+    """Names of both sources; empty for none."""
 
 
 def source_results(
@@ -95,7 +97,11 @@ def source_results(
         for change in compared.tilts:
             tilts.append(JudgedTilt(judge=pairs_of_judge.judge, change=change))
     return SourceResults(
-        grade_gaps=gaps, confounds=differences, tilts=tuple(tilts), notes=tuple(notes)
+        grade_gaps=gaps,
+        confounds=differences,
+        tilts=tuple(tilts),
+        notes=tuple(notes),
+        twins=tuple(pair),
     )
 
 

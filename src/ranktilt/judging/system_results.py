@@ -14,7 +14,8 @@ from ranktilt.judging.corrected import corrected, gain_note, sampled_queries
 from ranktilt.judging.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.family_preference import family_preferences
 from ranktilt.judging.grades import Graded
-from ranktilt.judging.result import (
+from ranktilt.judging.kept_grades import KeptValues
+from ranktilt.judging.records import (
     Corrected,
     FamilyPreference,
     JudgeComparison,
@@ -47,6 +48,7 @@ class SystemResults:
     rank_agreements: tuple[RankAgreement, ...] = ()
     system_pairs: tuple[SystemPair, ...] = ()
     preferences: tuple[FamilyPreference, ...] = ()
+    values: tuple[KeptValues, ...] = ()
     notes: tuple[Note, ...] = ()
 
 
@@ -115,7 +117,12 @@ def system_results(
             notes.append(gain_note(rows))
             repaired += rows
         scores += system_scores(values, families, resamples=resamples, seed=seed)
-    results = SystemResults(systems=tuple(scores), corrected=tuple(repaired), notes=tuple(notes))
+    results = SystemResults(
+        systems=tuple(scores),
+        corrected=tuple(repaired),
+        values=tuple(map(_kept_values, values_of_systems)),
+        notes=tuple(notes),
+    )
     if any(len(values.runs) < 2 for values in values_of_systems):
         return replace(results, notes=(*notes, OneSystem()))
     preferences = list[FamilyPreference]()
@@ -127,4 +134,16 @@ def system_results(
         rank_agreements=tuple(rank_agreement(values, seed=seed) for values in values_of_systems),
         system_pairs=tuple(chain.from_iterable(map(system_pairs, values_of_systems))),
         preferences=tuple(preferences),
+    )
+
+
+def _kept_values(values: SystemValues) -> KeptValues:
+    """Return the values that the file of an audit holds."""
+    return KeptValues(
+        judge=values.judge,
+        measure=values.measure,
+        runs=values.runs,
+        queries=values.queries,
+        human=values.human,
+        judged=values.judged,
     )

@@ -20,7 +20,7 @@ from ranktilt.data.notes.judges import QueriesWithoutRelevant
 from ranktilt.data.run import Run
 from ranktilt.errors import UserError
 from ranktilt.judging.grades import Graded
-from ranktilt.judging.result import (
+from ranktilt.judging.records import (
     FEWEST_QUERIES,
     Estimate,
     Fate,

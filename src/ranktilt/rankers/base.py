@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -145,6 +145,13 @@ class Ranker(ABC):
         """Return the pipeline of this ranker and another one: ``BM25() >> Dense("minilm")``."""
         return Pipeline((*stages_of(self), *stages_of(other)))
 
+    def rank_repeats(self, collection: Collection, run: Run | None = None) -> Run:
+        """Rank as `rank` does, as often as the ranker was asked to; most rankers rank once.
+
+        The run of a ranker whose answers are random can hold several rankings: `Run.repeats`.
+        """
+        return self.rank(collection, run)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TemplatedQueries(Ranker):
@@ -214,7 +221,24 @@ class Pipeline(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Rank stage by stage; `run` holds the candidates of the first, if it is a re-ranker."""
         self.check()
-        for stage in self.stages:
+        return self._rank_with(self.stages, collection, run)
+
+    def rank_repeats(self, collection: Collection, run: Run | None = None) -> Run:
+        """Re-rank each repeat of the first stage."""
+        self.check()
+        repeated = self.stages[0].rank_repeats(collection, run)
+        if not repeated.repeats:
+            return self._rank_with(self.stages[1:], collection, repeated)
+        ranked = []
+        for number, repeat in enumerate((repeated, *repeated.repeats), start=1):
+            candidates = replace(repeat, repeats=())
+            reranked = self._rank_with(self.stages[1:], collection, candidates)
+            ranked.append(replace(reranked, spec={**reranked.spec, "repeat": number}))
+        return replace(ranked[0], repeats=tuple(ranked[1:]))
+
+    def _rank_with(self, stages: Sequence[Ranker], collection: Collection, run: Run | None) -> Run:
+        """Rank with some of the stages, one after the other."""
+        for stage in stages:
             run = check_reranked(stage.rank(collection, run), run, stage)
         if run is None:
             raise UserError("a pipeline needs at least one stage")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -73,7 +73,22 @@ class Replay(Ranker):
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and cannot re-rank; put it first")
-        loaded, rows = self._load(collection)
+        return self._judged_part(self._load(), collection)
+
+    def rank_repeats(self, collection: Collection, run: Run | None = None) -> Run:
+        """Read the file with all its repeats, and keep the queries that count."""
+        if run is not None:
+            return self.rank(collection, run)
+        loaded = self._load(repeats=True)
+        runs = [
+            self._judged_part(repeat, collection)
+            for repeat in (replace(loaded, repeats=()), *loaded.repeats)
+        ]
+        return replace(runs[0], repeats=tuple(runs[1:]))
+
+    def _judged_part(self, loaded: Run, collection: Collection) -> Run:
+        """Return the queries of a run that count, in the order of the collection."""
+        rows = self._rows(loaded, collection)
         saved_queries = set(loaded.queries)
         names = [name for name in _queries(collection, loaded) if name in saved_queries]
         if not names:
@@ -82,24 +97,28 @@ class Replay(Ranker):
 
     def rank_all(self, collection: Collection) -> Run:
         """Read the file, and keep all its queries, also those that the collection does not hold."""
-        loaded, rows = self._load(collection)
-        return self._cut(loaded, rows, list(loaded.queries), collection)
+        loaded = self._load()
+        return self._cut(loaded, self._rows(loaded, collection), list(loaded.queries), collection)
 
-    def _load(self, collection: Collection) -> tuple[Run, npt.NDArray[np.int64]]:
-        """Read the file, with the row in the collection of each id; refuse one without overlap."""
+    def _load(self, *, repeats: bool = False) -> Run:
+        """Read the file; one of several repeats only if they are asked for."""
         texts = None if self.queries is None else query_texts(self.queries)
-        loaded = Run.load(
+        return Run.load(
             self.file,
             score_order=self.score_order,
             queries=texts,
             max_failures=self.max_failures,
+            repeats=repeats,
         )
+
+    def _rows(self, loaded: Run, collection: Collection) -> npt.NDArray[np.int64]:
+        """Return the row in the collection of each id; refuse a run without overlap."""
         rows = collection_rows(loaded, collection)
         if not (rows >= 0).any():
             raise DataError(file_of(self.file), no_overlap(loaded.ids, collection))
         unknown_ids = loaded.ids.filter(pl.Series(rows < 0))
         warn_of_near_matches(file_of(self.file), unknown_ids, collection.ids, "the collection")
-        return loaded, rows
+        return rows
 
     def _cut(
         self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection

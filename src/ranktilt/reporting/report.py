@@ -29,6 +29,7 @@ from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
 from ranktilt.explaining.properties.result import ExplainedGaps
+from ranktilt.judging.drift_result import JudgeDrift
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
@@ -60,6 +61,7 @@ RESULTS: tuple[type[Result], ...] = (
     ExplainedGaps,
     PairwiseAudit,
     JudgeAudit,
+    JudgeDrift,
     CitationAudit,
     CitationComparison,
     ContextExperiment,

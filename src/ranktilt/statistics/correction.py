@@ -87,3 +87,10 @@ def detectable_effect(error: float, tests: int = 1, queries: float = np.inf) -> 
         return np.inf
     critical = special.stdtrit(queries - 1, 1 - 0.025 / max(tests, 1))
     return float(critical + special.ndtri(0.8)) * error
+
+
+def interval_error(low: float, high: float, effective_n: float) -> float:
+    """Return the standard error that a 95 % interval of Student's t has; NaN without one."""
+    if math.isnan(low) or not effective_n > 1:
+        return math.nan
+    return (high - low) / (2 * float(special.stdtrit(effective_n - 1, 0.975)))

@@ -1,5 +1,9 @@
 """Rankers trained on a collection's own judgments, and the study that compares trainings.
 
+A training learns that a query's positives, its relevant documents, come before its negatives. A
+twin is an LLM's version of a positive; the debiased constraint compares the two. A body is the
+encoder that a training starts from.
+
 Start in `options` (the choices), `training_set` (the material) and the command of a kind:
 `cross_encoder`, `retriever` (with `trainable`, the encoder in training, and `mining`, its
 negatives), and `lora` (with `pair_examples`, its prompts). `batches` draws the rows of each epoch,

@@ -13,8 +13,8 @@ from ranktilt.training.study_result import AnswerOverlap
 def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
     """Return the share of a query's distinct words that are in its relevant documents, by source.
 
-    Words are lower-cased runs of letters, digits and underscores. Askari et al. (CIKM 2023) find
-    25.5 % in human and 34.6 % in ChatGPT's answers.
+    Words are lower-cased runs of letters, digits and underscores. A share is between 0 and 1.
+    Askari et al. (CIKM 2023) find 25.5 % in human and 34.6 % in ChatGPT's answers.
     """
     docs = collection.docs.select("source", doc_id="id", answer="text")
     queries = collection.queries.select(query_id="id", query="text")

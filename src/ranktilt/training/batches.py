@@ -25,7 +25,11 @@ DrawNegatives = Callable[[np.random.Generator, int, int], list[int]]
 It takes a generator, the index of a query, and the index of a positive among the query's positives.
 """
 _MEGA = 32
-"""Batches whose rows are sorted by length together."""
+"""Number of batches whose rows are sorted by length together.
+
+Sorting all rows would give every epoch the same batches; sorting none would pad short texts to the
+length of long ones.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,7 @@ class Rows:
     """1 if the row's document is relevant, else 0; None if rows are no pairs."""
 
     def pairs(self) -> Rows:
-        """Return each document as a separate row, labelled 1 or 0."""
+        """Return each document as a separate row, labelled 1 (relevant) or 0."""
         count = self.documents.shape[1]
         labels = (np.arange(self.documents.size) % count == 0).astype(np.float64)
         return Rows(
@@ -58,7 +62,26 @@ def draw_rows(
     positives_per_query: int | None,
     negatives_per_positive: int,
 ) -> Rows:
-    """Draw an epoch's positives, and the negatives of each; all positives where no limit is set."""
+    """Draw an epoch's positives in random order for each query, and the negatives of each.
+
+    Parameters
+    ----------
+    rng : Generator
+        Random generator of the epoch.
+    positives : sequence of arrays
+        Relevant documents of each query, as indices of texts.
+    draw_negatives : callable
+        See `DrawNegatives`.
+    positives_per_query : int or None
+        Most positives of a query; None for all.
+    negatives_per_positive : int
+        Number of negatives that `draw_negatives` returns.
+
+    Returns
+    -------
+    Rows
+        One row for each positive, without labels.
+    """
     queries, documents = list[int](), list[list[int]]()
     for query, relevant in enumerate(positives):
         for position in rng.permutation(len(relevant))[:positives_per_query].tolist():
@@ -75,7 +98,7 @@ def draw_rows(
 
 @dataclass(eq=False, kw_only=True)
 class EpochRows:
-    """The rows of one epoch after another."""
+    """The rows of one epoch after another; `epoch` is the number of the current one."""
 
     draw: Callable[[int], Rows]
     """Function that draws the rows of an epoch by its number; every epoch has equally many."""
@@ -89,17 +112,20 @@ class EpochRows:
     """Index of each document's twin in `documents`, or its own if it has none; None without a
     constraint."""
     seed: int
-    """Random seed."""
+    """Random seed of the batches; `draw` has its own."""
     cut_queries: Cut = list
-    """Function that cuts queries."""
+    """Function that cuts queries; by default they stay whole."""
     cut_documents: Cut = list
-    """Function that cuts documents."""
+    """Function that cuts documents; by default they stay whole."""
     barred: Sequence[frozenset[int]] | None = None
-    """For each query, documents that should share no batch with it."""
+    """For each query, documents that should share no batch with it: those relevant to it.
+
+    None where a batch's rows do not see each other's documents.
+    """
 
     def __post_init__(self) -> None:
         self.lengths = np.array([len(text) for text in self.documents], dtype=np.int64)
-        # A trainer asks for rows batch by batch: an epoch is drawn once.
+        # A trainer asks for rows batch by batch; the cache draws each epoch only once.
         self.rows_of_epoch = lru_cache(maxsize=1)(self.draw)
         self.epoch = 0
 
@@ -140,7 +166,7 @@ class EpochRows:
         twins = twins[first]
         has_twin = twins != first
         if labels is not None and documents.shape[1] == 1:
-            # The constraint compares relevant documents alone.
+            # Rows are pairs, and the constraint compares only relevant documents with their twins.
             has_twin &= labels == 1
         texts = [
             self.documents[twin] if is_present else ""
@@ -153,14 +179,14 @@ class EpochRows:
 class BatchSampler:
     """Batches in random order, of rows of similar length that do not disturb each other.
 
-    A row disturbs a query if its document is relevant to it, because other rows' documents count as
-    negatives.
+    In a batch, a query's negatives are also the documents of all other rows. A row therefore
+    disturbs a query if one of the row's documents is relevant to that query.
     """
 
     rows: EpochRows
     """Rows to put into batches."""
     sampler: Any
-    """The data set; accelerate reads this and `drop_last`."""
+    """The data set; the accelerate package expects this field and `drop_last`."""
     batch_size: int
     """Rows in a batch."""
     drop_last: bool = False
@@ -176,6 +202,7 @@ class BatchSampler:
 
     def __iter__(self) -> Iterator[list[int]]:
         drawn, size = self.rows.rows_of_epoch(self.rows.epoch), self.batch_size
+        # The 1 keeps these draws apart from those of the rows, which have the seed and the epoch.
         rng = np.random.default_rng([self.rows.seed, self.rows.epoch, 1])
         lengths = self.rows.lengths[drawn.documents].max(axis=1)
         order = rng.permutation(len(lengths))
@@ -187,7 +214,7 @@ class BatchSampler:
     def _batches(self, order: Ints, drawn: Rows) -> list[list[int]]:
         """Share rows out, each to the first batch with room where it disturbs nothing.
 
-        Where there is none, a row goes to the emptiest batch.
+        Where there is none, a row goes to the batch with the fewest rows, and disturbs it.
         """
         size, barred_documents = self.batch_size, self.rows.barred
         if barred_documents is None:

@@ -17,7 +17,10 @@ from ranktilt.progress import report
 CHECKPOINT_EVERY = 60.0
 """Seconds between checkpoints."""
 _RISING = 0.1
-"""Share of the training in which the learning rate rises."""
+"""Share of the time in which the learning rate rises from 0 to its peak (warm-up).
+
+In a training by steps, `TrainingRun.arguments` has the same share of the steps.
+"""
 
 callback: Any = need("transformers.trainer_callback", extra="train", for_="training")
 
@@ -27,7 +30,18 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
     """Reports progress, saves each minute, and ends a training by minutes in time.
 
     In a training by minutes the learning rate follows the clock, also over interruptions: it rises
-    over the first tenth of the time and falls to 0 at its end.
+    over the first tenth of the time and falls to 0 at its end, both in a straight line.
+
+    Parameters
+    ----------
+    label : str
+        Name of the training in the progress line.
+    minutes : float, optional
+        Minutes after which the training ends; None if it ends after a number of steps.
+    rate : float, optional
+        Peak learning rate of a training by minutes.
+    spent : float, optional
+        Seconds that are already used of the time.
     """
 
     def __init__(
@@ -65,6 +79,7 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         if self.minutes is not None:
             share = min(self.spent / (60 * self.minutes), 1.0)
             for group in optimizer.param_groups:
+                # The lower of the rising line and the falling line; they meet at the peak.
                 group["lr"] = self.rate * min(share / _RISING, (1 - share) / (1 - _RISING))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -109,9 +109,9 @@ def train_cross_encoder(
 
 
 def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: Any) -> EpochRows:
-    """Draw positives, negatives and order anew in each epoch.
+    """Return rows whose positives, negatives and order are drawn anew in each epoch.
 
-    Negatives repeat where there are too few.
+    `tokenizer` cuts the texts. Where a positive has fewer negatives than a row needs, some repeat.
     """
     count = options.negatives_per_positive
 

@@ -29,7 +29,7 @@ from ranktilt.training.training_set import only_sources
 _FOR = "SourceBiasEvaluator"
 """What the library is needed for."""
 _RESAMPLES = 2_000
-"""Bootstrap resamples of each interval."""
+"""Bootstrap resamples of each interval; fewer than an audit's, because each epoch has intervals."""
 
 evaluation: Any = need("sentence_transformers.base.evaluation", extra="train", for_=_FOR)
 
@@ -187,7 +187,7 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
 
     def _reranked(self, model: Any, collection: Collection) -> Run:
         """Re-rank BM25's documents with a cross-encoder, which reads each distinct pair once."""
-        # No training changes what BM25 finds.
+        # No training changes what BM25 finds, so that all evaluations share its run.
         first = collection.memo((_FOR, self.first_stage), lambda: self.first_stage.rank(collection))
         texts = collection.docs.select(doc_id="id", text=collection.texts(self.text))
         queries = collection.queries.select(query_id="id", query="text")
@@ -231,7 +231,11 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class _EncodedTexts(FirstStage):
-    """Exact search over vectors in memory, which are looked up by text."""
+    """Exact search with vectors that were computed before.
+
+    Vectors are looked up by text, so that the mixed collection and the reference source alone,
+    whose documents have the same texts, share them.
+    """
 
     name: ClassVar[str] = "loaded-encoder"
 

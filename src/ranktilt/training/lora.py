@@ -29,7 +29,7 @@ from ranktilt.training.trainer import TrainingRun, digest
 FOR = "train lora"
 """What the libraries are needed for."""
 _IGNORED = -100
-"""Label that torch's cross-entropy leaves out."""
+"""Label that torch's cross-entropy leaves out by default (its ``ignore_index``)."""
 
 
 def train_lora(
@@ -43,9 +43,30 @@ def train_lora(
 ) -> Trained:
     """Train a low-rank adapter, so that a chat model does not choose documents by their group.
 
-    Only matrices that peft adds to those of the attention are trained (LoRA, Hu et al., ICLR 2022;
-    Wang et al., NAACL 2024, sec. 5). `folder` is new, or holds an unfinished training of the same
-    options, which goes on.
+    A low-rank adapter (LoRA, Hu et al., ICLR 2022) adds to each weight matrix of the attention the
+    product of two thin matrices. Only these are trained, as in Wang et al. (NAACL 2024, sec. 5).
+
+    Parameters
+    ----------
+    collection : Collection
+        Texts with judgments; some of its queries are held out.
+    model : str or Path
+        Folder of the chat model.
+    folder : str or Path
+        Where the adapter goes: a new folder, or one with an unfinished training of the same
+        options, which goes on.
+    by : str
+        Attribute of documents that names their group.
+    protected : str, optional
+        The protected group; see `two_groups`.
+    options : LoraTraining, optional
+        Schedule, prompt, and pairs.
+
+    Returns
+    -------
+    Trained
+        `folder` holds the adapter, lists of the queries that it learned from and of the others, and
+        ``training.json``.
     """
     began, options = time.monotonic(), options or LoraTraining()
     library = need("transformers", extra="neural", for_=FOR)
@@ -103,7 +124,11 @@ def _lines(ids: Sequence[str]) -> bytes:
 
 
 def _examples(chat: Transformers, pairs: PairExamples) -> list[dict[str, list[int]]]:
-    """Return the tokens of each prompt and its answer; only the answer counts in the loss."""
+    """Return each prompt and its answer as tokens (``input_ids``), and the ``labels``.
+
+    The model learns to predict the labels; those of the prompt are ignored, so that only the answer
+    counts in the loss.
+    """
     end = [] if chat.end_token is None else [chat.end_token]
     answers = {text: [*chat.tokens_of_answer(text), *end] for text in set(pairs.answers)}
     examples = []

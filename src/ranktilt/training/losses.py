@@ -125,7 +125,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         if self.variant == "code":
             return self._softmax_loss(self._encode(columns), has_twin)
         if hasattr(self.loss, "compute_loss_from_embeddings"):
-            # Both terms share one encoding of each text.
+            # The ranking loss and the constraint share one encoding of each text.
             vectors = self._encode(columns)
             rank_loss = self.loss.compute_loss_from_embeddings(_without_twins(vectors), labels)
         else:
@@ -138,9 +138,11 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         return [self.model(features)["sentence_embedding"] for features in columns]
 
     def _twin_mask(self, features: Any) -> Any:
-        """Mark the rows with a twin: their tokens are more than those of an empty text.
+        """Mark the rows whose third column is not an empty text.
 
-        An empty text has the tokens of a prompt, where the trainer puts one before each text.
+        The trainer has already turned texts into tokens, and may have put a prompt before each
+        text. A row has no twin if its tokens are those of an empty text after one of the prompts.
+        If the columns are not tokens, every row counts as one with a twin.
         """
         ids, mask = features.get("input_ids"), features.get("attention_mask")
         if ids is None or mask is None or ids.ndim != 2:
@@ -153,16 +155,21 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         return torch.tensor(has_twin, device=ids.device)
 
     def _constraint(self, vectors: Sequence[Any], has_twin: Any) -> Any:
-        """Return α · Σ max(0, r̂(q, d_G) − r̂(q, d_H)) of vectors of query, human text and twin."""
+        """Return α · Σ max(0, r̂(q, d_G) − r̂(q, d_H)) of vectors of query, human text and twin.
+
+        r̂ is the model's similarity of query q and document d, G is the LLM and H the human author.
+        """
         query, human, llm = vectors[:3]
         human_scores = self._similarity(query, human)
         llm_scores = self._similarity(query, llm)
         return self.alpha * _hinges(human_scores, llm_scores, has_twin).sum()
 
     def _cached_loss(self, columns: list[Any], labels: Any, has_twin: Any) -> Any:
-        """Return both terms by gradient caching.
+        """Return the ranking loss plus the constraint by gradient caching.
 
-        The wrapped loss provides the vectors of all texts, and takes back the gradients of all.
+        A cached loss encodes a large batch in mini-batches, computes the loss and its gradient from
+        all vectors, and encodes again to carry the gradient on to the weights. Here it does so for
+        the twins as well: the copy's `calculate_loss` adds the constraint.
         """
         cached, calculate_rank_loss = copy(self.loss), self.loss.calculate_loss
 
@@ -185,9 +192,11 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         return cached.forward_cached(columns, labels)
 
     def _softmax_loss(self, vectors: Sequence[Any], has_twin: Any) -> Any:
-        """Return the authors' released loss.
+        """Return the loss that Dai et al. released as code, ``variant="code"``.
 
-        It has scores of all queries with all human documents, twins, and negatives.
+        Each part is a matrix of scores with a row for each query and a column for each row's
+        document, so that a query's own document is on the diagonal. A query chooses its human
+        document among all documents but its twin, and its twin among all but its human document.
         """
         query, *documents = vectors
         human, llm, *negatives = (
@@ -208,7 +217,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
     def _pair_loss(
         self, columns: list[Any], ranked: list[Any], labels: Any, options: dict[str, Any]
     ) -> Any:
-        """Return both terms of a cross-encoder, whose losses take texts."""
+        """Return the ranking loss plus the constraint of a cross-encoder, whose losses take texts."""
         queries, human_texts, llm_texts = columns[:3]
         if not all(isinstance(text, str) for text in human_texts):
             raise UserError(
@@ -222,6 +231,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
                 llm_pairs.append((query, llm))
         if not llm_pairs:
             return rank_loss
+        # One pass for both, so that the model reads the pairs in one batch.
         logits = _pair_logits(self.model, [*human_pairs, *llm_pairs], options)
         human_scores, llm_scores = logits.view(2, -1)
         return rank_loss + self.alpha * torch.relu(llm_scores - human_scores).sum()
@@ -234,8 +244,8 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
 class ChoiceLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: no types
     """Cross-entropy of choosing the relevant document among its own negatives.
 
-    The library's ``MultipleNegativesRankingLoss`` adds negatives of other queries, which BM25 never
-    found for this one.
+    The library's ``MultipleNegativesRankingLoss`` also takes the negatives of the batch's other
+    queries. A re-ranker sees only what BM25 found for the query, and these it did not find.
     """
 
     def __init__(self, model: Any) -> None:
@@ -274,7 +284,10 @@ def _hinges(human: Any, llm: Any, has_twin: Any) -> Any:
 
 
 def _cross_entropy(scores: list[Any], target: Any) -> Any:
-    """Return the cross-entropy of scores in several blocks of columns."""
+    """Return the cross-entropy of the softmax over each row of scores.
+
+    `scores` are the columns in several parts; `target` is the right column of each row.
+    """
     return torch.nn.functional.cross_entropy(torch.cat(scores, dim=1), target)
 
 

@@ -1,6 +1,8 @@
 """Negatives that are like their positive in perplexity and specificity.
 
-A retriever that learns from them cannot use these two properties as signs of relevance.
+Perplexity is how unexpected a language model finds the text; specificity is how rare its words are
+in the collection. A retriever that learns from such negatives cannot use these two properties as
+signs of relevance.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ Floats = npt.NDArray[np.float64]
 CALIPER = 0.2
 """Largest difference between a match and its positive, in standard deviations of each property.
 
-Austin, Pharmaceutical Statistics 10, 2011.
+A caliper is the distance within which two units count as a match. The width is the one that
+Austin (Pharmaceutical Statistics 10, 2011) recommends.
 """
 
 
@@ -30,7 +33,8 @@ Austin, Pharmaceutical Statistics 10, 2011.
 class TextProperties:
     """Perplexity and specificity of texts without titles.
 
-    In standard deviations from the mean; 0 if undefined.
+    Each is given in standard deviations above or below the mean of the documents. Where it is
+    undefined it counts as average, 0.
     """
 
     names: tuple[str, ...]
@@ -56,9 +60,9 @@ class TextProperties:
         )
 
     def matched(self, positive: int, candidates: Ints, count: int) -> Ints:
-        """Return the candidates within the caliper of a positive.
+        """Return the candidates that differ from a positive by at most `CALIPER` in each property.
 
-        If these are fewer than `count`, the nearest `count`.
+        If these are fewer than `count`, return the nearest `count`. Documents are rows.
         """
         differences = self.values[candidates] - self.values[positive]
         within: Ints = candidates[(np.abs(differences) <= CALIPER).all(axis=1)]
@@ -69,7 +73,9 @@ class TextProperties:
         return nearest
 
     def imbalance(self, documents: Ints) -> Mapping[str, float]:
-        """Return the mean of the positives minus that of the negatives, in standard deviations.
+        """Return the mean of the positives minus that of the negatives, by property.
+
+        The difference is in standard deviations.
 
         `documents` has shape (n_rows, n_documents); a row begins with its positive.
         """
@@ -79,7 +85,7 @@ class TextProperties:
 
 
 def _standardized(values: Floats) -> Floats:
-    """Return values in standard deviations from the mean; 0 if unknown."""
+    """Return values in standard deviations from the mean; 0 where they are NaN, or do not vary."""
     known = values[~np.isnan(values)]
     spread = float(known.std()) if len(known) else 0.0
     return np.nan_to_num((values - known.mean()) / spread) if spread else np.zeros(len(values))

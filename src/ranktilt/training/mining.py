@@ -1,11 +1,14 @@
-"""Mine negatives for a retriever, query by query."""
+"""Mine negatives for a retriever, query by query.
+
+A mined negative is a document that a search finds for the query and that is not relevant to it:
+harder to tell from a positive than a random one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,20 +23,24 @@ from ranktilt.training.options import RetrieverTraining
 from ranktilt.training.training_set import TrainingSet
 
 
-class EncodedTexts(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EncodedTexts:
     """Vectors of queries and documents, by the model in its current state."""
 
     queries: Vectors
-    """Vectors of queries."""
+    """Vectors of queries, a row each."""
     documents: Vectors
-    """Vectors of documents."""
+    """Vectors of documents, a row each."""
     cosine: bool
     """Whether they are compared by cosine; otherwise by dot product."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Miner:
-    """Finds negatives by one scheme. Results of BM25 are kept over epochs and trainings."""
+    """Finds negatives by the scheme of the options; see `RetrieverTraining.negatives`.
+
+    Results of BM25 are kept with the collection, for later epochs and other trainings.
+    """
 
     training_set: TrainingSet
     """Material to learn from."""
@@ -73,9 +80,10 @@ class Miner:
         return TextProperties.from_collection(self.training_set.part)
 
     def imbalance(self) -> dict[str, dict[str, float]]:
-        """Return how positives and negatives of the first epoch differ, matched and unmatched.
+        """Return how positives and negatives of the first epoch differ in each property.
 
-        Empty if negatives are not matched.
+        ``matched`` is of the negatives that are learned from, and ``unmatched`` of those that BM25
+        alone would give. Empty if negatives are not matched.
         """
         if self.properties is None:
             return {}
@@ -97,7 +105,10 @@ class Miner:
         return rows
 
     def mined(self) -> tuple[Ints, ...]:
-        """Return the negatives of each query, best first, for the epoch that begins."""
+        """Return the documents to draw negatives from for each query, best first, as rows.
+
+        They are for the epoch that begins; in-batch negatives need none, so that they are empty.
+        """
         part = self.training_set.part
         if self.options.negatives == "in-batch":
             return ()

@@ -26,6 +26,9 @@ def find_base_model(name: str) -> Path:
 def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple[Path, int]:
     """Return the encoder's folder, and the number of tokens of the longest pair.
 
+    A pair of query and document has `query_tokens` and `document_tokens` at most, and the special
+    tokens that the tokenizer puts around the two.
+
     Raises
     ------
     UserError
@@ -56,9 +59,10 @@ def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple
 
 
 def new_cross_encoder(folder: Path, limit: int, seed: int) -> Any:
-    """Return an encoder with a new head of one number, drawn from a seed; scores are logits.
+    """Return a cross-encoder: an encoder and a new last layer (head) that gives one score.
 
-    `folder` and `limit` come from `require_encoder`.
+    The head's weights are drawn from `seed`. Scores are logits, without a sigmoid. `folder` and
+    `limit`, the tokens of the longest pair, come from `require_encoder`.
     """
     torch = need("torch", extra="neural", for_=FOR)
     library = need("sentence_transformers", extra="train", for_=FOR)

@@ -26,7 +26,10 @@ AboveZero = Annotated[float, msgspec.Meta(gt=0)]
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How long a training lasts, and how fast it learns: arguments of transformers' trainer."""
+    """How long a training lasts, and how fast it learns: arguments of transformers' trainer.
+
+    A step learns from one batch; an epoch is as many steps as all rows need.
+    """
 
     steps: AtLeastOne | None = None
     """Training steps; one epoch by default."""
@@ -103,10 +106,12 @@ class Training(Schedule):
 class RerankerTraining(Training):
     """How a re-ranker is trained: as `Training` says, and what its positives and negatives are.
 
-    Positives among BM25's best alone are the default of ``bm25:K``, because only those reach a
-    re-ranker: against what BM25 finds, the others teach that few shared words are a sign of
-    relevance. In a batch, positives stay with their negatives, one group at least, but for the
-    binary loss, whose pairs are mixed.
+    With negatives from BM25's top K, only relevant documents that are also among them are positives
+    by default. The others never reach a re-ranker; and beside negatives that share many words with
+    the query, they would teach that few shared words are a sign of relevance.
+
+    A positive and its negatives are a group. A group stays in one batch, which has at least one;
+    the binary loss, which looks at single pairs, mixes them.
     """
 
     negatives: str | None = None
@@ -164,7 +169,7 @@ class RerankerTraining(Training):
 
     @property
     def pool(self) -> tuple[str, int]:
-        """Pool of negatives: ``bm25`` or ``random``, and its number of documents."""
+        """What negatives are drawn from: ``bm25`` or ``random``, and the number of documents."""
         kind, _, number = (self.negatives or "bm25:100").partition(":")
         if kind not in NEGATIVES or not number.isdecimal() or int(number) < 1:
             raise UserError(

@@ -49,9 +49,25 @@ def pair_examples(
 ) -> PairExamples:
     """Return prompts whose right answer depends neither on the group nor on the position.
 
-    That is all there is to learn: in each kind of pair, every second answer is the protected
-    document, and half of either group's answers are listed first. Pairs that do not fit into the
-    context of `model`, if it is given, are refused: nobody could ask it about them afterwards.
+    A model that learns from them can learn only this: in each kind of pair (both documents
+    relevant, or neither; see `draw_pairs`) every second right answer is the protected document, and
+    half of either group's right answers are listed first.
+
+    Parameters
+    ----------
+    collection : Collection
+        Texts with judgments.
+    ranker : Pairwise
+        The ranker that writes the prompts.
+    options : LoraTraining
+        Number of pairs, share of the queries, and seed.
+    by : str
+        Attribute of documents that names their group.
+    protected : str, optional
+        The protected group; see `two_groups`.
+    model : LLM, optional
+        The model that is to learn. Pairs that do not fit into its context are refused, because
+        nobody could ask it about them afterwards.
     """
     sides = two_groups(collection, by, protected)
     queries = sorted(collection.queries_with_judgments["id"].to_list())
@@ -149,7 +165,11 @@ def _questions(
 
 
 def _right_answers(kinds: pl.Series) -> list[_RightAnswer]:
-    """Alternate groups within each kind of pair, and positions with every second pair of it."""
+    """Return a right answer for each pair: four in turn within each kind of pair.
+
+    They are the protected document first, the other one first, the protected one second, and the
+    other one second.
+    """
     pairs_of_kind = Counter[str]()
     answers = []
     for kind in kinds:

@@ -1,4 +1,7 @@
-"""The training study from end to end: train each encoder on either side, rank, and compare."""
+"""The training study from end to end: train each encoder on either side, rank, and compare.
+
+A side is the documents of one source. The reference is the human side.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +136,7 @@ def _trained_rankings(
             compared,
             candidates=unseen.candidates,
         )
-    # What learned from the reference has seen the labels of these queries.
+    # Rankers that learned from the reference have seen which of its documents these queries want.
     unlabelled = [ranker for ranker in compared if options.reference not in ranker.documents]
     seen_name = f"{collections.name}-{options.train} queries, {options.reference} documents"
     yield collection_ranker.rank(seen_name, "seen", collections.seen, unlabelled)
@@ -144,7 +147,10 @@ def _curve_rankings(
     rankers: Sequence[TrainedRanker],
     collection_ranker: CollectionRanker,
 ) -> Iterator[Ranked]:
-    """Rank the test split with rankers that learned from a number of documents."""
+    """Rank the test split with rankers that learned from a number of documents of each source.
+
+    Their effectiveness over the number of documents is the study's curve.
+    """
     augmented = [ranker for ranker in rankers if ranker.limits]
     if augmented:
         name = f"{collections.name}-{collection_ranker.options.test}, augmented"

@@ -44,7 +44,7 @@ class StudyCollections:
     test: Collection
     """The test split."""
     learned: Collection
-    """The training split, without what the test needs if the study is disjoint."""
+    """The training split; in a disjoint study without documents that the test has too (`apart`)."""
     supervised: Collection
     """The human side of the test split, with the drawn queries."""
     seen: Collection
@@ -96,7 +96,8 @@ def _require_two_sides(collection: Collection, reference: str) -> None:
 def apart(collection: Collection, counterpart: Collection) -> Collection:
     """Return the collection without what is relevant in its counterpart, and without copies of it.
 
-    What is relevant in the collection itself stays.
+    A copy has the same text. What is relevant in the collection itself stays. The counterpart is
+    the test split of a training split, and the other way round.
     """
     hashes = text_hashes(collection, "title+text")
     is_in_counterpart = collection.ids.is_in(_relevant_ids(counterpart).implode())
@@ -130,6 +131,7 @@ def drawn_queries(collection: Collection, limit: int | None, seed: int) -> Colle
     relevant = collection.qrels.filter(pl.col("grade") > 0)
     relevant = relevant.join(domains, on="doc_id", how="left", maintain_order="left")
     queries = relevant.group_by("query_id").agg(pl.col("domain").drop_nulls().first().fill_null(""))
+    # In the order of their hashes, the first queries are a random draw that only ids decide.
     keys = [blake2b(f"{seed} {query}".encode()).digest() for query in queries["query_id"]]
     queries = queries.with_columns(key=pl.Series(keys, dtype=pl.Binary)).sort("key")
     drawn = queries.group_by("domain", maintain_order=True).head(limit).select("query_id")

@@ -44,7 +44,7 @@ from ranktilt.training.study_result import (
 TILT_MEASURES = (PRIMARY, "nDCG@3", "nDCG@1")
 """Measures whose Relative Δ is compared."""
 _FEW_QUERIES = 30
-"""Number of queries below which a collection shows little."""
+"""Number of queries below which a note says that a collection shows little."""
 
 
 def compare_trainings(
@@ -61,9 +61,24 @@ def compare_trainings(
     """Compare rankers that learned from human with those that learned from LLM documents.
 
     The first stage is compared with both. Trainings that differ in the seed alone are one ranker,
-    whose values are their means query by query. `mixed` holds the documents of both sides with a
-    run of every training, for Relative Δ; `answers` are the documents whose query words are
-    counted.
+    whose values are their means query by query.
+
+    Parameters
+    ----------
+    rankers : sequence of TrainedRanker
+        Every training.
+    ranked : iterable of Ranked
+        Collections with one side's documents and the runs of the rankers.
+    mixed : Ranked, optional
+        The documents of both sides with a run of every training, for Relative Δ.
+    answers : Collection, optional
+        Documents of both sides, in which the words of the queries are counted.
+    reference : str, optional
+        The human side.
+    ties : str, optional
+        How tied documents count; see `audit`.
+    resamples, seed : int, optional
+        Resamples of each interval, and their seed.
     """
     rankers, ranked = list(rankers), list(ranked)
     _check(rankers, ranked)
@@ -138,7 +153,7 @@ def _tilts(
     reference: str,
     ties: str,
 ) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[Note, ...]]:
-    """Return Relative Δ of every run, and how training on another side moves it."""
+    """Return Relative Δ of every run, how training on another side moves it, and notes on both."""
     if reference not in mixed.collection.sources:
         raise mixed.collection.unknown_source(reference)
     mixed_audit = audit(

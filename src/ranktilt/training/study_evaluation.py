@@ -53,9 +53,9 @@ class Ranked:
     depth: int = 1000
     """Number of a query's documents that were re-ranked."""
     split: str = ""
-    """Split of the first stage's judgments."""
+    """Split of the judgments if the kind is ``first stage``; empty in others."""
     side: str = ""
-    """Source of the documents that the first stage ranked."""
+    """Source of the documents that were ranked if the kind is ``first stage``; empty in others."""
 
     def named_runs(self) -> list[Run]:
         """Return the runs with the name of their ranker."""
@@ -120,7 +120,10 @@ class EvaluatedCollection:
         return values
 
     def distinct(self, *rankers: str) -> npt.NDArray[np.int64] | None:
-        """Return which queries repeat each other in every run of these rankers."""
+        """Return numbers of the queries, equal for those that repeat each other in every run of these.
+
+        None if no two do; see `Audit.distinct`.
+        """
         per_run = []
         for ranker in rankers:
             for index in self.trainings[ranker]:
@@ -130,7 +133,10 @@ class EvaluatedCollection:
     def evaluation(
         self, rankers: Sequence[TrainedRanker], inference: InferenceOptions
     ) -> Evaluation:
-        """Return means with intervals, and comparisons, corrected together for each group."""
+        """Return means with intervals, and comparisons of every two rankers.
+
+        The p of a group's comparisons are corrected together, once by Holm and once by Bonferroni.
+        """
         ranked, values = self.ranked, self.audit.values
         differences, t_tests = list[Change](), list[Change]()
         if ranked.kind in COMPARED_KINDS:

@@ -8,7 +8,10 @@ from ranktilt.errors import UserError
 from ranktilt.training.options import RerankerTraining
 
 FULL = 1000
-"""Depth of the paper, to which the first stage is measured."""
+"""Number of a query's documents that the first stage finds and is measured on, as in the paper.
+
+The paper is Askari et al. (CIKM 2023).
+"""
 Amounts = tuple[tuple[str, int], ...]
 """Number of documents of each source to learn from."""
 

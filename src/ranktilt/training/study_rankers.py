@@ -47,7 +47,11 @@ def tuned_for(model: str) -> str:
 def rankers_to_train(
     train: Collection, bodies: Mapping[str, str], options: StudyOptions
 ) -> list[TrainedRanker]:
-    """Return every training: each side, then the curve; each body and seed."""
+    """Return every training: for each body and seed, each side and then each point of the curve.
+
+    A point of the curve is a number of documents of each source. Trainings that could not learn
+    anything are refused here, before the first one begins.
+    """
     reference = options.reference
     sides = [reference, *(name for name in train.sources if name != reference)]
     curve = [_learned_amounts(amounts) for amounts in options.curve]

@@ -27,7 +27,7 @@ LOSSES = ("MultipleNegativesRankingLoss", "CachedMultipleNegativesRankingLoss", 
 _KINDS: tuple[Kind, Kind] = ("query", "document")
 """Kinds of the first two columns."""
 _SCORED_ROWS = 256
-"""Rows from which the scale of scores is estimated."""
+"""Number of pairs of query and relevant document from which the scale of scores is estimated."""
 
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
@@ -49,7 +49,11 @@ def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
 
 
 class TrainableEncoder:
-    """An encoder without dropout, which cuts and prompts the texts of a training set."""
+    """An encoder without dropout, with the texts of a training set.
+
+    Texts are cut at the number of tokens in the options, special ones included, and the encoder's
+    prompt is put before them. `cut_queries` and `cut_documents` do the cutting.
+    """
 
     def __init__(
         self, encoder: Encoder, training_set: TrainingSet, options: RetrieverTraining
@@ -118,7 +122,10 @@ class TrainableEncoder:
         return {column: prompt for column, prompt in prompts.items() if prompt}
 
     def positive_score(self) -> float:
-        """Return the mean absolute score of relevant documents before training."""
+        """Return the mean absolute score of relevant documents, by the model as it is now.
+
+        This is the scale of its scores, on which the weight of the constraint (alpha) is set.
+        """
         rng = np.random.default_rng([self.options.seed, 1 << 31])
         queries, documents = list[str](), list[str]()
         for query, positives in zip(
@@ -141,8 +148,8 @@ class TrainableEncoder:
         return vectors
 
     def _encoded_texts(self) -> EncodedTexts:
-        # Behind the documents, the texts go on with twins, which are no negatives.
         """Return the vectors of all queries and documents."""
+        # Behind the documents, the texts go on with twins, which are no negatives.
         documents = self.training_set.texts[: self.training_set.part.docs.height]
         return EncodedTexts(
             queries=self._encode(self.training_set.queries, "query"),

@@ -34,7 +34,7 @@ _STATE = "trainer_state.json"
 _PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate")
 """Packages whose versions the record names."""
 _LOSS_POINTS = 20
-"""Points at which the record has the loss."""
+"""Number of losses in the record: means over equal parts of the training."""
 _FIXED_ARGUMENTS: Mapping[str, Any] = {
     "auto_find_batch_size": True,
     "logging_steps": 1,
@@ -110,15 +110,27 @@ class TrainingRun:
             )
 
     def arguments(self, kind: Any, rows_per_batch: int, **arguments: Any) -> Any:
-        """Return the trainer's arguments, of a class of them; further ones are added by name."""
+        """Return the arguments of a transformers trainer.
+
+        Parameters
+        ----------
+        kind : type
+            Class of the arguments, such as ``TrainingArguments``.
+        rows_per_batch : int
+            Rows in a batch.
+        **arguments
+            Further arguments by name, in place of those of `_FIXED_ARGUMENTS`.
+        """
         options = self.options
         torch = need("torch", extra="train", for_=self.label)
         if options.device == "cuda" and not torch.cuda.is_available():
             raise UserError(f"{self.label}: PyTorch finds no GPU (--device cuda)")
+        # transformers takes a number below 1 as a share of all steps.
         warmup_steps = 0.1 if options.warmup_steps is None else options.warmup_steps
         scheduler, epochs = "linear", options.epochs
         if options.minutes is not None:
-            # The clock ends the training, so nobody knows the steps over which a rate could fall.
+            # The clock ends the training and sets the rate: the number of steps is not known before,
+            # so that the trainer keeps the rate constant over more epochs than there can be.
             scheduler, epochs = "constant", 10**6
         trainer_arguments = kind(
             output_dir=str(self.folder / CHECKPOINTS),
@@ -292,7 +304,10 @@ def _evaluation(log: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(*parts: Iterable[str] | np.ndarray) -> str:
-    """Return the hash of all that is learned from: texts and numbers."""
+    """Return a hash of all that is learned from: texts, and arrays of whole numbers.
+
+    It tells whether an unfinished training in a folder learned from the same.
+    """
     digester = hashlib.blake2b(digest_size=16)
     for part in parts:
         for chunk in _byte_chunks(part):

@@ -30,21 +30,24 @@ class _Learnable:
     """Judgments that can be learned from, and their documents."""
 
     relevant: pl.DataFrame
-    """All judgments above 0, also of other sources."""
+    """All judgments above 0, also about documents of other sources."""
     judgments: pl.DataFrame
-    """Those about queries and documents of `part`."""
+    """Those of `relevant` that are about queries and documents of `part`."""
     part: Collection
     """Collection with only the documents of the chosen sources."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Positives:
-    """Relevant documents to learn from, and the pools that their negatives are drawn from."""
+    """Relevant documents to learn from, and the pools that their negatives are drawn from.
+
+    Positives of one query may share a pool.
+    """
 
     frame: pl.DataFrame
     """Columns ``query_id``, ``doc_id``, ``row`` and ``pool`` (an index of `pools`)."""
     pools: list[Ints]
-    """Rows of documents; empty if negatives are mined."""
+    """Each pool as rows of documents; empty if negatives are mined."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,7 +63,8 @@ class TrainingSet:
     negatives: tuple[tuple[Ints, ...], ...]
     """Pool of negatives of each positive; empty if negatives are mined."""
     barred: tuple[Ints, ...]
-    """Documents relevant to each query, in any version or copy; they are never its negatives."""
+    """Documents that are never a query's negatives: those relevant to it, their versions, and
+    their copies."""
     twins: Ints
     """Index of each document's twin in `texts`; its own index if it has none, which changes
     nothing."""
@@ -176,7 +180,23 @@ def _training_set(
     options: Training,
     twinned: Sequence[str],
 ) -> TrainingSet:
-    """Sort positives by query; documents of the sources `twinned` get their twins."""
+    """Sort positives by query, and give documents their twins.
+
+    Parameters
+    ----------
+    collection : Collection
+        The whole collection, which has the twins.
+    learnable : _Learnable
+        Judgments to learn from.
+    positives : Positives
+        Relevant documents that are learned from.
+    barred : DataFrame
+        Documents that are never negatives; see `barred_rows`.
+    options : Training
+        Options of the training.
+    twinned : sequence of str
+        Sources whose documents get twins; empty without a constraint.
+    """
     part = learnable.part
     positive_rows = _by_query(positives.frame, "row")
     barred_by_query = _by_query(barred, "row")
@@ -356,7 +376,7 @@ def _learnable_judgments(collection: Collection, sources: Sequence[str] | None) 
 
 
 def _limited(collection: Collection, positives: pl.DataFrame, options: Training) -> pl.DataFrame:
-    """Keep as many positives of each source as the options say, drawn by the seed."""
+    """Keep as many positives of a source as `Training.limits` says, drawn by the seed."""
     sources = collection.docs.select("source", doc_id="id")
     source = positives.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
     rng = np.random.default_rng([options.seed, 1 << 30])

@@ -13,7 +13,7 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.explaining.factors.effects import factor_effects
-from ranktilt.explaining.factors.result import FactorEffects
+from ranktilt.explaining.factors.result import CITED, CITED_FIRST, FactorEffects
 
 Cells = Sequence[Sequence[int]]
 """Levels of the factors, −1 and 1, a row a version."""
@@ -137,3 +137,15 @@ def caused(names: Sequence[str] = ("source", "length", "facts")) -> FactorEffect
         for run, name in zip(runs, ("bm25", "dense:x"), strict=True)
     ]
     return factor_effects(collection, runs, adopters=[0, 50, 100] if "source" not in names else ())
+
+
+def cited() -> FactorEffects:
+    """The effects of `caused`, as if they were on what answers cite."""
+    effects = caused(("facts", "length"))
+    names = {"rank gap": CITED, "score gap": CITED_FIRST}
+    rows = [
+        replace(row, ranker="tiny", estimand=names[row.estimand])
+        for row in effects.rows
+        if row.estimand in names and row.ranker == "bm25"
+    ]
+    return replace(effects, rows=tuple(rows), adoptions=(), variations={})

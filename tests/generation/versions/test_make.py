@@ -518,9 +518,8 @@ def test_tables_that_are_no_versions_are_refused(
         (
             "",
             (
-                "expected a factor (valid: source, facts, words, gender, length, query-words, "
-                "fluency, "
-                "style), got none"
+                "expected a factor (valid: source, facts, words, gender, length, position, "
+                "repetition, query-words, fluency, style), got none"
             ),
         ),
         (

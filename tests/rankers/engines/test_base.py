@@ -496,3 +496,53 @@ def test_an_engine_that_drips_is_waited_for_no_longer_than_the_time_limit() -> N
             )
     with refused("fake: expected timeout of at least 0.001, got 0"):
         Fake(answer=answer, timeout=0)
+
+
+class TestRepeats:
+    def answers(self) -> Answer:
+        """Each call puts another document first."""
+        calls = iter(range(1000))
+
+        def answer(query: str, k: int) -> list[tuple[str, float]]:
+            turn = next(calls) % 2
+            names = ["d1-human", "d1-llm"]
+            return [(names[turn], 2.0), (names[1 - turn], 1.0)]
+
+        return answer
+
+    def test_every_query_is_asked_so_often(self) -> None:
+        calls = Counter[str]()
+
+        def answer(query: str, k: int) -> list[tuple[str, float]]:
+            calls[query] += 1
+            return [("d1-human", 1.0)]
+
+        run = Fake(answer=answer, repeats=3).rank_repeats(toy())
+        assert len(run.repeats) == 2
+        assert set(calls.values()) == {3}
+        assert [repeat.spec["repeat"] for repeat in (run, *run.repeats)] == [1, 2, 3]
+
+    def test_repeats_hold_their_own_answers(self) -> None:
+        engine = Fake(answer=self.answers(), repeats=2, concurrency=1)
+        run = engine.rank_repeats(toy())
+        (second,) = run.repeats
+        # Three queries a round: the first one of the second round is asked in the fourth call.
+        assert run.frame()["doc_id"][0] == "d1-human"
+        assert second.frame()["doc_id"][0] == "d1-llm"
+
+    def test_only_audits_ask_several_times(self) -> None:
+        with refused("fake: only audit and rank ask an engine several times; omit repeats=2"):
+            Fake(answer=self.answers(), repeats=2).rank(toy())
+
+    def test_audit_averages_them(self) -> None:
+        run = Fake(answer=self.answers(), repeats=4, concurrency=1).rank_repeats(toy())
+        result = audit(toy(), run, "nDCG@10", resamples=100)
+        assert result.repeat_count(result.runs[0]) == 4
+
+    @pytest.mark.parametrize("repeats", [0, 1001])
+    def test_number_out_of_range(self, repeats: int) -> None:
+        with refused(f"fake: expected repeats of 1 to 1000, got {repeats}"):
+            Fake(answer=self.answers(), repeats=repeats)
+
+    def test_repeats_in_a_text(self) -> None:
+        assert repr(ranker("engine:m:f(repeats=5)@10")) == "engine:m:f(repeats=5)@10"

@@ -98,6 +98,8 @@ def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
         return []  # it is judged in percent, between two single groups
     if any("," in name for name in pair):
         return []  # which --pair could not tell apart
+    if _has_repeats(audit, [run]):
+        return []
     several = (
         len(audit.groups) > 3
         or audit.spec["collection"].get("without_sources")
@@ -116,6 +118,8 @@ def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) ->
     collection = audit.spec["collection"]
     if audit.spec["by"] != "source" or not audit.confounds or collection.get("labels"):
         return []
+    if _has_repeats(audit, runs):
+        return []
     words = list[str]()
     for spec in _run_specs(audit, runs):
         ranker = str(spec["ranker"])
@@ -133,6 +137,11 @@ def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) ->
     return words if reference == "human" else [*words, "--reference", reference]
 
 
+def _has_repeats(audit: Audit, runs: Iterable[str]) -> bool:
+    """Return whether a run has repeats, which only an audit averages."""
+    return any(audit.repeat_count(run) > 1 for run in runs)
+
+
 def _is_united(pair: tuple[str, str]) -> bool:
     """Return whether a side of a pair is several groups, or all others."""
     return any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
@@ -142,7 +151,7 @@ def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -
     """Return the command that explains a gap between groups without twins by their texts."""
     folder, collection = folder_of(audit), audit.spec["collection"]
     is_plain = not (collection.get("labels") or _is_united(pair) or are_twins(audit, pair))
-    if folder is None or not is_plain:
+    if folder is None or not is_plain or _has_repeats(audit, runs):
         return []
     # Sources without twins are checked first.
     if audit.spec["by"] == "source" or audit.primary.kind == "property":
@@ -183,9 +192,13 @@ def input_words(audit: Audit, runs: list[str]) -> list[str]:
 
 
 def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
-    """Return the specs of some runs."""
-    every = zip(audit.runs, audit.spec["runs"], strict=False)
-    return [spec for name, spec in every if name in runs]
+    """Return the specs of some runs, and of their repeats."""
+    specs: list[Any] = []
+    for name, spec in zip(audit.runs, audit.spec["runs"], strict=False):
+        if name in runs:
+            # The first repeat of a file, or of an engine that is asked several times, names all.
+            specs += [spec, *(more for more in spec.get("repeats", ()) if "repeat" not in more)]
+    return specs
 
 
 def ranker_words(audit: Audit, runs: list[str], *, with_names: bool = False) -> list[str]:
@@ -345,7 +358,7 @@ def explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -
     """Return the command that explains runs by the columns of their labels, and by texts if any."""
     collection = audit.spec["collection"]
     ranked = ranker_words(audit, runs, with_names=False)
-    if not collection.get("labels") or not ranked:
+    if not collection.get("labels") or not ranked or _has_repeats(audit, runs):
         return []
     labels = _label_words(audit)
     by = [] if audit.spec["by"] == "source" else ["--by", str(audit.spec["by"])]

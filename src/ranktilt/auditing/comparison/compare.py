@@ -81,11 +81,12 @@ def compare(
 
     Parameters
     ----------
-    new : Audit, PairwiseAudit or CitationAudit
+    new : Audit, PairwiseAudit, CitationAudit or JudgeAudit
         The new audit, or the only one.
-    old : Audit, PairwiseAudit or CitationAudit, optional
+    old : Audit, PairwiseAudit, CitationAudit or JudgeAudit, optional
         Its column of groups and rule for ties must be the same; for pairwise audits, its groups and
-        rule for counting; for audits of citations, its labels.
+        rule for counting; for audits of citations, its labels; for audits of judges, the human
+        grades and their scale.
     baseline_run : str, optional
         Instead of an old audit, the run of `new` to compare all its other runs with, such as the
         one with a neutral prompt.
@@ -103,7 +104,7 @@ def compare(
 
     Returns
     -------
-    Comparison or CitationComparison
+    Comparison, CitationComparison or JudgeDrift
         ``compare(old, new)`` turns every difference round exactly.
     """
     if isinstance(new, Comparable) and old is None:

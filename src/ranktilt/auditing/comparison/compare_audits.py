@@ -9,7 +9,7 @@ from ranktilt.auditing.comparison.match import (
     estimand_tasks,
     match,
 )
-from ranktilt.auditing.comparison.notes import change_notes, warnings_of_both
+from ranktilt.auditing.comparison.notes import change_notes, match_notes, warnings_of_both
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.primary import primary_question
 from ranktilt.auditing.comparison.provenance import comparison_spec
@@ -61,7 +61,7 @@ def compare_audits(
         *correction_notes(new.notes),
         *observed_differences(matched, corrected_estimates),
         *matched.left_out,
-        *matched.notes,
+        *match_notes(matched),
         *primary.notes,
         *change_notes((*corrected_tilts, *corrected_estimates), corrected_effectiveness, resamples),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
+from ranktilt.auditing.comparison.match import Match
 from ranktilt.auditing.effects import FEW_QUERIES, Change
 from ranktilt.data.notes.base import GroupPair, Note, warnings_of
 from ranktilt.data.notes.comparisons import (
@@ -13,6 +14,7 @@ from ranktilt.data.notes.comparisons import (
     FewQueriesCompared,
     TiltsFromMedians,
 )
+from ranktilt.data.notes.repeats import RepeatCountsDiffer
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 
@@ -43,6 +45,18 @@ def change_notes(
     )
     if uneven:
         yield TiltsFromMedians(pairs=tuple(uneven))
+
+
+def match_notes(matched: Match) -> Iterator[Note]:
+    """Give the notes of a match, and note pairs of runs with different numbers of repeats."""
+    yield from matched.notes
+    for new_run, old_run in matched.runs:
+        new_repeats = matched.new.repeat_count(new_run)
+        old_repeats = matched.old.repeat_count(old_run)
+        if new_repeats != old_repeats:
+            yield RepeatCountsDiffer(
+                run=new_run, old_run=old_run, new_repeats=new_repeats, old_repeats=old_repeats
+            )
 
 
 def _undefined(contrasts: Sequence[Change]) -> Iterator[Note]:

@@ -24,7 +24,7 @@ _WORST_FIRST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level"
 class LimitCheck:
     """One check of a comparison against a limit: whether the tilt is small, or has not grown."""
 
-    name: Literal["tilt", "growth", "loss", "tau", "citations"]
+    name: Literal["tilt", "growth", "loss", "tau", "citations", "agreement", "shift", "gap growth"]
     """What is checked against the limit."""
     outcome: Outcome
     """Outcome; ``within`` is a tilt that is shown, but smaller than the limit."""
@@ -33,7 +33,9 @@ class LimitCheck:
 
     ``tilt``: the answer, in points or its own unit. ``growth``: how much farther from level it is
     than in the baseline, in the same unit. ``loss``: the change of effectiveness in points.
-    ``tau``: τ-b of two rankings.
+    ``tau``: τ-b of two rankings. Of judges since the baseline: ``agreement``, the change of κ, or
+    of τ-b; ``shift``, that of the mean grade; ``gap growth``, how much farther from 0 the grade gap
+    is, in grades.
     """
     low: float
     """Lower end of the 95 % interval of `value`."""

@@ -165,7 +165,8 @@ def _grouped_sample(sample: CheckedSample, groups: Groups) -> pl.DataFrame:
         names = sample.rows[column]
         strange = names.filter(~names.is_in(list(numbers)))
         if len(strange):
-            raise DataError(sample.path, str(unknown(groups.by or "group", strange[0], numbers)))
+            message = str(unknown(groups.by or "group", strange[0], numbers))
+            raise DataError(sample.path, f"{message}; leave out the rows of other groups")
         columns[column] = names.replace_strict(numbers, return_dtype=pl.Int64)
     return sample.rows.with_columns(**columns)
 

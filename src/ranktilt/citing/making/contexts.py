@@ -11,6 +11,7 @@ import numpy as np
 
 from ranktilt.citing.making.settings import AnswerMaking, ShownLabel
 from ranktilt.citing.making.twins import Pair, Twins
+from ranktilt.citing.making.versions import DrawnVersions
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run, collection_rows
 from ranktilt.errors import DataError, UserError
@@ -68,8 +69,8 @@ def build_contexts(
     """Choose the documents of each query, and order them for each repeat.
 
     A query shows the first documents of its list; with twins, both versions of the first documents
-    that have two, whichever of them was ranked. Ties at the last rank fall by a seeded hash of the
-    origin, never by source.
+    that have two, whichever of them was ranked; with drawn versions, one version of each. Ties at
+    the last rank fall by a seeded hash of the origin, never by source.
 
     Raises
     ------
@@ -80,31 +81,41 @@ def build_contexts(
     """
     lists = _RankedLists.from_run(run, collection)
     twins = None if pair is None else Twins.from_collection(collection, pair)
+    versions = DrawnVersions.from_collection(collection) if making.draws_versions else None
     known = _known_queries(run, collection)
     ranked, scores = dict[str, tuple[int, ...]](), dict[str, tuple[float, ...]]()
-    without_documents = 0
     for query in known[: making.first]:
-        rows, scores[query] = lists.best(query, making.context if twins is None else None)
         if twins is not None:
+            rows, scores[query] = lists.best(query, None)
             rows = twins.first_pairs(rows, making.context // 2)
+        elif versions is not None:
+            rows, scores[query] = lists.best(query, None)
+            rows = versions.of_first_documents(rows, making.context)
+        else:
+            rows, scores[query] = lists.best(query, making.context)
         if rows:
             ranked[query] = tuple(rows)
-        else:
-            without_documents += 1
     if not ranked:
-        noun = "document" if pair is None else f"twins of {pair[0]} and {pair[1]}"
-        raise UserError(
-            f"nothing to show: the lists of {run.name} hold no {noun} of the collection"
-        )
+        raise _nothing_to_show(run, pair)
+    if versions is None:
+        contexts = _contexts(ranked, scores, making, twins)
+    else:
+        contexts = _drawn_contexts(ranked, making, versions)
     return ContextSet(
-        contexts=tuple(_contexts(ranked, scores, making, twins)),
+        contexts=tuple(contexts),
         ranked=ranked,
         left_out=UnshownEntries(
             without_text=len(run.queries) - len(known),
-            without_documents=without_documents,
+            without_documents=len(known[: making.first]) - len(ranked),
             unknown_documents=lists.unknown_documents,
         ),
     )
+
+
+def _nothing_to_show(run: Run, pair: Pair | None) -> UserError:
+    """Return the refusal of a run of which no query has a document to show."""
+    noun = "document" if pair is None else f"twins of {pair[0]} and {pair[1]}"
+    return UserError(f"nothing to show: the lists of {run.name} hold no {noun} of the collection")
 
 
 def _known_queries(run: Run, collection: Collection) -> list[str]:
@@ -188,6 +199,19 @@ def _contexts(
                 is_swapped=bool(is_swapped),
                 shown_label=label,
             )
+
+
+def _drawn_contexts(
+    ranked: dict[str, tuple[int, ...]], making: AnswerMaking, versions: DrawnVersions
+) -> Iterator[Context]:
+    """Yield a context for each query and repeat, with one version of each document."""
+    for query, rows in ranked.items():
+        for repeat in range(1, making.repeats + 1):
+            order = versions.drawn(rows, query, repeat, seed=making.order_seed)
+            if making.order == "shuffled":
+                rng = random.Random(f"{making.order_seed} {query} {repeat}")
+                order = rng.sample(order, len(order))
+            yield Context(query=query, repeat=repeat, rows=tuple(order))
 
 
 def _in_order(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:

@@ -22,6 +22,7 @@ from ranktilt.generation.batched_requests import (
     RoundConfig,
     RoundOutcome,
     ask_until_accepted,
+    shortened_lines,
 )
 from ranktilt.generation.generated import spec_of
 from ranktilt.llm.base import LLM
@@ -88,6 +89,8 @@ def make_answers(
             template=requests.template,
             check=check_cited_answer,
             attempts=requests.settings.attempts,
+            truncate=True,
+            shortened=shortened_lines,
             part="answer",
             label=f"answering as {model}",
         )
@@ -135,6 +138,7 @@ def _counts(
     answers_outside, answers_quoting = (sum(map(bool, counts)) for counts in (outside, quoted))
     without_citations = sum(not answer.citations.positions for answer in answers)
     other_form = sum(answer.citations.other_form for answer in answers)
+    cut_prompts = outcome.words.keys() & outcome.accepted.keys()
     reasons = sorted(Counter(map(_reason, outcome.rejected)).items())
     return SessionCounts(
         queries=len(requests.contexts.ranked),
@@ -149,6 +153,7 @@ def _counts(
         answers_quoting=answers_quoting,
         other_form=other_form,
         cut_off=cut_off,
+        cut_prompts=len(cut_prompts),
         left_out=requests.contexts.left_out,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
@@ -173,6 +178,7 @@ def _spec(spec: dict[str, Any], requests: AnswerRequests, run: Run, by: str) -> 
         "order_seed": making.order_seed,
         "repeats": making.repeats,
         "twins": making.has_twins,
+        "draws_versions": making.draws_versions,
         "shown_labels": list(making.shown_labels),
         "by": by,
         "text": making.text,

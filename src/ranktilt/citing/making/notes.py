@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ranktilt.citing.making.session import AnswerSession
+from ranktilt.citing.making.session import AnswerSession, SessionCounts
 from ranktilt.data.notes.base import Note, counts_of
 from ranktilt.data.notes.made_answers import (
     AnswersCutOff,
@@ -14,6 +14,7 @@ from ranktilt.data.notes.made_answers import (
     NumbersInOtherForms,
     NumbersOutsideContext,
     PromptQuoted,
+    PromptsCut,
     RequestsWithoutAnswer,
     UnshownRunParts,
 )
@@ -61,8 +62,7 @@ def session_notes(session: AnswerSession) -> Iterator[Note]:
         )
     if counts.other_form:
         yield NumbersInOtherForms(numbers=counts.other_form)
-    if counts.cut_off:
-        yield AnswersCutOff(answers=counts.cut_off, of_all=counts.answers)
+    yield from _cut_notes(counts)
     if making.is_experiment and counts.without_citations:
         yield MadeWithoutCitations(answers=counts.without_citations, of_all=counts.answers)
     if not making.compares_labels:
@@ -84,3 +84,11 @@ def session_notes(session: AnswerSession) -> Iterator[Note]:
         run=session.run.name,
         order=making.order,
     )
+
+
+def _cut_notes(counts: SessionCounts) -> Iterator[Note]:
+    """Yield what was cut: prompts that did not fit the model, and answers at their limit."""
+    if counts.cut_prompts:
+        yield PromptsCut(prompts=counts.cut_prompts, of_all=counts.answers)
+    if counts.cut_off:
+        yield AnswersCutOff(answers=counts.cut_off, of_all=counts.answers)

@@ -67,7 +67,8 @@ class GroupChoice:
             present = f"those of {names[0]!r} alone" if names else "none with a group"
             raise UserError(
                 f"expected documents of two groups by {self.by} in the prompts, got {present}; "
-                "name another column with --by, or groups with --groups FILE"
+                "name another column with --by, groups with --groups FILE, or, of versions by "
+                "design, --by-factor"
             )
 
 
@@ -127,7 +128,8 @@ def prepare_answers(
     choice.check(collection)
     groups = collection.docs[choice.by].cast(pl.String).alias("group")
     contexts = build_contexts(collection, run, making, pair if making.has_twins else None)
-    choice.require_groups(groups.gather(sorted(contexts.rows)))
+    if not making.draws_versions:
+        choice.require_groups(groups.gather(sorted(contexts.rows)))
     texts = collection.texts(making.text)
     queries = dict(collection.queries.select("id", "text").iter_rows())
     tasks = []

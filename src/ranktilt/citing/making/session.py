@@ -67,6 +67,8 @@ class SessionCounts:
     """Tokens of all prompts, as the server counted them."""
     completion_tokens: int
     """Tokens of all answers, as the server counted them."""
+    cut_prompts: int = 0
+    """Answers to prompts that did not fit the model until their documents were cut."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

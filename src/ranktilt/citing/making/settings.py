@@ -36,6 +36,8 @@ class AnswerMaking(GenerationSettings):
     """Ask for each query this often."""
     has_twins: bool = False
     """Show both versions of each document, and ask again with their positions exchanged."""
+    draws_versions: bool = False
+    """Show one version of each document of a designed collection, drawn anew for each repeat."""
     shown_labels: tuple[ShownLabel, ...] = _WITHOUT_LABEL
     """Which author each document is shown with; several ask again with each."""
     order_seed: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -56,6 +58,10 @@ class AnswerMaking(GenerationSettings):
         if not self.shown_labels:
             raise UserError(f"expected labels to show ({', '.join(SHOWN_LABELS)}), got none")
         refuse_twice(self.shown_labels, "label to show")
+        if self.draws_versions and (self.has_twins or self.shown_labels != _WITHOUT_LABEL):
+            raise UserError(
+                "the effects of factors (--by-factor) go with neither twins nor shown labels"
+            )
         if self.has_twins and self.context % 2:
             raise UserError(
                 f"a context of {self.context} documents cannot hold both versions of each; choose "

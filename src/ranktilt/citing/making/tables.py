@@ -85,9 +85,10 @@ def answers_of(
 ) -> Answers:
     """Return the answers as `cite` audits them.
 
-    With twins no page has a rank: a version is shown because its twin was retrieved.
+    With twins, or drawn versions, no page has a rank: a version is shown because its document was
+    retrieved.
     """
-    is_ranked = not requests.settings.has_twins
+    is_ranked = not (requests.settings.has_twins or requests.settings.draws_versions)
     contexts = [answer.context for answer in answers]
     records = {
         "query": [context.query for context in contexts],

@@ -61,6 +61,8 @@ def audit(
     On a collection, each ranker (-r) runs and is audited. A saved run (--run) is audited as it is.
     It needs no collection if you give labels of its documents (--groups).
     """
+    from ranktilt.data.repeats import join_namesakes
+
     inputs = replace(inputs, folder=folder)
     sequential.check(
         card=card,
@@ -99,7 +101,8 @@ def audit(
         return
     collection = sources.together(inputs, collection)
     pairs = inputs.pairs_to_compare(collection, was_ranked_before=bool(saved_runs))
-    runs = saved_runs or rank_with(rankers, collection, inputs.names)
+    ranked = saved_runs or rank_with(rankers, collection, inputs.names, repeats=True)
+    runs = join_namesakes(ranked)
     result = question.audit(collection, runs, rankers, by=inputs.column, pairs=pairs)
     part = AuditedPart(audit=result, runs=runs, collection=collection)
     output.deliver_audit(result, [part])
@@ -114,11 +117,12 @@ def _audit_sources(
 ) -> None:
     """Audit each source together with the reference alone, and deliver the audits joined."""
     from ranktilt.auditing.source_audits import join_audits, pairs_to_name
+    from ranktilt.data.repeats import join_namesakes
 
     parts = []
     for collection, compared in zip(apart.collections, apart.pairs, strict=True):
         pairs = pairs_to_name(collection, compared)
-        runs = rank_with(rankers, collection, inputs.names)
+        runs = join_namesakes(rank_with(rankers, collection, inputs.names, repeats=True))
         result = question.audit(collection, runs, rankers, by=inputs.column, pairs=pairs)
         parts.append(AuditedPart(audit=result, runs=runs, collection=collection))
     joined = join_audits(apart, [part.audit for part in parts])

@@ -202,6 +202,6 @@ class InputOptions(SavedRunOptions, LabelOptions):
             raise UserError(
                 "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
             )
-        runs = self.load_runs(max_failures)
+        runs = self.load_runs(max_failures, repeats=True)
         qrels = None if self.qrels == NO_QRELS else self.qrels
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ranktilt.cli.audit.inputs import InputOptions
@@ -87,7 +88,8 @@ class AuditQuestion:
         from ranktilt.auditing.controls import controls
         from ranktilt.auditing.failed_check import with_failed_check
 
-        require_answers((run.spec for run in runs), self.max_failures)
+        rankings = chain.from_iterable((run, *run.repeats) for run in runs)
+        require_answers((ranking.spec for ranking in rankings), self.max_failures)
         statistics = self.statistics.in_force(self.preset)
         result = run_audit(
             collection,

@@ -10,6 +10,7 @@ from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput
 from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.data.formats.notation import file_of
+from ranktilt.errors import UserError
 
 
 def explain_audit_of_citations(
@@ -24,6 +25,11 @@ def explain_audit_of_citations(
     from ranktilt.citing.explain import explain_citations
     from ranktilt.citing.result import CitationAudit
 
+    if unread["--by-factor"]:
+        raise UserError(
+            "--by-factor reads answers, not their audit: ranktilt cite ANSWERS --groups DIR "
+            "--by-factor, with the collection of versions in DIR"
+        )
     reason = "an audit of citations is explained by --probe and the columns of --groups alone"
     options.refuse_unread({**unread, "--reference": labels.reference}, reason)
     label_file = labels.labels

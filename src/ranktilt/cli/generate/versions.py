@@ -44,8 +44,9 @@ def versions(
     factors: Annotated[
         str,
         Parameter(
-            help="source, facts, words, gender, length, query-words, fluency, style, or your "
-            "own: MODULE:FUNCTION or a prompt file. With --table, its columns.",
+            help="source, facts, words, gender, length, position, repetition, query-words, "
+            "fluency, style, or your own: MODULE:FUNCTION or a prompt file. With --table, its "
+            "columns.",
             metavar="NAME,...",
             group=QUESTION,
         ),

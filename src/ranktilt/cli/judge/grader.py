@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ranktilt.cli.generate.requests import show_estimate
 from ranktilt.cli.notes import note
+from ranktilt.cli.output import print_lines
 from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.errors import counted
 
@@ -34,12 +35,21 @@ class Grader:
     runs: Sequence[Run]
     """Runs whose documents it grades."""
 
-    def show_estimate(self, price: tuple[float, float] | None) -> None:
-        """Show what the rest of the requests would cost."""
+    def show_estimate(self, price: tuple[float, float] | None, probe_pairs: int | None) -> None:
+        """Show what the rest of the requests would cost, then those of probes."""
         from ranktilt.judging.grading_inputs import prepare_grades
 
         inputs = prepare_grades(self.collection, self.client, self.grading, runs=self.runs)
         show_estimate(inputs, self.client, price)
+        if probe_pairs is not None:
+            from ranktilt.judging.probes import prepare_probes
+
+            seed = statistics_settings().seed
+            probes = prepare_probes(
+                self.collection, self.client, self.grading, pairs=probe_pairs, seed=seed
+            )
+            print_lines((("and probes", "each passage as it is, and once for each edit"),))
+            show_estimate(probes, self.client, price)
 
     def grade(self, target: Path | None) -> Grades:
         """Let the model grade, keep the grades, and say what became of the requests."""

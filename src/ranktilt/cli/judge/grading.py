@@ -56,8 +56,8 @@ class GradingOptions:
     probe_pairs: Annotated[
         int | None,
         Parameter(
-            help="Also let the model grade N passages of grade 0 with added query words, "
-            "padding or an instruction.",
+            help="Also let the model grade N passages of grade 0 as they are, with added query "
+            "words, padding to 2 and 4 times their length, or an instruction.",
             metavar="N",
             validator=options.AT_LEAST_ONE,
             converter=options.whole_number,

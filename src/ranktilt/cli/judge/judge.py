@@ -123,7 +123,7 @@ def judge(
     if model.llm is not None and collection is not None:
         grader = model.grader(collection, runs, text)
         if model.dry_run:
-            grader.show_estimate(prices)
+            grader.show_estimate(prices, model.probe_pairs)
             return 0
         graded = _ask_model(grader, model)
         judges |= graded.judges

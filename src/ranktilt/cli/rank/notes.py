@@ -56,7 +56,8 @@ def run_notes(path: Path, run: Run, *, has_judgments: bool) -> Iterator[str]:
     length_range = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     documents = "document" if least == most == 1 else "documents"
     queries = counted(len(lengths), "query", "queries")
-    yield f"{path}: {queries}, {length_range} {documents} per query ({run.name})"
+    repeats = f", {len(run.repeats) + 1} repeats" if run.repeats else ""
+    yield f"{path}: {queries}, {length_range} {documents} per query{repeats} ({run.name})"
     empty_count = lengths.count(0)
     if empty_count:
         effect = "; an audit counts that as 0" if has_judgments else ""

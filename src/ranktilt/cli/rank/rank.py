@@ -94,7 +94,7 @@ def rank(
     collection = source.load()
     if not files:
         require_plain_ids(output, collection)
-    runs = [with_command(run) for run in rank_with(rankers, collection)]
+    runs = [with_command(run) for run in rank_with(rankers, collection, repeats=True)]
     _deliver(runs, files)
     for file, run in zip(files or [_STDOUT], runs, strict=True):
         for line in run_notes(file, run, has_judgments=bool(collection.qrels.height)):

@@ -18,6 +18,7 @@ from ranktilt.data.formats.column_names import RUN_COLUMNS, require_columns
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.entries import Entries, entry_ids, field_values, gather
 from ranktilt.data.formats.json_values import first_blocks, read_document
+from ranktilt.data.formats.repeats import REPEAT, RepeatColumn, repeat_column
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.data.formats.score_map import MTEB, mteb_scores, read_scores
 from ranktilt.data.formats.search_responses import allowed_failures, too_many_failures
@@ -28,6 +29,8 @@ _BY_ORDER = (
     "(queries=[…] in Python), or name the field that holds them: FILE:query=FIELD"
 )
 """What to do where responses do not name their queries."""
+_NUMBERS = ("score", "rank")
+"""Columns of numbers."""
 _INDEX = "index"
 """Field of re-ranking services for a document's position in the request."""
 
@@ -44,6 +47,8 @@ class EntryColumns:
     """Score of each entry."""
     rank: NumberColumn
     """Rank of each entry."""
+    repeat: pl.Series | None = None
+    """What may be the repeat of each entry; None where no key numbers repeats."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -79,7 +84,10 @@ def read_content(file: DataFile, document: Any, request: RunRequest) -> RunFile:
     except UserError as error:
         raise located(file.path, error) from error
     queries = _queries(file.path, content, shape, request)
-    return read_answers(file.path, content, shape, queries=queries, request=request)
+    repeat_key = _repeat_key(file, content.values)
+    return read_answers(
+        file.path, content, shape, queries=queries, request=request, repeat_column=repeat_key
+    )
 
 
 def read_answers(
@@ -89,12 +97,13 @@ def read_answers(
     *,
     queries: Sequence[Any] | None,
     request: RunRequest,
+    repeat_column: RepeatColumn | None = None,
 ) -> RunFile:
     """Read the documents of answers.
 
     `queries` has the query of each value, or is None if values name it.
     """
-    entries = Entries()
+    entries = Entries(repeat_column=repeat_column)
     gather(path, entries, shape, content.values, queries=queries)
     columns = _columns(path, shape, entries)
     return _run(path, shape, entries, [columns], request=request)
@@ -110,13 +119,14 @@ def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
     except UserError as error:
         raise located(file.path, error, line=first[0].lines[0]) from error
     names = _LineNames.from_shape(shape, values, request)
-    entries, parts, count = Entries(), list[EntryColumns](), 0
+    entries = Entries(repeat_column=_repeat_key(file, values))
+    parts, count = list[EntryColumns](), 0
     for block in chain(first, rest):
         queries = names.of(block.values, count)
         count += len(block.values)
         gather(file.path, entries, shape, block.values, queries=queries, lines=block.lines)
         parts.append(_columns(file.path, shape, entries))
-        entries.query, entries.records = [], []
+        entries.query, entries.records, entries.repeats = [], [], []
     if names.is_by_order and count != len(request.queries or ()):
         raise _unnamed(file.path, count, request)
     return _run(file.path, shape, entries, parts, request=request)
@@ -243,15 +253,36 @@ def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
     except UserError as error:
         raise DataError(path, f"{error}{_index_hint(shape, records)}") from error
     documents = field_values(records, shape.fields.get("document", ""))
+    scores, ranks = (field_values(records, shape.fields.get(noun, "")) for noun in _NUMBERS)
     if shape.layout is not None and shape.layout.id_after:
         sign = shape.layout.id_after
         documents = [str(name).split(sign, 1)[-1] if name else name for name in documents]
     return EntryColumns(
         query=entry_ids(path, "query", entries.query, entries),
         document=entry_ids(path, "document", documents, entries),
-        score=NumberColumn.from_json(field_values(records, shape.fields.get("score", ""))),
-        rank=NumberColumn.from_json(field_values(records, shape.fields.get("rank", ""))),
+        score=NumberColumn.from_json(scores),
+        rank=NumberColumn.from_json(ranks),
+        repeat=_labels(entries),
     )
+
+
+def _labels(entries: Entries) -> pl.Series | None:
+    """Return what may be repeats as texts; None where no key numbers them."""
+    if entries.repeat_column is None:
+        return None
+    labels = [None if value is None else str(value) for value in entries.repeats]
+    return pl.Series(labels, dtype=pl.String)
+
+
+def _repeat_key(file: DataFile, values: Sequence[Any]) -> RepeatColumn | None:
+    """Return the key of values that may number repeats; None where there is none."""
+    records = [value for value in values if isinstance(value, Mapping)]
+    if not records:
+        return None
+    try:
+        return repeat_column(sample_keys(records), file.columns)
+    except UserError as error:
+        raise located(file.path, error) from error
 
 
 def _index_hint(shape: ValueShape, records: Sequence[Any]) -> str:
@@ -274,11 +305,13 @@ def _run(
 ) -> RunFile:
     """Make the run of all entries."""
     _require_enough(path, entries, request)
-    _require_single_queries(path, entries)
     queries = None
     if not shape.is_flat:
-        queries = [str(name) for name in entries.queries if name is not None]
-    joined = _joined_columns(parts)
+        names = [str(name) for name in entries.queries if name is not None]
+        queries = list(dict.fromkeys(names))
+    joined, repeat = _joined_columns(parts), entries.repeat_column
+    if repeat is None:
+        _require_single_queries(path, entries, are_repeats=False)
     columns = RunColumns(
         path=path,
         query=joined.query,
@@ -289,11 +322,14 @@ def _run(
         lines=entries.lines,
         queries=queries,
     )
+    if repeat is not None and joined.repeat is not None:
+        columns = columns.with_repeats(joined.repeat, repeat)
     by_score = request.score_order != "rank" and columns.score.is_given
     is_by_place = not by_score and not columns.rank.is_given
     nouns = ("document", "score" if by_score else "rank")
     read_as = shape.read_as(nouns, is_by_place=is_by_place)
     run = run_of_columns(columns, request.score_order, read_as)
+    _require_single_queries(path, entries, are_repeats=REPEAT in run.frame.columns)
     return replace(run, failed=entries.failed)
 
 
@@ -304,7 +340,14 @@ def _joined_columns(parts: Sequence[EntryColumns]) -> EntryColumns:
         document=pl.concat([part.document for part in parts]),
         score=_joined([part.score for part in parts]),
         rank=_joined([part.rank for part in parts]),
+        repeat=_joined_labels([part.repeat for part in parts]),
     )
+
+
+def _joined_labels(parts: Sequence[pl.Series | None]) -> pl.Series | None:
+    """Put what may be repeats one below the other; None where there is none."""
+    known = [part for part in parts if part is not None]
+    return pl.concat(known) if known else None
 
 
 def _joined(parts: Sequence[NumberColumn]) -> NumberColumn:
@@ -327,9 +370,12 @@ def _require_enough(path: Path, entries: Entries, request: RunRequest) -> None:
         raise DataError(path, f"{message} (--max-failures): {query!r}: {fault}", line=line)
 
 
-def _require_single_queries(path: Path, entries: Entries) -> None:
-    """Refuse two lists of one query."""
+def _require_single_queries(path: Path, entries: Entries, *, are_repeats: bool) -> None:
+    """Refuse two lists of one query, or of one query in one repeat."""
     names = list(map(str, entries.queries))
+    if are_repeats:
+        repeats = entries.query_repeats
+        names = [f"{name} (repeat {repeat})" for name, repeat in zip(names, repeats, strict=True)]
     if len(set(names)) == len(names):
         return
     seen = set[str]()

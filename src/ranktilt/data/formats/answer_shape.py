@@ -1,7 +1,9 @@
 """Find the fields of answers in JSON: paths of the query, the documents, their ids and scores.
 
-`shape_of` examines the first values of a file, and `ValueShape` takes any value apart by it.
-`ValueShape.read_as` tells the user how a file is read; of two possible readings none is chosen.
+A *path* is the keys that lead to a field, joined by dots: ``hits.hits``. A *hit* is one document in
+an answer. `shape_of` examines the first values of a file and returns a `ValueShape`, which then
+finds query and documents in every value. `ValueShape.read_as` tells the user how a file is read. If
+two readings are possible, none is chosen, and the error asks the user.
 """
 
 from __future__ import annotations
@@ -45,32 +47,35 @@ _NAMES = ("id", "_id", "name", "key")
 
 @dataclass(frozen=True, kw_only=True)
 class ValueShape:
-    """The places of fields in the values of a file."""
+    """Where the values of a file have their fields."""
 
     form: str
-    """Description of the values."""
+    """Words for the values, such as ``JSON answers``."""
     fields: dict[str, str]
-    """Path of each column in a document's record, or in the value itself."""
+    """Path of each column in a document's record; if `is_flat`, in the value itself."""
     query: str = ""
     """Path of the query in a value; empty if values do not name it."""
     hits: str = ""
-    """Path of the list in a value."""
+    """Path of the list of documents in a value."""
     hit_query: str = ""
     """Path of the query's id in each document, if the value itself has only its text."""
     numbers: str = ""
-    """Path of a list of scores, if documents are a list of ids."""
+    """Path of a second list with the scores, if the list of documents has ids only."""
     is_flat: bool = False
-    """Whether a value is a document itself."""
+    """Whether a value is one document, and not an answer with a list of documents."""
     is_list: bool = False
-    """Whether a value is a list of documents itself."""
+    """Whether a value is itself the list of documents."""
     layout: ResponseLayout | None = None
-    """Layout of a producer's responses; None where each value is one document or answer."""
+    """Layout of a known producer's responses; None for other files."""
     is_response: bool = False
-    """Whether a value may be an error in place of an answer."""
+    """Whether a value is a response, which may be an error instead of an answer."""
 
     @property
     def names_no_ids(self) -> bool:
-        """Whether values lack the id of their query: responses and lists have its text at most."""
+        """Whether values lack the id of their query.
+
+        Responses have the query's text at most, and lists have nothing.
+        """
         return not self.is_flat and (self.is_response or self.is_list)
 
     def has_bare_ids(self, values: Sequence[Any]) -> bool:

@@ -1,9 +1,9 @@
 """Find the answers to queries in JSON, whatever made it.
 
-JSON of ranked documents has few shapes: a record for each document, a record for each query with a
-list inside, a response that does not name its query, lists by query, and tables. `content_of` takes
-a file's value apart into answers or documents, and `answer_shape.shape_of` finds out where their
-fields are.
+JSON of ranked documents has few shapes: a record for each document; a record for each query with a
+list inside; a response that does not name its query; an object of queries and lists; and tables.
+`content_of` divides the value of a file into answers or documents, and `answer_shape.shape_of`
+finds out where these have their fields.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ranktilt.data.formats.response_layouts import has_path, layout_of
 from ranktilt.data.formats.search_responses import is_error
 
 STRONG_QUERY = tuple(name for name in QUERY[: QUERY.index("query") + 1] if name != "topic")
-"""Names of queries that a document would hardly have for something else."""
+"""Names of fields that a record has only for a query; a document has none of them."""
 _ANSWER_LISTS = ("responses",)
 """Fields that hold the answers to several queries."""
 _WORKBENCH = "judgmentRatings"
@@ -52,7 +52,10 @@ class Content:
 
 
 def unwrapped(document: Any) -> Any:
-    """Return the object ``{query: …}`` inside an object that names it; any other value as it is."""
+    """Return the object ``{query: …}`` if it is the only object within another one.
+
+    Any other value is returned as it is. Some tools write ``{NAME OF THE RUN: {query: …}}``.
+    """
     if not isinstance(document, Mapping) or layout_of(document) is not None:
         return document
     nested = [value for value in document.values() if isinstance(value, Mapping | list) and value]
@@ -94,7 +97,10 @@ def _is_number_map(value: Any) -> bool:
 
 
 def content_of(document: Any, valid: Names, choices: Mapping[str, str]) -> Content:
-    """Take a JSON value apart into answers or documents."""
+    """Divide a JSON value into answers or documents.
+
+    `valid` has the names of the columns to find, and `choices` the user's own names.
+    """
     if isinstance(document, list):
         return Content(values=[one_table(value) or value for value in document])
     if not isinstance(document, Mapping) or not document:

@@ -20,7 +20,10 @@ class RunFile:
     """The entries of a run's file, in the order of the file."""
 
     frame: pl.DataFrame
-    """``query_id``, ``doc_id``, ``score`` (Float64; null if ranks count) and ``rank`` (or null)."""
+    """``query_id``, ``doc_id``, ``score`` (Float64; null if ranks count) and ``rank`` (or null).
+
+    A file of several repeats has ``repeat`` too, with the repeat of each entry.
+    """
     queries: pl.Series
     """Every query in the order of first appearance; in JSON a query may have no entry."""
     has_lines: bool = False
@@ -30,13 +33,19 @@ class RunFile:
     lines: Sequence[int] = ()
     """Line of each entry; empty if unknown."""
     score_order: str | None = None
-    """One of `SCORE_ORDERS`: ``rank`` if the file has no scores, None if the user named none."""
+    """How scores order documents, one of `SCORE_ORDERS`.
+
+    ``rank`` if the file has no scores; None if it has some and the user chose no order.
+    """
     read_as: str = ""
     """Description of how the file is read; empty for TREC and ``{query: {document: score}}``."""
     tag: str = ""
     """Tag of all lines of a TREC file, if it is a name and no placeholder."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Faults of engines' responses by query: errors, or partial results; they have no entries."""
+    """What is wrong with an engine's responses, by query: errors, or partial results.
+
+    Such queries have no entries.
+    """
     skipped: int = 0
     """Number of entries without a query or a document, which are left out."""
 
@@ -46,7 +55,7 @@ class RunRequest:
     """The user's options for reading a run's file."""
 
     score_order: str | None = None
-    """How scores order documents, in the user's word; None to find it out."""
+    """How scores order documents, if the user says so; None to find it out."""
     queries: Sequence[str] | None = None
     """Ids of the queries of responses that do not name them, in their order."""
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -60,9 +69,9 @@ class JudgmentFile:
     """The judgments of a file, in the order of the file."""
 
     frame: pl.DataFrame
-    """``query_id``, ``doc_id``, ``grade`` (Int32, or Float64 with fractions), ``line`` or row."""
+    """``query_id``, ``doc_id``, ``grade`` (Int32, or Float64 if one is a fraction) and ``line``."""
     has_lines: bool = True
-    """Whether ``line`` is a line of the file."""
+    """Whether ``line`` is a line of the file; otherwise it is the number of the judgment."""
     read_as: str = ""
     """Layout that the file was read as."""
     skipped: int = 0

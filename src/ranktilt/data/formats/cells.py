@@ -11,9 +11,9 @@ import polars as pl
 from ranktilt.data.formats.ids import NUMBER, id_texts, plain_float, text_series
 
 _BEYOND = ("-inf", "-infinity")
-"""Words for a score below all others, as programs print the logarithm of zero."""
+"""How programs print minus infinity, the logarithm of zero, as a score below all others."""
 _WHOLE = 2**31
-"""Numbers below this are whole numbers of a column of 32 bits."""
+"""Smallest number that does not fit into 32 bits."""
 _NUMBERS = (int, float)
 """Types of numbers in JSON."""
 
@@ -25,18 +25,18 @@ class NumberColumn:
     raw: Sequence[Any] | pl.Series
     """The column as it is in the file."""
     values: pl.Series
-    """Float64, null for what is no number."""
+    """The numbers (Float64); null for a cell that is no number."""
 
     @property
     def is_given(self) -> bool:
-        """Whether the file has any value in it, a number or not."""
+        """Whether the file has this column: any cell with a value, a number or not."""
         if isinstance(self.raw, pl.Series):
             return self.raw.null_count() < len(self.raw)
         return any(value is not None for value in self.raw)
 
     @property
     def whole_numbers(self) -> pl.Series:
-        """Whole numbers of 32 bits, null elsewhere."""
+        """The whole numbers of 32 bits; null for every other cell."""
         frame = self.values.alias("number").to_frame()
         number = pl.col("number")
         is_whole = (number == number.round()) & (number.abs() < _WHOLE)
@@ -44,7 +44,7 @@ class NumberColumn:
 
     @classmethod
     def none(cls, count: int) -> NumberColumn:
-        """Return the column of a file that has none."""
+        """Return a column without values, for a file that does not have this column."""
         nothing = pl.repeat(None, count, dtype=pl.Float64, eager=True)
         return cls(raw=nothing, values=nothing)
 

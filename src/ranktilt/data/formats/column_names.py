@@ -109,6 +109,8 @@ RUN_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "score": SCORE, "ran
 """Names of each column of a run, in the order of preference."""
 QRELS_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "grade": GRADE}
 """Names of the columns of judgments."""
+CONFIDENCE: Names = {"confidence": ("confidence",)}
+"""Names of the column of how sure a judge is of a grade; few files have one."""
 DISTANCES = frozenset({"distance", "_distance", "$dist", "distances"})
 """Names of scores of which smaller ones are usually better."""
 _ENDINGS = {"score": ("_score",), "grade": ("_label", "_grade", "_rating", "_relevance")}

@@ -22,7 +22,7 @@ from ranktilt.data.formats.column_names import (
 )
 
 _START = 1 << 17
-"""Bytes of a file's content to examine."""
+"""Number of bytes at the start of a file that are examined: 128 KiB."""
 _BOM = b"\xef\xbb\xbf"
 """Mark of byte order at the start of a file."""
 _JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["{\[\]]|-?[0-9]))')
@@ -30,12 +30,13 @@ _JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["{\[\]]|-?[0-9]))')
 SEPARATORS = "\t,;|"
 """Signs that separate the columns of a table."""
 _BETWEEN = f"{SEPARATORS} "
-"""The same, and a blank."""
+"""Signs that may separate columns if the user numbers them: a blank may too."""
 _BLANKS = " \t\r\n\x0b\x0c"
-"""Signs that cannot be seen."""
+"""White space of ASCII. Other white space may be part of an id."""
 _NAMED_SEPARATOR = re.compile(r'"?sep=(.)"?')
 """The line that names the separator of columns for Excel."""
 _ZEROS = 0.8
+"""Share of zero bytes among every second byte above which a file is UTF-16 or binary."""
 _RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
 """The line below the header of a table in Markdown."""
 _BINARY = {
@@ -61,17 +62,17 @@ _BINARY = {
 _KNOWN = frozenset(
     (*QUERY, *DOCUMENT, *SCORE, *RANK, *GRADE, *LABEL, "text", "title", "query_text")
 )
-"""Names that columns have."""
+"""Names of columns by which the first line of a table is recognised."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataFile:
-    """A file to recognise; its start is read once."""
+    """A file whose layout is not known yet; its start is read once."""
 
     path: Path
     """Path of the file."""
     columns: dict[str, str] = field(default_factory=dict)
-    """The user's choice of columns, by their content."""
+    """The user's names of columns by content, such as ``{"id": "url"}``."""
 
     @cached_property
     def start(self) -> bytes:
@@ -86,7 +87,7 @@ class DataFile:
             if self.start.startswith(sign):
                 return name
         halves = (self.start[::2], self.start[1::2])
-        # An id may hold a zero byte; of UTF-16 nearly every second byte is one.
+        # A text may have a few zero bytes; in UTF-16, nearly every second byte is zero.
         if any(half.count(0) > _ZEROS * len(half) for half in halves):
             return "UTF-16 or binary data"
         return ""

@@ -1,4 +1,4 @@
-"""Tables whose columns are parted by a sign: CSV, TSV and the like, as strings with their lines."""
+"""Tables whose columns are separated by a sign: CSV, TSV and the like, read as strings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ranktilt.data.formats.data_file import DataFile, numbered_names
 from ranktilt.errors import DataError, counted, shorten
 
 LINE = "line of the file"
-"""Column of a table that was read, beside its own."""
+"""Name of the column that is added to a table: the line of each row, for errors."""
 _BLANKS = " \t\r\n"
-"""What stands round a cell; other blanks, such as that which does not break, are part of it."""
+"""White space that is removed around a cell; other kinds, such as no-break spaces, are kept."""
 _ROWS = 2_000
-"""Rows that are read together."""
+"""Number of rows that are read together."""
 
 
 @dataclass(frozen=True, kw_only=True)

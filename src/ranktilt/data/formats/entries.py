@@ -14,27 +14,62 @@ from ranktilt.data.formats.answer_shape import ValueShape
 from ranktilt.data.formats.cells import json_ids
 from ranktilt.data.formats.hit_fields import plain_value
 from ranktilt.data.formats.notation import value_at
+from ranktilt.data.formats.repeats import RepeatColumn
 from ranktilt.errors import DataError, UserError, shorten
 
 
 @dataclass(kw_only=True)
 class Entries:
-    """Documents of answers, gathered value by value."""
+    """Documents of answers, gathered value by value by `gather`.
+
+    Lists of lines stay empty if values are not lines of the file.
+    """
 
     query: list[Any] = field(default_factory=list)
     """Query of each document."""
     records: list[Any] = field(default_factory=list)
-    """Documents as the file has them."""
+    """Each document as the file has it."""
     lines: list[int] = field(default_factory=list)
     """Line of each document."""
     queries: list[Any] = field(default_factory=list)
-    """Every query that has a list."""
+    """Query of each answer; an answer may have no document."""
     query_lines: list[int] = field(default_factory=list)
     """Line of each answer."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Fault by the query of a failed answer."""
+    """What is wrong with each failed answer, by its query."""
     failed_lines: list[int] = field(default_factory=list)
     """Line of each failed answer."""
+    repeat_column: RepeatColumn | None = None
+    """The key that may number repeats, in a document or in its answer."""
+    repeats: list[Any] = field(default_factory=list)
+    """Repeat of each document; empty where no key numbers repeats."""
+    query_repeats: list[Any] = field(default_factory=list)
+    """Repeat of each answer; empty where no key numbers repeats."""
+
+    def add_repeats(self, values: Sequence[Any]) -> None:
+        """Add the repeat of each document, which a value for each names."""
+        if self.repeat_column is not None:
+            self.repeats += field_values(values, self.repeat_column.name)
+
+    def add_repeat_of_query(self, value: Any) -> None:
+        """Add the repeat that an answer names."""
+        if self.repeat_column is not None:
+            self.query_repeats.append(value_at(value, self.repeat_column.name))
+
+    def add_answer(self, query: Any, hits: Sequence[Any], line: int | None) -> None:
+        """Add the answer to a query, with its documents."""
+        self.queries.append(query)
+        self.query += [query] * len(hits)
+        self.records += hits
+        if line is not None:
+            self.query_lines.append(line)
+            self.lines += [line] * len(hits)
+
+    def add_failure(self, query: Any, fault: str, line: int | None) -> None:
+        """Add an answer that failed; it has no documents."""
+        self.failed[str(query)] = fault
+        if line is not None:
+            self.failed_lines.append(line)
 
 
 def gather(
@@ -48,32 +83,45 @@ def gather(
 ) -> None:
     """Add the documents of some values to the entries.
 
-    `queries` has the query of each value, where these do not name it, and `lines` the line of each.
+    A value is a document itself if the shape is flat. Otherwise it is the answer to a query, with a
+    list of documents.
+
+    Parameters
+    ----------
+    path : Path
+        File of the values, for errors.
+    entries : Entries
+        What was gathered so far.
+    shape : ValueShape
+        Where values have their fields.
+    values : sequence
+        Values of JSON.
+    queries : sequence, optional
+        Query of each value; by default values name their queries.
+    lines : sequence of int, optional
+        Line of each value; empty if values are not lines.
     """
     if shape.is_flat:
         _require_records(path, values, lines)
         entries.query += field_values(values, shape.query)
         entries.records += values
+        entries.add_repeats(values)
         entries.lines += lines
         return
     for number, value in enumerate(values):
         query = shape.query_of(value) if queries is None else queries[number]
+        line = lines[number] if lines else None
         fault = shape.fault_of(value)
-        if fault and query is None:
-            expected = f"expected {shape.query or 'a query'} and {shape.hits}"
-            line = lines[number] if lines else None
-            raise DataError(path, f"{expected}, got {shorten(value)}", line=line)
-        if fault:
-            entries.failed[str(query)] = fault
-            entries.failed_lines += lines[number : number + 1]
+        if not fault:
+            hits = shape.hits_of(value) or []
+            entries.add_answer(query, hits, line)
+            entries.add_repeats([value] * len(hits))
+            entries.add_repeat_of_query(value)
             continue
-        hits = shape.hits_of(value) or []
-        entries.queries.append(query)
-        entries.query += [query] * len(hits)
-        entries.records += hits
-        if lines:
-            entries.query_lines.append(lines[number])
-            entries.lines += [lines[number]] * len(hits)
+        if query is None:
+            expected = f"expected {shape.query or 'a query'} and {shape.hits}"
+            raise DataError(path, f"{expected}, got {shorten(value)}", line=line)
+        entries.add_failure(query, fault, line)
 
 
 def _require_records(path: Path, values: Sequence[Any], lines: Sequence[int]) -> None:
@@ -87,7 +135,7 @@ def _require_records(path: Path, values: Sequence[Any], lines: Sequence[int]) ->
 
 
 def field_values(records: Sequence[Any], path: str) -> list[Any]:
-    """Return what lies at a path of each record, null where nothing does."""
+    """Return the value at a path of each record; None where a record has none."""
     if not path:
         return [None] * len(records)
     if "." in path:
@@ -97,7 +145,10 @@ def field_values(records: Sequence[Any], path: str) -> list[Any]:
 
 
 def entry_ids(path: Path, noun: str, values: list[Any], entries: Entries) -> pl.Series:
-    """Return ids, null where there is none; `DataError` names the first that is none."""
+    """Return ids as strings, null where one is missing.
+
+    `DataError` names the first value that cannot be an id, with its line.
+    """
     try:
         return json_ids(values, noun)
     except UserError:

@@ -34,7 +34,7 @@ class GradeLog:
     samples: tuple[str, ...]
     """Paths of the list of samples, in the order of preference."""
     signs: tuple[str, ...]
-    """Paths by which the tool is recognised: a sample has one of them."""
+    """Paths by which the tool is recognised: its samples have a value at one of them."""
     pairs: tuple[str, ...]
     """Paths of the objects in which a sample names its query and its document."""
     scores: str

@@ -10,9 +10,9 @@ from ranktilt.data.formats.notation import value_at
 from ranktilt.errors import UserError, join_words, shorten, unknown
 
 SAMPLE = 200
-"""Most records to examine for the paths of fields."""
+"""Number of first records that are examined for the paths of fields."""
 _DEEPEST = 3
-"""Levels of nested fields that are searched."""
+"""Number of levels of nested objects that are searched."""
 HIT_KEYS = (
     "hits",
     "results",

@@ -19,7 +19,7 @@ import polars as pl
 from ranktilt.errors import UserError, shorten
 
 _EXACT = 2**53
-"""Smallest float that may be the nearest one to another whole number, which was written."""
+"""Smallest number from which a float may stand for several whole numbers, so that an id is lost."""
 NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*"
 """Pattern of a number as files write it."""
 _NUMBER = re.compile(rf"\s*{NUMBER}")

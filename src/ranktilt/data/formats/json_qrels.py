@@ -117,6 +117,8 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
         grades = [_without_truth(grade) for grade in field_values(records, shape.fields["grade"])]
     else:
         read_as += ", all of them relevant (grade 1)"
+    confidences = field_values(records, file.columns.get("confidence", "confidence"))
+    has_confidence = any(value is not None for value in confidences)
     documents = field_values(records, shape.fields["document"])
     return judgments_of_columns(
         path,
@@ -126,6 +128,7 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
         noun=shape.fields.get("grade", "grade"),
         lines=entries.lines,
         read_as=read_as,
+        confidence=NumberColumn.from_json(confidences) if has_confidence else None,
     )
 
 

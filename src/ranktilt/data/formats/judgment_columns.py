@@ -22,11 +22,12 @@ def judgments_of_columns(
     noun: str,
     lines: Sequence[int] = (),
     read_as: str = "",
+    confidence: NumberColumn | None = None,
 ) -> JudgmentFile:
     """Make judgments of three columns; ids are null where there is none.
 
     `noun` is what the file calls grades. A row without a grade was not judged, and is left out, as
-    tools export what is still to be rated.
+    tools export what is still to be rated. `confidence` is a judge's, where the file has it.
     """
     line_numbers = lines if len(lines) else range(1, len(query) + 1)
     frame = pl.DataFrame(
@@ -35,9 +36,11 @@ def judgments_of_columns(
             "doc_id": document,
             "grade": grade.values,
             "line": pl.Series(line_numbers, dtype=pl.Int64),
-            "is_given": _has_grade(grade),
+            "is_given": _is_given(grade),
         }
     )
+    if confidence is not None:
+        frame = frame.with_columns(confidence=_numbers_or_nan(confidence))
     grades = whole_or_fractions(frame["grade"])
     wrong = frame["is_given"] & (grades.is_null() | grades.cast(pl.Float64).is_nan())
     if wrong.any():
@@ -63,8 +66,14 @@ def judgments_of_columns(
     )
 
 
-def _has_grade(grade: NumberColumn) -> pl.Series:
-    """Tell which judgments have a grade at all."""
-    if isinstance(grade.raw, pl.Series):
-        return grade.raw.is_not_null()
-    return pl.Series([value is not None and value != "" for value in grade.raw], dtype=pl.Boolean)
+def _is_given(column: NumberColumn) -> pl.Series:
+    """Tell which rows have any value in a column."""
+    if isinstance(column.raw, pl.Series):
+        return column.raw.is_not_null()
+    return pl.Series([value is not None and value != "" for value in column.raw], dtype=pl.Boolean)
+
+
+def _numbers_or_nan(column: NumberColumn) -> pl.Series:
+    """Return numbers; NaN for what is no number, which only a reader of confidences refuses."""
+    is_wrong = _is_given(column) & column.values.is_null()
+    return column.values.set(is_wrong, float("nan"))

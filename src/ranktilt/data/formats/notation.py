@@ -17,9 +17,9 @@ _NOTATION = re.compile(rf"(?P<file>.+?):(?P<pairs>{PAIRS})")
 """Pattern of ``FILE:key=column,key=column``."""
 FIRST = "first"
 """The only choice of ``keep`` and ``several``."""
-RUN_NOUNS = ("query", "id", "score", "rank", "hits")
+RUN_NOUNS = ("query", "id", "score", "rank", "hits", "repeat")
 """Keys of a run's columns."""
-QRELS_NOUNS = ("query", "id", "grade", "hits")
+QRELS_NOUNS = ("query", "id", "grade", "hits", "confidence")
 """Keys of judgments' columns."""
 RUN_OPTIONS = {"keep": (FIRST,)}
 """Other keys of a run, with their values."""

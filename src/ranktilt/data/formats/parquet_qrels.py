@@ -7,6 +7,7 @@ import polars as pl
 from ranktilt.data.formats.base import JudgmentFile
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import (
+    CONFIDENCE,
     QRELS_COLUMNS,
     find_columns,
     require_columns,
@@ -32,7 +33,7 @@ def read(file: DataFile) -> JudgmentFile:
     with as_parquet(file.path):
         frame = pl.read_parquet(file.path, glob=False)
     try:
-        columns = find_columns(frame.columns, QRELS_COLUMNS, file.columns)
+        columns = find_columns(frame.columns, {**QRELS_COLUMNS, **CONFIDENCE}, file.columns)
         require_distinct(frame.columns, columns)
         require_columns(columns, _NEEDED, form="Parquet", names=frame.columns)
         query, document = (
@@ -41,6 +42,9 @@ def read(file: DataFile) -> JudgmentFile:
         )
     except UserError as error:
         raise located(file.path, error) from error
+    confidence = None
+    if "confidence" in columns:
+        confidence = NumberColumn.from_series(frame[columns["confidence"]])
     return judgments_of_columns(
         file.path,
         query=query,
@@ -48,4 +52,5 @@ def read(file: DataFile) -> JudgmentFile:
         grade=NumberColumn.from_series(frame[columns["grade"]]),
         noun=columns["grade"],
         read_as=f"Parquet: {', '.join(columns[noun] for noun in _NEEDED)}",
+        confidence=confidence,
     )

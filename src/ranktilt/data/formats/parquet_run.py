@@ -15,6 +15,7 @@ from ranktilt.data.formats.column_names import (
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.ids import id_texts
 from ranktilt.data.formats.parquet import as_parquet
+from ranktilt.data.formats.repeats import repeat_column
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.data.formats.table_run import columns_read
 from ranktilt.errors import UserError, located
@@ -33,6 +34,7 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         columns = find_columns(frame.columns, RUN_COLUMNS, file.columns)
         require_distinct(frame.columns, columns)
         require_columns(columns, ("query", "document"), form="Parquet", names=frame.columns)
+        repeat = repeat_column(frame.columns, file.columns)
         query, document = (
             nullable_ids(frame[columns[noun]], f"column {columns[noun]!r}")
             for noun in ("query", "document")
@@ -53,6 +55,8 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         rank=numbers["rank"],
         names=columns,
     )
+    if repeat is not None:
+        run_columns = run_columns.with_repeats(frame[repeat.name].cast(pl.String), repeat)
     read_as = f"Parquet: {', '.join(columns_read(run_columns, request.score_order))}"
     return run_of_columns(run_columns, request.score_order, read_as)
 

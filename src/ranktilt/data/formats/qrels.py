@@ -46,6 +46,22 @@ def read_qrels_as(path: str | Path) -> tuple[pl.DataFrame, str]:
 
     The description is empty for TREC's and BEIR's lines.
     """
+    frame, read_as = _read(path)
+    return frame.drop("confidence", strict=False), read_as
+
+
+def read_judge_qrels(path: str | Path) -> pl.DataFrame:
+    """Read a judge's grades as `read_qrels` does.
+
+    Where a table, JSON or Parquet has a column ``confidence``, or one is named
+    (``FILE:confidence=COLUMN``), it is there too: Float64, null where it is empty, and NaN for what
+    is no number.
+    """
+    return _read(path)[0]
+
+
+def _read(path: str | Path) -> tuple[pl.DataFrame, str]:
+    """Read judgments with a judge's confidence, and describe how the file is read."""
     named_file = NamedFile.from_text(require_path(path), QRELS_NOUNS, QRELS_OPTIONS)
     with rereadable(named_file.path) as file:
         judgments = read_judgment_file(DataFile(path=file, columns=dict(named_file.columns)))
@@ -86,7 +102,7 @@ def one_grade(path: Path, frame: pl.DataFrame, *, has_lines: bool = True) -> pl.
 
 
 def to_tsv(qrels: pl.DataFrame) -> bytes:
-    """Write judgments as a BEIR file, the inverse of `read_qrels`.
+    """Write judgments as a BEIR file, the inverse of `read_qrels`; a confidence is a fourth column.
 
     `UserError` if an id has a tab or line end in it.
     """
@@ -96,7 +112,9 @@ def to_tsv(qrels: pl.DataFrame) -> bytes:
         raise UserError(
             f"id {unfit[0]!r} contains a tab or line end, which a qrels file cannot hold"
         )
-    lines = ["\t".join(_HEADER)]
-    for query, doc, grade in qrels.select("query_id", "doc_id", "grade").iter_rows():
-        lines.append(f"{query}\t{doc}\t{grade}")
+    has_confidence = "confidence" in qrels.columns
+    lines = ["\t".join([*_HEADER, "confidence"] if has_confidence else _HEADER)]
+    names = ["query_id", "doc_id", "grade", *(["confidence"] if has_confidence else [])]
+    for row in qrels.select(names).iter_rows():
+        lines.append("\t".join("" if value is None else str(value) for value in row))
     return ("\n".join(lines) + "\n").encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 from ranktilt.data.formats.base import RunFile
 from ranktilt.data.formats.cells import NumberColumn
 from ranktilt.data.formats.column_names import DISTANCES, folded
+from ranktilt.data.formats.repeats import REPEAT, RepeatColumn, repeat_labels
 from ranktilt.data.formats.score_order import IN_GIVEN_ORDER
 from ranktilt.errors import DataError, counted, shorten
 
@@ -37,8 +38,21 @@ class RunColumns:
     """Name of each column in the file."""
     lines: Sequence[int] = ()
     """Line of each entry; empty if unknown."""
+    repeat: pl.Series | None = None
+    """What may be the repeat of each entry, as texts; None where no column numbers repeats."""
+    repeat_column: RepeatColumn | None = None
+    """The column of `repeat`."""
     queries: Sequence[str] | None = None
     """Every query, where lists name them; entries then are ranked by their place in the list."""
+
+    @property
+    def repeat_name(self) -> str:
+        """Name of the column that numbers repeats; empty without one."""
+        return "" if self.repeat_column is None else self.repeat_column.name
+
+    def with_repeats(self, labels: pl.Series, column: RepeatColumn) -> RunColumns:
+        """Return the columns with what may be the repeat of each entry."""
+        return replace(self, repeat=labels, repeat_column=column)
 
     def fault(self, row: int, expected: str, numbers: NumberColumn, hint: str = "") -> DataError:
         """Make the error for a number that is none."""
@@ -65,8 +79,9 @@ def run_of_columns(columns: RunColumns, order: str | None, read_as: str) -> RunF
         row = ranks.is_null().arg_max() or 0
         raise columns.fault(row, "a whole number as rank (of all, or of none)", columns.rank)
     has_places = columns.queries is not None or not by_score
+    repeats = _repeats(columns)
     if not by_rank and has_places:
-        ranks = _place_ranks(columns.query)
+        ranks = _place_ranks(columns.query, repeats)
     frame = pl.DataFrame(
         {
             "query_id": columns.query,
@@ -75,6 +90,9 @@ def run_of_columns(columns: RunColumns, order: str | None, read_as: str) -> RunF
             "rank": ranks,
         }
     )
+    if repeats is not None:
+        frame = frame.with_columns(repeats.alias(REPEAT))
+        read_as += f", {columns.repeat_name} (repeats)"
     frame, lines, skipped = without_empty_ids(columns.path, frame, columns.lines)
     if (
         by_score
@@ -133,10 +151,22 @@ def _require_scores(columns: RunColumns) -> None:
         )
 
 
-def _place_ranks(query: pl.Series) -> pl.Series:
-    """Return the place of each entry among those of its query, from 1."""
-    ranks = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("query")
-    return query.alias("query").to_frame().select(ranks.alias("rank"))["rank"]
+def _repeats(columns: RunColumns) -> pl.Series | None:
+    """Return the repeat of each entry; None where the file holds no repeats."""
+    if columns.repeat is None or columns.repeat_column is None:
+        return None
+    entries = pl.DataFrame(
+        {"query_id": columns.query, "doc_id": columns.document, REPEAT: columns.repeat}
+    )
+    return repeat_labels(columns.path, entries, columns.repeat_column)
+
+
+def _place_ranks(query: pl.Series, repeats: pl.Series | None = None) -> pl.Series:
+    """Return the place of each entry among those of its query, and of its repeat, from 1."""
+    keys = [query.alias("query")] + ([] if repeats is None else [repeats.alias(REPEAT)])
+    frame = pl.DataFrame(keys)
+    ranks = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(frame.columns)
+    return frame.select(ranks.alias("rank"))["rank"]
 
 
 def _no_numbers(count: int) -> pl.Series:

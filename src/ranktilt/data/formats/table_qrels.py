@@ -5,6 +5,7 @@ from __future__ import annotations
 from ranktilt.data.formats.base import JudgmentFile
 from ranktilt.data.formats.cells import NumberColumn, text_ids
 from ranktilt.data.formats.column_names import (
+    CONFIDENCE,
     QRELS_COLUMNS,
     RUN_COLUMNS,
     find_columns,
@@ -35,6 +36,8 @@ def sniff(file: DataFile) -> bool:
         return False
     # In this order, and parted by tabs, they are BEIR's, whose header may have any names.
     numbers = [file.header.index(columns[noun]) for noun in _NEEDED]
+    if find_columns(file.header, CONFIDENCE):
+        return True
     return file.separator != "\t" or numbers not in ([0, 1, 2], [0, 2, 3])
 
 
@@ -43,11 +46,16 @@ def read(file: DataFile) -> JudgmentFile:
     table = read_named_table(file)
     form = table_name(file.separator)
     try:
-        columns = find_columns(table.names, QRELS_COLUMNS, file.columns)
+        columns = find_columns(table.names, {**QRELS_COLUMNS, **CONFIDENCE}, file.columns)
         require_distinct(table.names, columns)
         require_columns(columns, _NEEDED, form=form, names=table.names)
     except UserError as error:
         raise located(file.path, error) from error
+    has_decimal_commas = file.separator == ";"
+    confidence = None
+    if "confidence" in columns:
+        texts = table.frame[str(table.names.index(columns["confidence"]))]
+        confidence = NumberColumn.from_texts(texts, has_decimal_commas=has_decimal_commas)
     query, document, grade = (
         table.frame[str(table.names.index(columns[noun]))] for noun in _NEEDED
     )
@@ -55,8 +63,9 @@ def read(file: DataFile) -> JudgmentFile:
         file.path,
         query=text_ids(query),
         document=text_ids(document),
-        grade=NumberColumn.from_texts(grade, has_decimal_commas=file.separator == ";"),
+        grade=NumberColumn.from_texts(grade, has_decimal_commas=has_decimal_commas),
         noun=columns["grade"],
         lines=table.frame[LINE].to_list(),
         read_as=f"{form}: {', '.join(columns[noun] for noun in _NEEDED)}",
+        confidence=confidence,
     )

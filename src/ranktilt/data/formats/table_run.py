@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.cells import NumberColumn, text_ids
 from ranktilt.data.formats.column_names import (
@@ -16,6 +18,7 @@ from ranktilt.data.formats.column_names import (
 )
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.delimited import LINE, NamedTable, read_named_table
+from ranktilt.data.formats.repeats import RepeatColumn, repeat_column
 from ranktilt.data.formats.run_columns import RunColumns, run_of_columns
 from ranktilt.errors import DataError, UserError, located
 
@@ -48,11 +51,12 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         columns = find_columns(table.names, RUN_COLUMNS, file.columns)
         require_distinct(table.names, columns)
         require_columns(columns, ("query", "document"), form=form, names=table.names)
+        repeat = repeat_column(table.names, file.columns)
     except UserError as error:
         raise located(file.path, error) from error
     _refuse_judgments(file, table, columns)
     if request.score_order != "rank" and not {"score", "rank"} & columns.keys():
-        _refuse_unread_numbers(file, table)
+        _refuse_unread_numbers(file, table, repeat)
     cells = {noun: table.frame[str(table.names.index(name))] for noun, name in columns.items()}
     has_decimal_commas = file.separator == ";"
     numbers = {
@@ -70,7 +74,14 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         names=columns,
         lines=table.frame[LINE].to_list(),
     )
+    if repeat is not None:
+        run_columns = run_columns.with_repeats(_repeat_cells(table, repeat), repeat)
     return run_of_columns(run_columns, request.score_order, _read_as(form, run_columns, request))
+
+
+def _repeat_cells(table: NamedTable, column: RepeatColumn) -> pl.Series:
+    """Return the cells of the column that may number repeats."""
+    return text_ids(table.frame[str(table.names.index(column.name))])
 
 
 def _read_as(form: str, columns: RunColumns, request: RunRequest) -> str:
@@ -87,12 +98,13 @@ def columns_read(columns: RunColumns, order: str | None) -> list[str]:
     return names if is_ordered else [*names, "in their order"]
 
 
-def _refuse_unread_numbers(file: DataFile, table: NamedTable) -> None:
+def _refuse_unread_numbers(file: DataFile, table: NamedTable, repeat: RepeatColumn | None) -> None:
     """Refuse a table whose only column of numbers may be scores under an unknown name."""
     known = {*QUERY, *DOCUMENT, *_INDEX}
     unread = list[str]()
     for number, name in enumerate(table.names):
-        if folded(name) in known or name in file.columns.values():
+        is_repeat = repeat is not None and name == repeat.name
+        if is_repeat or folded(name) in known or name in file.columns.values():
             continue
         cells = NumberColumn.from_texts(table.frame[str(number)])
         if cells.is_given and cells.values.null_count() == 0:

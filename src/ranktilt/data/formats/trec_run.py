@@ -17,8 +17,9 @@ from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.data_file import DataFile, blank_fields
 from ranktilt.data.formats.ids import plain_float
 from ranktilt.data.formats.json_values import loads
+from ranktilt.data.formats.repeats import REPEAT, TAG, repeat_column, repeat_labels
 from ranktilt.data.formats.score_order import IN_GIVEN_ORDER
-from ranktilt.errors import DataError, shorten
+from ranktilt.errors import DataError, UserError, located, shorten
 
 _FIELDS = "query-id, Q0, document-id, rank, score"
 """Fields of a line of TREC, without the tag."""
@@ -34,7 +35,8 @@ _BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
 
 def sniff(file: DataFile) -> bool:
     """Return whether the first line that is no comment looks like a line of a TREC run."""
-    if file.columns or not file.rows:
+    # Only repeats can be named in a TREC file, whose columns have no other names.
+    if set(file.columns) - {REPEAT} or not file.rows:
         return False
     fields = blank_fields(file.rows[0])
     if len(fields) not in _POSITIONS or _is_json(file):
@@ -80,15 +82,32 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         raise DataError(path, "expected a run, got comments only")
     tags = pl.concat([frame["tag"].unique() for frame in frames]).unique()
     tag = str(tags[0]) if len(tags) == 1 and _TAG.fullmatch(str(tags[0])) and width == 6 else ""
-    frame = pl.concat([frame.drop("tag") for frame in frames]).rechunk()
+    repeats = None
+    if width == 6 and (len(tags) > 1 or file.columns):
+        repeats = _repeats(file, pl.concat(frames))
+    frame = pl.concat([frame.drop(TAG) for frame in frames]).rechunk()
+    if repeats is not None:
+        frame = frame.with_columns(repeats.alias(REPEAT))
     return RunFile(
         frame=frame,
         queries=frame["query_id"].unique(maintain_order=True),
         has_lines=True,
         first_line=file.comments + 1,
         score_order=order,
+        read_as="" if repeats is None else "TREC, whose sixth column numbers repeats",
         tag=tag,
     )
+
+
+def _repeats(file: DataFile, frame: pl.DataFrame) -> pl.Series | None:
+    """Return the repeat of each entry, by its tag; None where tags number no repeats."""
+    try:
+        column = repeat_column([TAG], file.columns)
+    except UserError as error:
+        raise located(file.path, error) from error
+    if column is None:
+        return None
+    return repeat_labels(file.path, frame.rename({TAG: REPEAT}), column)
 
 
 def _width(path: Path, first_line: int, lines: list[bytes]) -> int:

@@ -25,6 +25,8 @@ class UnitFound(Note):
     """Units with several pages that hold more than one group."""
     of_several: int
     is_chosen: bool
+    of_documents: bool = False
+    """Whether pages are documents of a collection, without domains."""
 
 
 @dataclass(frozen=True, kw_only=True)

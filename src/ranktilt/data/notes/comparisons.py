@@ -30,7 +30,7 @@ MismatchKind = Literal[
 class OnlyInOneAudit(Note):
     """What only one of two audits holds, and is left out."""
 
-    part: Literal["run", "measure", "pair of groups", "question"]
+    part: Literal["run", "measure", "pair of groups", "question", "judge", "system"]
     side: Side
     number: int
     first: tuple[str, ...]

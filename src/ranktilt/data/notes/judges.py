@@ -186,3 +186,55 @@ class SystemsOfOneGrader(Note):
     measure: str
     systems: int
     grader: Literal["humans", "judge"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceUnused(Note):
+    """Confidences of a judge that make no calibration curve."""
+
+    severity: Severity = "warning"
+    judge: str
+    reason: Literal["few", "constant"]
+    pairs: int
+    """Pairs with a confidence and a human grade."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceUnreadable(Note):
+    """Answers of a model whose confidence is no number from 0 to 1."""
+
+    severity: Severity = "warning"
+    judge: str
+    answers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradesOfOneAudit(Note):
+    """Pairs that one of two judges graded, left out of their comparison."""
+
+    judge: str
+    common: int
+    """Pairs that both graded."""
+    only_new: int
+    only_old: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewJudgedQueries(Note):
+    """Few queries to compare two judges on."""
+
+    severity: Severity = "warning"
+    judge: str
+    queries: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopGradesDiffer(Note):
+    """Two judges whose highest grades differ, which may be of two scales."""
+
+    severity: Severity = "warning"
+    judge: str
+    new: int
+    """Highest grade that the new judge gives."""
+    old: int
+    """Highest grade that the old judge gives."""

@@ -59,6 +59,15 @@ class NumbersInOtherForms(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PromptsCut(Note):
+    """Prompts that did not fit the model until their longest documents were cut."""
+
+    severity: Severity = "warning"
+    prompts: int
+    of_all: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class AnswersCutOff(Note):
     """Answers that end at the limit of tokens, whose last citations may be missing."""
 

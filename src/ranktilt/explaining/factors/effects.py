@@ -296,8 +296,8 @@ def factor_effects(
         standing = Standings(collection=collection, run=run, versions=table)
         fits = dict(_fits(standing, design))
         for estimand, fit in fits.items():
-            rows += _rows(fit, design, run.name, estimand)
-            sources += _sources(fit, design, run.name, estimand)
+            rows += effect_rows(fit, design, run.name, estimand)
+            sources += source_effects(fit, design, run.name, estimand)
         shares = [percentage / 100 for percentage in adopters]
         adoptions += _adoptions(standing, design, shares)
         variations[run.name] = standing.variation
@@ -313,7 +313,7 @@ def factor_effects(
     return FactorEffects(
         spec=spec,
         factors=design.factors,
-        rows=tuple(_corrected(rows)),
+        rows=tuple(corrected_effects(rows)),
         sources=tuple(sources),
         adoptions=tuple(adoptions),
         notes=(*_about(collection, design), *dict.fromkeys(notes)),
@@ -369,10 +369,10 @@ def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, Esti
     }
     for name, outcome in outcomes.items():
         if outcome is not None and len(outcome.values):
-            yield name, EstimandFit(_fit(outcome, design, design.terms), outcome)
+            yield name, EstimandFit(fit_outcome(outcome, design, design.terms), outcome)
 
 
-def _fit(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTerm]) -> WithinFit:
+def fit_outcome(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTerm]) -> WithinFit:
     """Regress one estimand on the terms of the design, within each document and query."""
     columns = design.columns(outcome.row, terms)
     return regress_within(
@@ -384,7 +384,7 @@ def _fit(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTerm]) ->
     )
 
 
-def _rows(
+def effect_rows(
     fit: EstimandFit, design: FactorDesign, ranker: str, estimand: str
 ) -> Iterator[FactorEffect]:
     """Return every effect on an estimand, not yet corrected."""
@@ -413,7 +413,7 @@ def _rows(
         )
 
 
-def _corrected(rows: Sequence[FactorEffect]) -> Iterator[FactorEffect]:
+def corrected_effects(rows: Sequence[FactorEffect]) -> Iterator[FactorEffect]:
     """Correct over all rankers and effects of an estimand, which is one table."""
     for estimand in dict.fromkeys(row.estimand for row in rows):
         family = [row for row in rows if row.estimand == estimand]
@@ -424,7 +424,7 @@ def _corrected(rows: Sequence[FactorEffect]) -> Iterator[FactorEffect]:
             yield replace(row, p_corrected=p, detectable=least)
 
 
-def _sources(
+def source_effects(
     fit: EstimandFit, design: FactorDesign, ranker: str, estimand: str
 ) -> Iterator[SourceEffect]:
     """Return the effect of the source before and after other factors are held fixed.
@@ -442,7 +442,7 @@ def _sources(
         for number, factor in enumerate(design.factors)
         if factor.name in MODEL_TEXT and factor.analysed
     ]
-    alone = _fit(fit.outcome, design, design.terms[source : source + 1])
+    alone = fit_outcome(fit.outcome, design, design.terms[source : source + 1])
     contrasts: list[tuple[Question, WithinFit, Floats]] = [
         (TOGETHER, fit.regression, _weights(design, model_text)),
         (SOURCE_ALONE, alone, np.array([2.0])),
@@ -525,7 +525,7 @@ def _adoptions(
             weights_of_others = adopted_weights(standing.collection, levels, share)
             values = standing.exposure(weights_of_others).values
             gain = nobody._replace(values=np.where(is_edited, values, nobody.values))
-            with_edit = _estimate(_fit(gain, design, design.terms), weights)
+            with_edit = _estimate(fit_outcome(gain, design, design.terms), weights)
             without = _mean(nobody, values - nobody.values, ~is_edited)
             for edited, estimate in ((True, with_edit), (False, without)):
                 yield AdoptionEffect(

@@ -43,34 +43,48 @@ class EstimandUnit:
 
 PRIMARY = "rank gap"
 """Name of the estimand that comes first in tables and sentences."""
+CITED, CITED_FIRST = "cited", "cited first"
+"""Names of the estimands of answers: whether a version is cited, and whether as the first one."""
 HEAD_TO_HEAD = "head-to-head"
 """Name of the estimand that counts wins of a version against others of the same document."""
-UNITS = {
-    unit.name: unit
-    for unit in (
-        EstimandUnit(
-            name=PRIMARY, unit="ranks", digits=1, meaning="by how many ranks a version moves up"
-        ),
-        EstimandUnit(
-            name="score gap",
-            unit="sd",
-            digits=3,
-            meaning="its score, in standard deviations of the query's scores",
-        ),
-        EstimandUnit(
-            name=HEAD_TO_HEAD,
-            unit="%",
-            digits=1,
-            meaning="pairs of versions of one document that it wins minus those it loses",
-        ),
-        EstimandUnit(
-            name="nDCG",
-            unit="points",
-            digits=2,
-            meaning="what the version adds to its query's nDCG, out of 100",
-        ),
-    )
-}
+_RANK_UNITS = (
+    EstimandUnit(
+        name=PRIMARY, unit="ranks", digits=1, meaning="by how many ranks a version moves up"
+    ),
+    EstimandUnit(
+        name="score gap",
+        unit="sd",
+        digits=3,
+        meaning="its score, in standard deviations of the query's scores",
+    ),
+    EstimandUnit(
+        name=HEAD_TO_HEAD,
+        unit="%",
+        digits=1,
+        meaning="pairs of versions of one document that it wins minus those it loses",
+    ),
+    EstimandUnit(
+        name="nDCG",
+        unit="points",
+        digits=2,
+        meaning="what the version adds to its query's nDCG, out of 100",
+    ),
+)
+_CITATION_UNITS = (
+    EstimandUnit(
+        name=CITED,
+        unit="points",
+        digits=1,
+        meaning="how often answers that read a version cite it, in percent",
+    ),
+    EstimandUnit(
+        name=CITED_FIRST,
+        unit="points",
+        digits=1,
+        meaning="how often they cite it before all others, in percent",
+    ),
+)
+UNITS = {unit.name: unit for unit in (*_RANK_UNITS, *_CITATION_UNITS)}
 """Estimands by name, in the order of the tables."""
 _ROUNDING_ERROR = 1e-9
 """Size, in the unit of the estimand, below which an effect is an exact 0 plus rounding errors."""
@@ -255,8 +269,18 @@ class FactorEffects(
 
     @property
     def estimands(self) -> tuple[str, ...]:
-        """Estimands of the effects: ``rank gap`` first."""
+        """Estimands of the effects: ``rank gap``, or ``cited``, first."""
         return tuple(dict.fromkeys(row.estimand for row in self.rows))
+
+    @property
+    def of_citations(self) -> bool:
+        """Whether the effects are on what answers cite, and not on ranks."""
+        return CITED in self.estimands
+
+    @property
+    def primary(self) -> str:
+        """Name of the estimand that comes first in tables and sentences."""
+        return CITED if self.of_citations else PRIMARY
 
     def of(self, estimand: str, ranker: str | None = None) -> tuple[FactorEffect, ...]:
         """Return the effects on one estimand, of one ranker or all."""
@@ -265,8 +289,8 @@ class FactorEffects(
         )
 
     def together(self, ranker: str) -> SourceEffect | None:
-        """Return what a model's text gains in ranks; None without a factor ``source``."""
-        key = ranker, PRIMARY, TOGETHER
+        """Return what a model's text gains, first estimand; None without a factor ``source``."""
+        key = ranker, self.primary, TOGETHER
         for row in self.sources:
             if (row.ranker, row.estimand, row.question) == key:
                 return row

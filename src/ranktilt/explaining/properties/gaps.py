@@ -44,12 +44,12 @@ CUTOFF = 10
 
 @dataclass(frozen=True, kw_only=True)
 class GapOptions:
-    """How gaps are split; `explain_gaps` has the meaning of each."""
+    """How gaps are split, as the parameters of `explain_gaps` say."""
 
     cutoff: int
-    """Ranks that ``first ranks`` counts."""
+    """Number of ranks that the outcome ``first ranks`` counts."""
     draws: int
-    """Joint draws behind the intervals of parts."""
+    """Number of joint draws from which the intervals of parts are made."""
     seed: int
     """Seed of the draws."""
     correction: str
@@ -198,15 +198,16 @@ def pair_gaps(rows: PairRows, run: str, pair: Pair, options: GapOptions) -> Iter
 
 
 def _parts(names: Sequence[str], fit: Decomposition, *, is_tested: bool) -> Iterator[GapPart]:
-    """Yield a part for each property; without p where nothing may be tested."""
+    """Yield the part of each property; p is NaN if there are too few queries or documents."""
     for name, share in zip(names, fit.shares, strict=True):
         yield _part(name, share, p=share.part.p if is_tested else np.nan)
 
 
 def _part(name: str, share: PropertyShare, *, p: float) -> GapPart:
-    """Return the part of one property, whose coefficient is per standard deviation of it.
+    """Return the part of one property.
 
-    The coefficient of `share` is per unit of the property, so it is multiplied by the spread.
+    `share` has the coefficient for one unit of the property. It is multiplied by the property's
+    standard deviation, so that coefficients of different properties can be compared.
     """
     coefficient, low, high = (
         share.spread * number
@@ -232,7 +233,7 @@ def _part(name: str, share: PropertyShare, *, p: float) -> GapPart:
 
 
 def corrected_gaps(gaps: Sequence[ExplainedGap], correction: str) -> tuple[ExplainedGap, ...]:
-    """Correct the p of gaps, and of parts, over all runs and pairs of one outcome."""
+    """Correct the p of gaps, and those of parts, over all runs and pairs of each outcome."""
     corrected: list[ExplainedGap] = []
     for outcome in dict.fromkeys(gap.outcome for gap in gaps):
         family = [gap for gap in gaps if gap.outcome == outcome]
@@ -257,7 +258,7 @@ def _with_corrected_ps(parts: Sequence[GapPart], ps: Sequence[float]) -> Iterato
 
 
 def _coverage(run: Run, entries: RunEntries, groups: Groups) -> ListCoverage:
-    """Count what a run's lists hold of the documents that have a group."""
+    """Count how many of the documents with a group a run's lists hold."""
     return ListCoverage(
         run=run.name,
         queries=len(run.queries),
@@ -269,7 +270,7 @@ def _coverage(run: Run, entries: RunEntries, groups: Groups) -> ListCoverage:
 def _merge_runs(
     left_out: Sequence[LeftOutProperty], runs: Sequence[str]
 ) -> tuple[LeftOutProperty, ...]:
-    """List each property that is left out once, with no run where all runs leave it out."""
+    """Return each property that is left out; if all runs leave it out, once and without a run."""
     by_run = list(dict.fromkeys(left_out))
     merged: list[LeftOutProperty] = []
     for missing in by_run:

@@ -1,4 +1,4 @@
-"""Where documents stand in a run's lists: in scores, in ranks, and within the first k."""
+"""Outcomes: the numbers that say how high a document is in a list, by score, rank or top k."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunEntries:
-    """Every document of a run's lists that the collection has; higher outcomes rank higher."""
+    """Every document of a run's lists that the collection has, with its outcomes."""
 
     query: Ints
-    """Number of the list."""
+    """Number of each entry's list."""
     query_row: Ints
-    """Row of the query in the collection; −1 where it is not there."""
+    """Row of each entry's query in the collection; −1 if the collection lacks the query."""
     document: Ints
-    """Row of the document in the collection."""
+    """Row of each entry's document in the collection."""
     outcomes: Mapping[Outcome, Floats]
-    """Values by the name of the outcome."""
+    """Values of each outcome, by its name; a larger value always means a higher rank."""
 
     @classmethod
     def from_run(cls, run: Run, collection: Collection, *, cutoff: int) -> RunEntries:
-        """Take outcomes from whole lists, and keep the entries of known documents."""
+        """Compute outcomes over complete lists, and keep the entries of known documents."""
         ranking = Ranking(run.offsets, run.scores)
         document = collection_rows(run, collection)[run.docs]
         is_known = document >= 0
         query_rows = codes(pl.Series(run.queries, dtype=pl.String), collection.queries["id"])
         outcomes: dict[Outcome, Floats] = {}
-        # A run that holds an order alone has no distances between its documents.
+        # A run that has only an order says nothing about distances between documents.
         if run.scored:
             outcomes["score"] = _standardized(ranking)[is_known]
         outcomes["rank"] = -_middle_ranks(ranking)[is_known]
@@ -55,7 +55,10 @@ class RunEntries:
 
 
 def _standardized(ranking: Ranking) -> Floats:
-    """Return scores in standard deviations of their list; 0 where all of a list are tied."""
+    """Return scores minus the mean of their list, in the list's standard deviations.
+
+    0 in a list whose documents are all tied.
+    """
     count = np.maximum(np.diff(ranking.offsets), 1)
     mean = _list_sums(ranking, ranking.scores) / count
     centred = ranking.scores - mean[ranking.query]
@@ -67,7 +70,7 @@ def _standardized(ranking: Ranking) -> Floats:
 
 
 def _middle_ranks(ranking: Ranking) -> Floats:
-    """Return ranks from 1; tied documents share the middle of theirs."""
+    """Return the rank of each entry, from 1; tied documents have the middle of their ranks."""
     middle = ranking.before + (ranking.sizes + 1) / 2
     ranks: Floats = np.repeat(middle, ranking.sizes)
     return ranks

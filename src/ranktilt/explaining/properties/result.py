@@ -12,19 +12,21 @@ from ranktilt.auditing.effects import ALPHA
 from ranktilt.data.artifact import Result
 
 FEWEST = 10
-"""Effective queries or documents below which nothing is said about a side."""
+"""Smallest effective number of queries or documents for which a gap is tested."""
 
 Outcome = Literal["score", "rank", "first ranks", "cited"]
 """What a gap is in: standard deviations of the list's scores, ranks, percent of the first k, or
 percent of the pages that are cited."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-"""The one that is told first, where a run has it, first."""
+"""All outcomes; reports show the first of them that a run has."""
 
 Reason = Literal["no number", "mostly unknown", "one value", "follows"]
 """Why a property is left out.
 
-It holds no numbers; more than half of the documents have no value; it does not vary within lists;
-or the groups and the properties before it give it exactly.
+- ``no number``: the column has no numbers.
+- ``mostly unknown``: more than half of the documents have no value.
+- ``one value``: it does not vary within lists.
+- ``follows``: the groups and the properties before it determine it exactly.
 """
 
 
@@ -54,16 +56,16 @@ class LeftOutProperty:
 
 @dataclass(frozen=True, kw_only=True)
 class ListCoverage:
-    """How much of the rankable documents a run's lists hold."""
+    """How many of the documents that could be ranked a run's lists hold."""
 
     run: str
     """Name of the run."""
     queries: int
     """Number of lists."""
     listed: int
-    """Documents with a group in all lists together."""
+    """Number of entries with a group in all lists together."""
     documents: int
-    """Documents that each list could hold: all that have a group."""
+    """Number of documents that each list could hold: all that have a group."""
 
     @property
     def is_complete(self) -> bool:
@@ -78,7 +80,10 @@ class GapPart:
     property_name: str
     """Name of the property."""
     value: float
-    """Γ·β, in the outcome's unit; above 0 it goes with more for the first group."""
+    """Γ·β (see `ranktilt.statistics.gelbach`), in the outcome's unit.
+
+    Above 0 if it makes the gap in favour of the first group larger.
+    """
     low: float
     """Lower end of the 95 % interval."""
     high: float
@@ -86,9 +91,9 @@ class GapPart:
     error: float
     """Standard error."""
     p: float
-    """Level at which the interval first excludes 0."""
+    """Level at which the interval first excludes 0; NaN if there is too little data to test."""
     p_corrected: float
-    """The same, corrected over all runs and pairs of one outcome."""
+    """p, corrected over all runs and pairs of one outcome."""
     difference: float
     """Γ: how much more of the property the first group has within lists, in its unit."""
     difference_low: float
@@ -96,7 +101,7 @@ class GapPart:
     difference_high: float
     """Upper end of its 95 % interval."""
     coefficient: float
-    """What one standard deviation of the property goes with, at equal others and in one group."""
+    """How much the outcome changes with one standard deviation of the property, all else equal."""
     coefficient_low: float
     """Lower end of its 95 % interval."""
     coefficient_high: float
@@ -104,11 +109,11 @@ class GapPart:
     spread: float
     """Standard deviation of the property within lists."""
     inflation: float
-    """How much the group and the other properties inflate the coefficient's variance."""
+    """Factor by which the group and the other properties increase the coefficient's variance."""
 
     @property
     def is_shown(self) -> bool:
-        """Whether corrected p < .05; the 95 % interval then excludes 0."""
+        """Whether the part is shown to differ from 0: its corrected p is below .05."""
         return self.p_corrected < ALPHA
 
     def derived(self) -> dict[str, Any]:
@@ -123,13 +128,13 @@ class ExplainedGap:
     run: str
     """Name of the run."""
     outcome: Outcome
-    """What the gap is in."""
+    """The outcome of which this is the gap; it gives the unit."""
     group_a: str
     """The first group."""
     group_b: str
     """The second group."""
     value: float
-    """The gap within lists, above 0 where the first group stands higher."""
+    """The gap within lists; above 0 if the first group ranks higher."""
     low: float
     """Lower end of the 95 % interval."""
     high: float
@@ -137,19 +142,19 @@ class ExplainedGap:
     error: float
     """Standard error."""
     p: float
-    """Level at which the interval first excludes 0."""
+    """Level at which the interval first excludes 0; NaN if there is too little data to test."""
     p_corrected: float
-    """The same, corrected over all runs and pairs of one outcome."""
+    """p, corrected over all runs and pairs of one outcome."""
     detectable: float
-    """Smallest gap that the table would show with 80 % power."""
+    """Smallest gap that would be shown four times in five (`detectable_effect`)."""
     remaining: float
-    """The gap at equal properties."""
+    """The gap between documents with equal properties."""
     remaining_low: float
     """Lower end of its 95 % interval."""
     remaining_high: float
     """Upper end of its 95 % interval."""
     explained: float
-    """The sum of all parts."""
+    """The sum of all parts: `value` minus `remaining`."""
     explained_low: float
     """Lower end of its 95 % interval."""
     explained_high: float
@@ -165,7 +170,7 @@ class ExplainedGap:
     dropped: int
     """Number of entries without a value of some property, which are left out."""
     effective_n: float
-    """Number of independent queries or documents that the data is worth."""
+    """Effective number of queries or of documents, whichever is smaller."""
 
     @property
     def has_enough(self) -> bool:
@@ -184,14 +189,14 @@ class ExplainedGap:
 
     @property
     def shown_parts(self) -> tuple[GapPart, ...]:
-        """The parts whose sign is known, the largest first; none where there is too little data."""
+        """The parts that are shown to differ from 0, the largest first."""
         if not self.has_enough:
             return ()
         parts = [part for part in self.parts if part.is_shown]
         return tuple(sorted(parts, key=lambda part: -abs(part.value)))
 
     def share(self, part: GapPart) -> float:
-        """Return a part over the gap; NaN where no gap is shown."""
+        """Return a part divided by the gap; NaN if no gap is shown."""
         return part.value / self.value if self.is_shown else np.nan
 
     def derived(self) -> dict[str, Any]:

@@ -22,16 +22,19 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 MOST_UNKNOWN = 0.5
-"""Share of documents without a value from which a property is left out, and not the documents."""
+"""Largest share of documents without a value of a property.
+
+Above it, the property is left out. Below it, the documents without a value are left out.
+"""
 _FOLLOWS = 1e-8
-"""Share of a property's variance within lists that must be its own."""
+"""Smallest share of a property's variance within lists that other properties do not determine."""
 _SAME = 1e-12
-"""Variance within lists, over the square of the largest value, that is rounding."""
+"""Largest variance within lists, relative to the square of the largest value, that is rounding."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupedProperties:
-    """A collection with its groups, and everything that was measured of its documents."""
+    """A collection with its groups and the properties of its documents."""
 
     collection: Collection
     """The collection."""
@@ -48,11 +51,11 @@ class PairRows:
     entries: RunEntries
     """All entries of the run."""
     rows: Ints
-    """Entries that are rows here: of either group, with a value of every property."""
+    """Index of the entry of each row: entries of either group, with a value of every property."""
     side: Floats
-    """1 for the first group, 0 for the second."""
+    """1 for a row of the first group, 0 for one of the second."""
     properties: Floats
-    """Values of the properties: (n_rows, n_properties)."""
+    """Values of the properties, shape (n_rows, n_properties)."""
     names: tuple[str, ...]
     """Names of the properties."""
     document: Ints
@@ -60,11 +63,11 @@ class PairRows:
     dropped: int
     """Number of entries without a value of some property."""
     left_out: tuple[LeftOutProperty, ...]
-    """Properties that cannot be separated from the groups or from others."""
+    """Properties that are left out, each with the reason."""
 
     @classmethod
     def from_entries(cls, entries: RunEntries, measured: GroupedProperties, pair: Pair) -> PairRows:
-        """Take the entries of both groups, and the properties that can be separated."""
+        """Choose the entries of both groups, and the properties whose parts can be computed."""
         first, second = (measured.groups.index(name) for name in pair)
         group = measured.groups.code[entries.document]
         of_pair = np.flatnonzero((group == first) | (group == second))
@@ -103,7 +106,7 @@ class PairRows:
 
     @cached_property
     def list_count(self) -> int:
-        """Lists that hold documents of both groups."""
+        """Number of lists with documents of both groups."""
         if not len(self.side):
             return 0
         side = within(self.side[:, None], self.query)[:, 0]
@@ -111,11 +114,11 @@ class PairRows:
 
     @property
     def document_count(self) -> int:
-        """Different documents, twins counted once."""
+        """Number of different documents; twins count once."""
         return len(np.unique(self.document))
 
     def with_outcome(self, outcome: Outcome) -> ListRows:
-        """Return the rows of a decomposition."""
+        """Return the rows for `decompose` with the values of one outcome."""
         return ListRows(
             outcome=self.entries.outcomes[outcome][self.rows],
             side=self.side,
@@ -133,13 +136,13 @@ def _property_values(
     columns = []
     for single in measured:
         values = single.of_entries(collection, query_row, document)
-        # What depends on a query is unknown beside one that the collection does not have.
+        # A feature of texts may depend on the query; it is unknown if the collection lacks that.
         columns.append(values if single.probe is None else np.where(query_row < 0, np.nan, values))
     return np.stack(columns, axis=1)
 
 
 def _in_long_lists(query: Ints) -> Bools:
-    """Tell which rows are not alone in their list: one document has no gap to another."""
+    """Tell which rows are not the only one of their list: a single document has no gap."""
     count = np.bincount(query) if len(query) else np.empty(0, dtype=np.int64)
     is_long: Bools = count[query] > 1
     return is_long
@@ -148,7 +151,12 @@ def _in_long_lists(query: Ints) -> Bools:
 def _told_apart(
     side: Floats, values: Floats, query: Ints, names: Sequence[str]
 ) -> tuple[list[int], list[LeftOutProperty]]:
-    """Choose the properties that vary within lists and do not follow from those before them."""
+    """Choose the properties that vary within lists, and that those before them do not determine.
+
+    Returns the columns of these properties, and the others with the reason. It is a Gram–Schmidt
+    process: from each property, what the side and the chosen properties explain is subtracted, and
+    it is chosen if anything but rounding is left.
+    """
     chosen: list[int] = []
     left_out: list[LeftOutProperty] = []
     if not len(side) or not names:  # no row, or every property is mostly unknown

@@ -39,9 +39,9 @@ class MeasuredProperty:
     about: GapProperty
     """Name and unit."""
     values: Floats
-    """In the order of ``collection.docs``; NaN where unknown."""
+    """Value of each document, in the order of ``collection.docs``; NaN if unknown."""
     probe: TextProbe | None = None
-    """What measured it, where it is one of texts: some depend on the query too."""
+    """Probe that measured it, if it is a feature of texts; its values may depend on the query."""
 
     @classmethod
     def from_column(cls, name: str, column: pl.Series) -> MeasuredProperty:
@@ -54,13 +54,16 @@ class MeasuredProperty:
     def from_probe(
         cls, feature: TextProbe, collection: Collection, groups: Groups
     ) -> MeasuredProperty:
-        """Measure every text; a probe that learns from one side's texts takes the first group's."""
+        """Measure every text with a probe.
+
+        Some probes learn from the texts of a reference; they learn from the first group here.
+        """
         values = feature.measure(_by_group(collection, groups), groups.names[0], None)
         about = GapProperty(name=feature.label or feature.name, unit=feature.unit, kind="text")
         return cls(about=about, values=values, probe=feature)
 
     def of_entries(self, collection: Collection, query: Ints, document: Ints) -> Floats:
-        """Return the value of each pair of query and document, both by their rows."""
+        """Return the value of each pair of a query and a document, both given by their rows."""
         if self.probe is None:
             return self.values[document]
         return self.probe.of_pairs(collection, self.values, query, document)
@@ -99,10 +102,10 @@ def has_texts(collection: Collection) -> bool:
 
 
 def text_features() -> list[TextProbe]:
-    """Return the features of texts that are measured unless others are named.
+    """Return the features of texts that are measured by default.
 
-    None of them learns from one group's texts, as perplexity and specificity do: such a number
-    tells the groups apart by itself, and would take a part of the gap that is no property's.
+    Perplexity and specificity are not among them: they learn from the texts of one group. Such a
+    number tells the groups apart by itself, and would get a part of the gap without reason.
     """
     return [
         WordsProbe(),
@@ -218,7 +221,7 @@ def _named_probe(
 
 
 def _by_group(collection: Collection, groups: Groups) -> Collection:
-    """Put the groups in the place of the sources, which is where probes look for sides."""
+    """Return the collection with the groups as sources, because probes compare sources."""
     if groups.by == "source":
         return collection
     names = [groups.names[code] if code >= 0 else None for code in groups.code.tolist()]

@@ -23,6 +23,13 @@ from ranktilt.data.text.features import (
 from ranktilt.data.text.ngram import cross_fitted_perplexity
 from ranktilt.data.text.quality import share, term_counts, words
 from ranktilt.errors import UserError
+from ranktilt.generation.versions.answer_sentences import (
+    ANSWER_PROBES,
+    measure_answers,
+    relevant_queries,
+    sought_texts,
+    stated_answers,
+)
 from ranktilt.generation.versions.design import HIGH, PREFIX
 from ranktilt.generation.versions.factors import Factor
 from ranktilt.generation.versions.rules import facts_of, feminine_words
@@ -115,7 +122,10 @@ def check_factors(
     The values of an origin's versions are averaged on each level, so that every origin counts once
     and intervals are clustered by it.
     """
+    factors = tuple(factors)
     values_by_probe = measure(collection, base, qrels)
+    if any({*ANSWER_PROBES} & {*factor.moves, *factor.holds} for factor in factors):
+        values_by_probe |= _answers(collection, base, qrels)
     origins = collection.origin_codes()
     origin_count = int(origins.max()) + 1
     checks = []
@@ -224,6 +234,21 @@ def measure(collection: Collection, base: pl.DataFrame, qrels: pl.DataFrame) -> 
         "facts": _facts_left(originals, texts),
         "gender": np.array(feminine, dtype=np.float64),
     }
+
+
+def _answers(collection: Collection, base: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, Floats]:
+    """Measure where each version states its answer, and how often."""
+    queries, answers = relevant_queries(collection.queries, qrels), stated_answers(base)
+    sought = {
+        origin: sought_texts(answers.get(origin, ""), queries.get(origin, ()))
+        for origin in base["id"]
+    }
+    docs = collection.docs
+    column = PREFIX + "query-words"
+    has_added_words = [False] * docs.height
+    if column in docs.columns:
+        has_added_words = (docs[column] == HIGH).to_list()
+    return measure_answers(docs, sought, has_added_words)
 
 
 def _query_words(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFrame) -> Floats:

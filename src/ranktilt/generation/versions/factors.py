@@ -13,6 +13,16 @@ from typing import Any, Literal
 
 from ranktilt.errors import UserError, first_line, refuse_twice, shorten, unknown
 from ranktilt.generation.versions import rules
+from ranktilt.generation.versions.answer_sentences import (
+    ANSWER_COUNT,
+    ANSWER_OFF_CENTRE,
+    ANSWER_POSITION,
+    BEGINNING,
+    END,
+    MIDDLE,
+    placed_edit,
+    repeated_edit,
+)
 from ranktilt.generation.versions.design import FACTS
 from ranktilt.generation.versions.rules import Origin
 
@@ -22,6 +32,8 @@ Expected = Mapping[str, int]
 """Probes that a factor must move, by the direction: 1 up, −1 down, 0 either."""
 AS_IS = "as is"
 """Name of the low level."""
+POSITION, REPETITION = "position", "repetition"
+"""Factors of the sentences that answer: where they stand, and how often."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +84,37 @@ _TEXT = ("words", "sentences", "query-words", "facts")
 """Probes of a text by itself, and of its facts."""
 _TEXT_AND_OVERLAP = (*_TEXT, "overlap")
 """The same, and the words that a version shares with its origin."""
+
+
+def _position(part: str) -> Factor:
+    """Return the factor that moves answers to a part of the text."""
+    moves = {
+        BEGINNING: {ANSWER_POSITION: -1},
+        MIDDLE: {ANSWER_OFF_CENTRE: -1},
+        END: {ANSWER_POSITION: 1},
+    }
+    edit = placed_edit(part)
+    return Factor(
+        name=POSITION,
+        high=part,
+        moves=moves[part],
+        holds=(*_TEXT_AND_OVERLAP, ANSWER_COUNT),
+        edit=edit,
+    )
+
+
+def _repetition(times: str) -> Factor:
+    """Return the factor that states answers several times."""
+    edit = repeated_edit(times)
+    return Factor(
+        name=REPETITION,
+        high="twice" if int(times) == 2 else f"{int(times)} times",
+        moves={ANSWER_COUNT: 1},
+        holds=("facts", "overlap", ANSWER_POSITION),
+        edit=edit,
+    )
+
+
 _RULES = (
     Factor(name="source", high="rewritten", moves={"overlap": -1}, source=""),
     Factor(
@@ -103,6 +146,8 @@ _RULES = (
         holds=("sentences", "readability"),
         edit=rules.shorter,
     ),
+    _position(END),
+    _repetition("2"),
     Factor(
         name="query-words",
         high="added",
@@ -162,7 +207,8 @@ def read_factors(specs: Sequence[str], *, by_rule: bool = False) -> tuple[Factor
     """Read factors by name, in the order given.
 
     One with a rule and a prompt is made by the prompt unless `by_rule`. ``source:NAME`` are the
-    rewrites that the collection has already; ``MODULE:FUNCTION`` is a function ``f(text) -> text``
+    rewrites that the collection has already; ``position:beginning`` and ``repetition:3`` say what
+    the high level is; ``MODULE:FUNCTION`` is a function ``f(text) -> text``
     of yours, with attributes ``moves`` and ``holds`` if you like; the name of a file is a prompt
     with ``{text}``.
     """
@@ -178,6 +224,10 @@ def _factor(spec: str, by_rule: bool) -> Factor:
     name, colon, argument = spec.partition(":")
     if name == "source" and colon:
         return Factor(name="source", high=argument, moves={"overlap": -1}, source=argument)
+    if name == POSITION and colon:
+        return _position(argument)
+    if name == REPETITION and colon:
+        return _repetition(argument)
     if spec in NAMES:
         return _built_in(spec, by_rule)
     if colon and os.path.sep not in spec:

@@ -12,9 +12,10 @@ from importlib import resources
 SWAP_RATE = 0.3
 """Share of neighbouring words, in a sentence, at which a swap begins."""
 MOST_QUERIES = 3
-"""Relevant queries whose words a document is given."""
+"""Relevant queries whose words a document is given, or whose answer is looked for."""
+SENTENCE = re.compile(r"\S.*?(?:[.!?\u2026]+[\"')\]\u2019\u201d]*(?=\s)|\Z)", re.DOTALL)
+"""A sentence, to its full stop and the quotes after it."""
 
-_SENTENCE = re.compile(r"\S.*?(?:[.!?\u2026]+[\"')\]\u2019\u201d]*(?=\s)|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.,])(?<![A-Za-z][-\u2013])\d+(?:[.,]\d+)*(?![\w])")
 _NAME = re.compile(r"\b[A-Z][a-z]+(?:[ \t]+[A-Z][a-z]+)*\b")
 _WORD = re.compile(r"(?:\b([Aa]n?)(\s+))?\b([A-Za-z]+(?:-[A-Za-z]+)*)\b")
@@ -96,6 +97,8 @@ class Origin:
     """Seed of all that chance decides."""
     queries: tuple[str, ...] = ()
     """Texts of the queries to which it is relevant, the highest grade first."""
+    sought: tuple[str, ...] = ()
+    """Texts that say which sentences answer: see `answer_sentences.sought_texts`."""
     query_terms: frozenset[str] = frozenset()
     """Terms of all queries of the collection."""
     names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -116,7 +119,7 @@ def terms(text: str) -> list[str]:
 
 def shorter(text: str, origin: Origin) -> str:
     """Keep the first half of the sentences, at least one."""
-    ends = [sentence.end() for sentence in _SENTENCE.finditer(text)]
+    ends = [sentence.end() for sentence in SENTENCE.finditer(text)]
     return text[: ends[max(len(ends) // 2, 1) - 1]].rstrip() if ends else text
 
 
@@ -215,7 +218,7 @@ def swapped_words(text: str, origin: Origin) -> str:
     """Swap neighbouring words within sentences, at a seeded rate; the last word stays."""
     parts: list[str] = []
     end = 0
-    for number, sentence in enumerate(_SENTENCE.finditer(text)):
+    for number, sentence in enumerate(SENTENCE.finditer(text)):
         # Words have even numbers, what is between them odd ones.
         tokens = re.split(r"(\s+)", sentence[0])
         index = 0
@@ -248,7 +251,7 @@ def other_facts(text: str, origin: Origin) -> str:
 
 def _names(text: str) -> Iterator[tuple[int, int]]:
     """Find names: capitalised words that follow each other, without one that begins a sentence."""
-    sentence_starts = {sentence.start() for sentence in _SENTENCE.finditer(text)}
+    sentence_starts = {sentence.start() for sentence in SENTENCE.finditer(text)}
     for name in _NAME.finditer(text):
         start = name.start()
         if start in sentence_starts:

@@ -14,9 +14,10 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.formats.parquet import PARQUET, as_parquet
 from ranktilt.errors import DataError, DataWarning, UserError, counted, join_words
 from ranktilt.generation.generated import LEFT_OUT
+from ranktilt.generation.versions.answer_sentences import ANSWER, ANSWER_POSITION
 from ranktilt.generation.versions.checks import ManipulationChecks, check_factors
 from ranktilt.generation.versions.design import HIGH, LOW, PREFIX, given_design
-from ranktilt.generation.versions.factors import RULES, Factor
+from ranktilt.generation.versions.factors import POSITION, RULES, Factor
 from ranktilt.generation.versions.judgments import carried
 from ranktilt.generation.versions.make import ANSWERS, DesignedVersions
 
@@ -88,6 +89,9 @@ def _described(docs: pl.DataFrame, low_high: LowHigh, *, from_collection: bool) 
 
 def _factor(name: str, made_by: str) -> Factor:
     """Return what is expected of a factor: what its rule does where there is one, else nothing."""
+    if name == POSITION:
+        # Only who made the table knows which place is high.
+        return replace(RULES[name], moves={ANSWER_POSITION: 0}, made_by=made_by)
     if name in RULES:
         return replace(RULES[name], made_by=made_by)
     return Factor(name=name, high=HIGH, moves={}, made_by=made_by)
@@ -173,7 +177,7 @@ def _documents(path: Path, table: pl.DataFrame, factors: Sequence[str]) -> pl.Da
         empty = table.filter(pl.col(name).is_null())
         if empty.height:
             raise DataError(path, f"column {name!r} is empty in a row of {empty.row(0)}")
-    optional = [name for name in ("title", "source") if name in table.columns]
+    optional = [name for name in ("title", "source", ANSWER) if name in table.columns]
     columns = ["id", *optional, "text", "origin", *(PREFIX + name for name in factors)]
     docs = table.with_columns(id=_version_id(factors)).select(columns).unique(maintain_order=True)
     repeated = docs.filter(pl.col("id").is_duplicated())

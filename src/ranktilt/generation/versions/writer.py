@@ -13,6 +13,12 @@ from ranktilt.data.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, unknown
 from ranktilt.generation.generated import SourceSummary, collection_paths
 from ranktilt.generation.rewrite.rewrite import rewrite
+from ranktilt.generation.versions.answer_sentences import (
+    relevant_queries,
+    sought_texts,
+    stated_answers,
+    warn_of_absent_answers,
+)
 from ranktilt.generation.versions.design import (
     FACTS,
     HIGH,
@@ -21,7 +27,7 @@ from ranktilt.generation.versions.design import (
     design,
     drawn_cells,
 )
-from ranktilt.generation.versions.factors import AS_IS, Factor, applied_order
+from ranktilt.generation.versions.factors import AS_IS, POSITION, REPETITION, Factor, applied_order
 from ranktilt.generation.versions.judgments import carried
 from ranktilt.generation.versions.options import Crossing
 from ranktilt.generation.versions.rules import Origin, name_pool, terms
@@ -89,6 +95,8 @@ class VersionWriter:
         originals = Collection(
             base.with_columns(origin="id"), collection.queries, qrels, collection.spec
         )
+        if any(factor.name in (POSITION, REPETITION) for factor in order):
+            warn_of_absent_answers(base)
         cells = drawn_cells(layout, base["id"].to_list(), crossing.cells, crossing.seed)
         texts: dict[Version, str] = {(row, ()): text for row, text in enumerate(base["text"])}
         titles: dict[Version, str] = {(row, ()): title for row, title in enumerate(base["title"])}
@@ -304,19 +312,14 @@ def _origins(collection: Collection, seed: int) -> list[Origin]:
     """List what rules may know of each document."""
     query_terms = frozenset[str]().union(*map(terms, collection.queries["text"]))
     names = name_pool(collection.docs["text"], query_terms)
-    relevant = (
-        collection.qrels.filter(pl.col("grade") > 0)
-        .sort("grade", "query_id", descending=[True, False])
-        .join(collection.queries.select(query_id="id", query="text"), on="query_id", how="inner")
-    )
-    queries: dict[str, list[str]] = {}
-    for doc_id, query in relevant.select("doc_id", "query").iter_rows():
-        queries.setdefault(doc_id, []).append(query)
+    queries = relevant_queries(collection.queries, collection.qrels)
+    answers = stated_answers(collection.docs)
     return [
         Origin(
             id=doc_id,
             seed=seed,
-            queries=tuple(queries.get(doc_id, ())),
+            queries=queries.get(doc_id, ()),
+            sought=sought_texts(answers.get(doc_id, ""), queries.get(doc_id, ())),
             query_terms=query_terms,
             names=names,
         )

@@ -57,6 +57,8 @@ _FEWEST = 3
 """Fewest calls, all failed, after which no more are made."""
 _MANY = 10
 """Fewest answers whose common length is taken for a limit of the engine."""
+MOST_REPEATS = 1000
+"""Largest number of times that an engine can be asked each query."""
 _SHORTEST = 0.001
 """Shortest time limit in seconds."""
 
@@ -72,6 +74,8 @@ class LiveEngine(TemplatedQueries):
     fail after three attempts. These are left out of the run, listed in its spec under ``failed``,
     and warned of; they never count as empty. If one more fails, there is no run. Results that the
     collection lacks keep their ranks, as in a saved run.
+
+    `repeats` asks every query several times, for an engine whose answers are random.
 
     `score_order` ``"ascending"`` is for distances, which are better if smaller; ``"rank"`` reads
     the order alone. Without it, scores that rise in most answers are refused.
@@ -91,6 +95,8 @@ class LiveEngine(TemplatedQueries):
     """Share of queries that may fail."""
     score_order: str | None = None
     """Which scores are better; None for larger ones."""
+    repeats: int = 1
+    """How often every query is asked; an audit averages the answers."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -98,6 +104,7 @@ class LiveEngine(TemplatedQueries):
             require_choices(self, score_order=SCORE_ORDERS)
         self.require_template()
         require_range(self, "concurrency", least=1)
+        require_range(self, "repeats", least=1, most=MOST_REPEATS)
         require_range(self, "timeout", least=_SHORTEST)
         require_range(self, "max_failures", least=0, most=100)
 
@@ -121,23 +128,40 @@ class LiveEngine(TemplatedQueries):
         ``spec["failed"]`` has the reason for each query that failed, ``spec["answers"]`` counts odd
         results.
         """
+        if self.repeats > 1:
+            raise UserError(
+                f"{self!r}: only audit and rank ask an engine several times; omit "
+                f"repeats={self.repeats}"
+            )
+        return self._ask_repeats(collection, run)
+
+    def rank_repeats(self, collection: Collection, run: Run | None = None) -> Run:
+        """Ask the engine for each judged query, `repeats` times one after the other."""
+        return self._ask_repeats(collection, run)
+
+    def _ask_repeats(self, collection: Collection, run: Run | None) -> Run:
+        """Return the run of each round of questions, the first with the others as repeats."""
         if run is not None:
             raise UserError(f"{self!r} queries an engine and cannot re-rank; put it first")
         excluded = self_documents(collection, self.exclude_self)
         depth = self.k + max(map(len, excluded.values()), default=0)
         with self.connected(collection, depth) as (ask, engine_spec):
-            unnamed_replies = self.ask_all(collection, ask, depth)
-        replies, naming_spec = self.name_documents(unnamed_replies, collection)
-        spec = {
-            "ranker": repr(self),
-            "ranktilt": __version__,
-            "collection": collection.spec.get("path"),
-            **engine_spec,
-            **naming_spec,
-            **self.template_spec(collection.queries_with_judgments["text"]),
-            **exclusion_spec(excluded),
-        }
-        return self._run(collection, replies, excluded, spec)
+            answers = [self.ask_all(collection, ask, depth) for _ in range(self.repeats)]
+        runs = []
+        for number, unnamed_replies in enumerate(answers, start=1):
+            replies, naming_spec = self.name_documents(unnamed_replies, collection)
+            spec = {
+                "ranker": repr(self),
+                "ranktilt": __version__,
+                "collection": collection.spec.get("path"),
+                **engine_spec,
+                **naming_spec,
+                **self.template_spec(collection.queries_with_judgments["text"]),
+                **exclusion_spec(excluded),
+                **({"repeat": number} if self.repeats > 1 else {}),
+            }
+            runs.append(self._run(collection, replies, excluded, spec))
+        return replace(runs[0], repeats=tuple(runs[1:]))
 
     def read_answer(self, answer: Any, query: str) -> Hits:
         """Return the documents of an answer, best first; `UserError` if it has another shape."""
@@ -208,7 +232,7 @@ class LiveEngine(TemplatedQueries):
         if answers.lengths and not answers.hits.height:
             raise UserError(f"{self!r}: no query returned any document; is the index empty?")
         for warning in answers.warnings():
-            warnings.warn(f"{self!r}: {warning}", DataWarning, stacklevel=3)
+            warnings.warn(f"{self!r}: {warning}", DataWarning, stacklevel=4)
         entries = entries.join(
             _excluded_table(excluded, collection),
             on=["number", "doc_id"],

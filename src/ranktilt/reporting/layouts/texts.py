@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from math import isnan
+from typing import Any, TypeGuard
 
 import numpy as np
 import polars as pl
@@ -168,20 +169,38 @@ def of_collections(results: Sequence[object]) -> list[list[LoadedAudit]]:
 
     These are audits by source that were judged and loaded with their collection.
     """
-    parts: list[object] = []
-    for result in results:
-        parts += result.parts if isinstance(result, LoadedSourceAudits) else [result]
     groups = defaultdict[str, list[LoadedAudit]](list)
-    for number, part in enumerate(parts):
-        if not isinstance(part, LoadedAudit) or not part.collection:
-            continue
-        audit = part.audit
-        if audit.spec.get("by") == "source" and audit.tilts:
-            spec = audit.spec.get("collection", {})
-            # Audits of single sources of one folder belong together.
-            path = spec.get("path") if spec.get("without_sources") else None
-            groups[str(number) if path is None else f"at {path}"].append(part)
+    for number, part in enumerate(_parts(results)):
+        if _shows_texts(part):
+            groups[_collection_key(part.audit.spec, number)].append(part)
     return list(groups.values())
+
+
+def _parts(results: Sequence[object]) -> Iterator[object]:
+    """Return results one by one, the audits of several sources each on its own."""
+    for result in results:
+        if isinstance(result, LoadedSourceAudits):
+            yield from result.parts
+        else:
+            yield result
+
+
+def _shows_texts(result: object) -> TypeGuard[LoadedAudit]:
+    """Tell whether a result is an audit by source that was judged and has its collection."""
+    if not isinstance(result, LoadedAudit) or not result.collection:
+        return False
+    return result.audit.spec.get("by") == "source" and bool(result.audit.tilts)
+
+
+def _collection_key(spec: Mapping[str, Any], number: int) -> str:
+    """Return the name under which an audit is grouped with those of its collection.
+
+    Audits of single sources of one folder belong together. Any other audit is alone, under its
+    number.
+    """
+    collection = spec.get("collection", {})
+    path = collection.get("path") if collection.get("without_sources") else None
+    return str(number) if path is None else f"at {path}"
 
 
 def chosen_texts(

@@ -130,8 +130,8 @@ def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
         else f"{rounded(detectable, 1)} points"
     )
     return (
-        f"these questions and {_units(audit)} would find {size} four times in five, and a smaller "
-        f"difference less often. {_size_sentence(effect)}."
+        f"these questions and {units_of(audit)} would find {size} four times in five, and a "
+        f"smaller difference less often. {_size_sentence(effect)}."
     )
 
 
@@ -141,14 +141,14 @@ def _few_units(audit: CitationAudit, effect: CitationEffect) -> str:
     side = effect.a if these is None else these.thinner
     number = rounded(effect.effective_units, 1)
     text = (
-        f"{side} pages come from too few {_units(audit)} ({number} effective) to speak of them as "
-        "a kind."
+        f"{side} pages come from too few {units_of(audit)} ({number} effective) to speak of them "
+        "as a kind."
     )
     if these is None or isnan(these.low) or effect.scale == "share":
         return text
     interval = _ratio_interval(these.low, these.high)
     return (
-        f"{text} Of these {_units(audit)}, in further questions like these, {effect.a} pages are "
+        f"{text} Of these {units_of(audit)}, in further questions like these, {effect.a} pages are "
         f"cited {ratio_words(effect.value)} times {interval} as often as {effect.b} ones."
     )
 
@@ -169,8 +169,8 @@ def these_units_sentences(audit: CitationAudit, effect: CitationEffect) -> tuple
         sentences.append(f"The ratio is {join_words(without)}.")
     if not isnan(these.exchange_p_within_sizes):
         sentences.append(
-            f"Labels exchanged between all {_units(audit)} give p {p_words(effect.exchange_p)}, "
-            f"and between {_units(audit)} of about the same size "
+            f"Labels exchanged between all {units_of(audit)} give p {p_words(effect.exchange_p)}, "
+            f"and between {units_of(audit)} of about the same size "
             f"{p_words(these.exchange_p_within_sizes)}."
         )
     if not isnan(these.score_low):
@@ -197,7 +197,7 @@ def citing_meaning(audit: CitationAudit) -> str:
         return "Both sides are cited about as often, given what the engine could have cited."
     if effect.these_units is not None:
         return (
-            f"This is about a few {_units(audit)}, not about all {effect.these_units.thinner} "
+            f"This is about a few {units_of(audit)}, not about all {effect.these_units.thinner} "
             "pages. To learn about the kind, ask questions that bring more of them."
         )
     return (
@@ -220,8 +220,8 @@ def steadiness_sentences(audit: CitationAudit) -> Iterator[str]:
     """Say how concentrated citations are, and how alike answers to one query."""
     steady = audit.steadiness
     yield (
-        f"Citations spread as over {rounded(steady.effective_domains, 1)} equally cited domains; "
-        f"the largest gets {rounded(100 * steady.largest_share, 1)} %."
+        f"Citations spread as over {rounded(steady.effective_domains, 1)} equally cited "
+        f"{site_noun(audit)}s; the largest gets {rounded(100 * steady.largest_share, 1)} %."
     )
     if steady.repeats and not isnan(steady.jaccard):
         yield (
@@ -262,8 +262,16 @@ def _interval(low: float, high: float, *, digits: int) -> str:
     return "" if isnan(low) else f"[{rounded(low, digits)}, {rounded(high, digits)}]"
 
 
-def _units(audit: CitationAudit) -> str:
+def units_of(audit: CitationAudit) -> str:
+    """Name what errors are clustered by, and labels exchanged between, in the plural."""
+    if audit.of_documents and audit.unit.name == "page":
+        return "documents"
     return units_word(audit.unit.name)
+
+
+def site_noun(audit: CitationAudit) -> str:
+    """Name what citations may concentrate on: domains, or documents of a collection."""
+    return "document" if audit.of_documents else "domain"
 
 
 def units_word(unit: str) -> str:

@@ -147,12 +147,22 @@ def _audit_steps(result: Any) -> Iterator[NextCommand]:
 
 def factors_steps(effects: FactorEffects) -> tuple[NextCommand, ...]:
     """Return what to do after effects of edits on ranks are known."""
+    if effects.of_citations:
+        return tuple(_cited_factor_steps(effects))
     mains = [row for row in effects.of(PRIMARY) if not row.interaction]
     movers = sorted((row for row in mains if row.is_shown), key=lambda row: -abs(row.value))
     ranker = ranker_words(effects, [movers[0].ranker if movers else effects.rankers[0]])
     if folder_of(effects) is None or not ranker:
         return ()
     return tuple(_factor_steps(effects, movers, ranker))
+
+
+def _cited_factor_steps(effects: FactorEffects) -> Iterator[NextCommand]:
+    """Yield the command that shows what the same factors do to ranks."""
+    folder = folder_of(effects)
+    if folder is not None:
+        text = "See what the same changes do to ranks"
+        yield _step(text, ["ranktilt", "explain", str(folder), "--by-factor", "-r", _USUAL_RANKER])
 
 
 def _factor_steps(

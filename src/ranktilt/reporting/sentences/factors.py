@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ranktilt.errors import join_words
 from ranktilt.explaining.factors.result import (
+    CITED,
+    CITED_FIRST,
     HEAD_TO_HEAD,
-    PRIMARY,
     SOURCE,
     UNITS,
     FactorEffect,
@@ -24,9 +25,45 @@ from ranktilt.reporting.sentences.treatments import is_named_by_level, treatment
 from ranktilt.reporting.sentences.variation import variation_words
 
 _SMALL = 0.05
-"""Ranks that are printed as none."""
+"""Ranks, or points, that are printed as none."""
 _MOST_NAMED = 3
 """Most effects that a sentence names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeWords:
+    """How sentences speak of what factors do to an estimand."""
+
+    gains: str
+    """What a treatment does that lifts a text; ``{}`` is the text, or ``it``."""
+    costs: str
+    unchanged: str
+    """What a treatment leaves alone that never changes anything."""
+    compared: str
+    """What was done with and without each change."""
+    move: str
+    """A difference that could be found."""
+
+
+_RANKS = OutcomeWords(
+    gains="lifts {} by",
+    costs="costs {}",
+    unchanged="no rank",
+    compared="the same documents were ranked",
+    move="a move",
+)
+_CITATIONS = OutcomeWords(
+    gains="makes answers cite {} more often, by",
+    costs="makes answers cite {} less often, by",
+    unchanged="no citation",
+    compared="answers read the same documents",
+    move="a difference",
+)
+
+
+def _words(estimand: str) -> OutcomeWords:
+    """Return the words of an estimand."""
+    return _CITATIONS if estimand in (CITED, CITED_FIRST) else _RANKS
 
 
 def factor_findings(effects: FactorEffects) -> tuple[Finding, ...]:
@@ -61,20 +98,21 @@ def factor_headline(effects: FactorEffects) -> str:
 
 def meaning_sentence(effects: FactorEffects) -> str:
     """Say what the effects mean to who reads nothing else; empty where nothing was compared."""
-    rows = _main_effects(effects)
+    rows, words = _main_effects(effects), _words(effects.primary)
     names = list(dict.fromkeys(row.effect for row in rows if row.is_shown))
     if names:
         differing = join_words(names[:_MOST_NAMED])
         return (
-            "These are causes: the same documents were ranked with and without each change. Sides "
-            f"whose texts differ in {differing} look favoured or pushed down, whoever wrote them."
+            f"These are causes: {words.compared} with and without each change. Sides whose texts "
+            f"differ in {differing} look favoured or pushed down, whoever wrote them."
         )
     detectable = max((row.detectable for row in rows if row.detectable > 0), default=0.0)
     if detectable < _SMALL:
         return ""
+    unit = UNITS[effects.primary].unit
     return (
-        f"No change is shown to move a text. You would find a move of {detectable:.1f} ranks four "
-        "times in five, a smaller one less often."
+        f"No change is shown to move a text. You would find {words.move} of {detectable:.1f} "
+        f"{unit} four times in five, a smaller one less often."
     )
 
 
@@ -85,8 +123,8 @@ def leading(effects: FactorEffects) -> Finding:
 
 
 def _main_effects(effects: FactorEffects, ranker: str | None = None) -> list[FactorEffect]:
-    """Return the effects of single factors on ranks, the largest first."""
-    return by_size(row for row in effects.of(PRIMARY, ranker) if not row.interaction)
+    """Return the effects of single factors on the first estimand, the largest first."""
+    return by_size(row for row in effects.of(effects.primary, ranker) if not row.interaction)
 
 
 def _is_shown(together: SourceEffect) -> bool:
@@ -96,7 +134,7 @@ def _is_shown(together: SourceEffect) -> bool:
 
 def _finding(effects: FactorEffects, ranker: str) -> Finding:
     """Return what an experiment says of one ranker."""
-    rows = effects.of(PRIMARY, ranker)
+    rows = effects.of(effects.primary, ranker)
     together = effects.together(ranker)
     sizes = [abs(row.value) for row in rows if row.is_shown]
     if together is not None and _is_shown(together):
@@ -117,7 +155,7 @@ def _finding(effects: FactorEffects, ranker: str) -> Finding:
 
 def _sentence(effects: FactorEffects, ranker: str) -> str:
     """Say which factors move ranks, and what a model's text gains."""
-    rows = effects.of(PRIMARY, ranker)
+    rows = effects.of(effects.primary, ranker)
     mains = _main_effects(effects, ranker)
     together = effects.together(ranker)
     sentence = _movers(effects, mains, ranker)
@@ -139,7 +177,9 @@ def _treatments(effects: FactorEffects, rows: Iterable[FactorEffect]) -> list[st
 
 
 def _beyond_ranks(effects: FactorEffects, ranker: str, mains: Sequence[FactorEffect]) -> str:
-    """Name treatments that surely move no ranks, but decide which version comes first."""
+    """Name treatments that are shown beyond ranks: which version comes first, or is cited first."""
+    if effects.of_citations:
+        return _first_citations(effects, ranker)
     known = {row.effect for row in mains if row.is_shown}
     rows = [
         row
@@ -151,6 +191,20 @@ def _beyond_ranks(effects: FactorEffects, ranker: str, mains: Sequence[FactorEff
         for words, row in zip(_treatments(effects, rows), rows, strict=True)
     ]
     return f"head-to-head shows more: {', '.join(parts)}" if parts else ""
+
+
+def _first_citations(effects: FactorEffects, ranker: str) -> str:
+    """Say which treatments are shown to change what is cited first."""
+    rows = [
+        row
+        for row in by_size(effects.of(CITED_FIRST, ranker))
+        if row.is_shown and not row.interaction
+    ]
+    treatments = _treatments(effects, rows)
+    parts = [f"{words} {_number(row)}" for words, row in zip(treatments, rows, strict=True)]
+    return (
+        f"cited first: {', '.join(parts)}" if parts else "of what is cited first nothing is shown"
+    )
 
 
 def _number(row: FactorEffect | SourceEffect) -> str:
@@ -189,11 +243,11 @@ def _source_sentence(
 
 def _model_text(together: SourceEffect) -> str:
     """Say what a text by a model gains or loses: ``x lifts model text by 8.1 ranks [4.1, 7.9]``."""
-    if together.value < 0:
-        size = _size(-together.value, -together.high, -together.low)
-        return f"{together.ranker} pushes model text down by {size}"
-    size = _size(together.value, together.low, together.high)
-    return f"{together.ranker} lifts model text by {size}"
+    is_down, is_cited = together.value < 0, together.estimand == CITED
+    verb = "pushes model text down by" if is_down else "lifts model text by"
+    if is_cited:
+        verb = f"cites model text {'less' if is_down else 'more'} often, by"
+    return f"{together.ranker} {verb} {_size(together)}"
 
 
 def _movers(effects: FactorEffects, mains: Sequence[FactorEffect], ranker: str = "") -> str:
@@ -210,7 +264,8 @@ def _movers(effects: FactorEffects, mains: Sequence[FactorEffect], ranker: str =
         clauses.append(_not_shown(effects, not_shown))
     if idle:
         names = join_words(_treatments(effects, idle))
-        clauses.append(f"{names} {'changes' if len(idle) == 1 else 'change'} no rank")
+        verb = "changes" if len(idle) == 1 else "change"
+        clauses.append(f"{names} {verb} {_words(effects.primary).unchanged}")
     sentence = "; ".join(clauses)
     return sentence if moving or not ranker else f"{ranker}: {sentence}"
 
@@ -233,26 +288,26 @@ def _moves(effects: FactorEffects, rows: Sequence[FactorEffect]) -> list[str]:
     for row in rows:
         factor = factors[row.effect]
         text = "a text" if is_named_by_level(factor) else "it"
-        if row.value < 0:
-            verb = f"costs {text} {_size(-row.value, -row.high, -row.low)}"
-        else:
-            verb = f"lifts {text} by {_size(row.value, row.low, row.high)}"
-        clauses.append(f"{treatment(factor)} {verb}")
+        words = _words(row.estimand)
+        verb = (words.costs if row.value < 0 else words.gains).format(text)
+        clauses.append(f"{treatment(factor)} {verb} {_size(row)}")
     return clauses
 
 
-def _size(value: float, low: float, high: float) -> str:
-    """Print the size of a move in ranks, whose direction the verb says."""
-    value_text, low_text, high_text = (
-        rounded(number).replace("-", "−") for number in (value, low, high)
-    )
-    return f"{value_text} ranks [{low_text}, {high_text}]"
+def _size(effect: FactorEffect | SourceEffect) -> str:
+    """Print the size of an effect, whose direction the verb says."""
+    ends = (effect.value, effect.low, effect.high)
+    if effect.value < 0:
+        ends = (-effect.value, -effect.high, -effect.low)
+    value, low, high = (rounded(number).replace("-", "−") for number in ends)
+    return f"{value} {UNITS[effect.estimand].unit} [{low}, {high}]"
 
 
 def _not_shown(effects: FactorEffects, rows: Sequence[FactorEffect]) -> str:
     """Say that no effect is shown, and which ones could have been."""
     detectable = max(row.detectable for row in rows)
-    limit = f" (detectable: {detectable:.1f} ranks)" if detectable >= _SMALL else ""
+    unit = UNITS[effects.primary].unit
+    limit = f" (detectable: {detectable:.1f} {unit})" if detectable >= _SMALL else ""
     return f"no effect of {join_words(_treatments(effects, rows), 'or')} is shown{limit}"
 
 

@@ -11,7 +11,7 @@ from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.errors import counted, join_words
-from ranktilt.judging.result import FEWEST_QUERIES
+from ranktilt.judging.records import FEWEST_QUERIES
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import half_width, margin_words, points_words
 from ranktilt.measures.printing import digits_apart, rounded, signed
@@ -27,6 +27,7 @@ from ranktilt.reporting.sentences.effects import (
     undefined,
 )
 from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.judge_gate import drift_reason, growth_question
 from ranktilt.reporting.sentences.next_steps import command_rows
 
 OUTCOME_KINDS: dict[Outcome, FindingKind] = {
@@ -98,8 +99,13 @@ def gate_questions(gate: Gate) -> list[str]:
         least = gate.spec["min_effect"]
         growth = "no growth" if least == 0 else f"growth of at most {least:g} points"
         questions.append(f"{growth} since the baseline")
+    if gate.spec.get("max_growth") is not None:
+        questions.append(growth_question(gate.spec["max_growth"]))
     if gate.spec.get("max_loss") is not None:
-        questions.append(f"a loss of at most {points_words(gate.spec['max_loss'])}")
+        of_judges = " of κ" if "max_shift" in gate.spec else ""
+        questions.append(f"a loss of at most {points_words(gate.spec['max_loss'])}{of_judges}")
+    if gate.spec.get("max_shift") is not None:
+        questions.append(f"a mean grade within ±{gate.spec['max_shift']:g} of the old one")
     return questions
 
 
@@ -129,6 +135,8 @@ def limit_reason(check: LimitCheck, queries: int = 0) -> str:
         return _growth_reason(check, check.checked_change)
     if check.name == "citations":
         return _citation_reason(check)
+    if check.name in ("agreement", "shift", "gap growth"):
+        return drift_reason(check, queries)
     return _order_reason(check, queries)
 
 
@@ -137,7 +145,9 @@ def _citation_reason(check: LimitCheck) -> str:
     if math.isnan(check.value):
         return "undefined: too few citations on a side"
     if math.isnan(check.low):
-        return f"{signed(check.value, 1)} without an interval: too few domains carry a side"
+        return (
+            f"{signed(check.value, 1)} without an interval: too few domains or pages carry a side"
+        )
     limits = f"{signed(check.floor, 1)} to {signed(check.ceiling, 1)}"
     numbers = (
         f"{signed(check.value, 1)} [{signed(check.low, 1)}, {signed(check.high, 1)}] from neutral"

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from ranktilt.errors import join_words
-from ranktilt.judging.result import GAP_MARGIN, JudgeAudit
+from ranktilt.judging.records import GAP_MARGIN
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.judge_standings import Contest, main_contest
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ranktilt.errors import counted, join_words
-from ranktilt.judging.result import (
+from ranktilt.judging.records import (
     FEWEST_QUERIES,
     AgreementStatistic,
-    JudgeAudit,
     JudgeComparison,
     JudgeStanding,
 )
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.printing import rounded
 
 _MOST_NAMED = 3

@@ -5,24 +5,27 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted, join_words
-from ranktilt.judging.result import (
+from ranktilt.judging.records import (
     GAP_MARGIN,
     Agreement,
     Estimate,
     FamilyPreference,
     Favour,
-    JudgeAudit,
     RankAgreement,
     Weakness,
 )
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import cannot_vary, effect_words
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.judge_confidence import confidence_findings
+from ranktilt.reporting.sentences.judge_doses import dose_finding
 from ranktilt.reporting.sentences.judge_standings import (
     coefficient_words,
     contest,
@@ -91,11 +94,21 @@ def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
     sides = _side_findings(audit)
     orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
     tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]
+    confidences = chain.from_iterable(map(confidence_findings, audit.calibrations))
+    doses = [dose_finding(doses) for doses in audit.length_doses]
     agreements = [_agreement_finding(agreement) for agreement in audit.overall]
     if len(agreements) > _MOST_AGREEMENTS:
         agreements = []  # the table of judges says it shorter
     contests = [Finding(kind="described", sentence=text) for text in _contest_sentences(audit)]
-    return (*contests, *ranked(sides), *ranked(orders), *tilts, *ranked(agreements))
+    return (
+        *contests,
+        *ranked(sides),
+        *ranked(orders),
+        *ranked(doses),
+        *confidences,
+        *tilts,
+        *ranked(agreements),
+    )
 
 
 def _side_findings(audit: JudgeAudit) -> list[Finding]:
@@ -103,8 +116,18 @@ def _side_findings(audit: JudgeAudit) -> list[Finding]:
     return [
         *map(_gap_finding, audit.main_gaps),
         *map(_preference_finding, audit.preferences),
-        *(_weakness_finding(weakness) for weakness in audit.weaknesses if weakness.edit.low > 0),
+        *map(_weakness_finding, _weaknesses_found(audit)),
     ]
+
+
+def _weaknesses_found(audit: JudgeAudit) -> Iterator[Weakness]:
+    """Yield the edits that fool a judge; of several doses of one edit, the first that does."""
+    known = set[tuple[str, str]]()
+    for weakness in audit.weaknesses:
+        key = weakness.judge, weakness.edit.probe.partition(" ×")[0]
+        if weakness.edit.low > 0 and key not in known:
+            known.add(key)
+            yield weakness
 
 
 def _contest_sentences(audit: JudgeAudit) -> Iterator[str]:
@@ -126,9 +149,8 @@ def _favour_words(audit: JudgeAudit) -> list[str]:
         if preference.verdict in ("favours", "disfavours"):
             words = f"{preference.verdict} {preference.family} systems"
             favours.setdefault(preference.judge, []).append(words)
-    for weakness in audit.weaknesses:
-        if weakness.edit.low > 0:
-            favours.setdefault(weakness.judge, []).append(f"is fooled by {weakness.edit.probe}")
+    for weakness in _weaknesses_found(audit):
+        favours.setdefault(weakness.judge, []).append(f"is fooled by {weakness.edit.probe}")
     return [f"{judge} {join_words(list(dict.fromkeys(words)))}" for judge, words in favours.items()]
 
 

@@ -149,7 +149,7 @@ def gap_sentence(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
         return (
             f"{gap.run}: inconclusive between {gap.group_a} and {gap.group_b}. The lists are worth "
             f"{gap.effective_n:.1f} independent queries or "
-            f"{'domains' if gap.outcome == 'cited' else 'documents'}, fewer than {FEWEST}."
+            f"{'domains or pages' if gap.outcome == 'cited' else 'documents'}, fewer than {FEWEST}."
         )
     if not gap.is_shown:
         return _no_gap_sentence(gap)

@@ -23,6 +23,7 @@ _VIEWS = {
     "Gate": "gate",
     "Installation": "doctor",
     "JudgeAudit": "judge",
+    "JudgeDrift": "judge_drift",
     "LoadedAudit": "audit",
     "LoadedSourceAudits": "source_audits",
     "ManipulationChecks": "versions",

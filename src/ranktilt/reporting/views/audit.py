@@ -19,6 +19,7 @@ from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.meaning import audit_meaning
 from ranktilt.reporting.sentences.next_steps import next_commands
 from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.sentences.repeats import repeat_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.audit_sections import audit_sections
@@ -92,7 +93,8 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     """Give the verdicts and conflicts, the largest finding first, and then what controls change."""
     findings = [Sentence(f.sentence, _tone(f), "strong") for f in findings_of(audit)]
     changes = [Sentence(text, "warning", "strong") for text in control_sentences(audit)]
-    return (*standing_sentences(audit), *findings, *changes)
+    repeats = [Sentence(text) for text in repeat_sentences(audit)]
+    return (*standing_sentences(audit), *findings, *changes, *repeats)
 
 
 def _tone(finding: Finding) -> Tone:

@@ -42,6 +42,7 @@ from ranktilt.reporting.views.audit_tables import (
 from ranktilt.reporting.views.check_tables import check_table
 from ranktilt.reporting.views.group_standings import standing_section
 from ranktilt.reporting.views.label_errors import SENSITIVITY_LEAD, sensitivity_table
+from ranktilt.reporting.views.repeats import REPEATS_LEAD, repeat_tables
 
 
 def audit_sections(
@@ -58,6 +59,7 @@ def audit_sections(
     yield from _confounds(audit)
     yield from _controls(audit)
     yield from _checks(audit)
+    yield PageSections(make=partial(_repeats, audit))
     yield PageSections(make=partial(_label_errors, audit))
     yield PageSections(make=partial(_provenance, audit))
 
@@ -238,6 +240,14 @@ def _checks(audit: Audit) -> Iterator[Section]:
     table = check_table(audit)
     if table is not None:
         yield Section("checks", "Other tests", (), (table,))
+
+
+def _repeats(audit: Audit) -> Iterator[Section]:
+    """Yield the section on runs that were ranked several times."""
+    if audit.repeats:
+        title = "Repeats of one engine"
+        tables = repeat_tables(audit.repeats)
+        yield Section("repeats", title, (REPEATS_LEAD,), tables, short_title="Repeats")
 
 
 def _label_errors(audit: Audit) -> Iterator[Section]:

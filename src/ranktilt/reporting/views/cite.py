@@ -27,8 +27,10 @@ from ranktilt.reporting.sentences.citing import (
     citing_steps,
     funnel_sentence,
     ratio_words,
+    site_noun,
     steadiness_sentences,
     these_units_sentences,
+    units_of,
     verdict_sentence,
 )
 from ranktilt.reporting.sentences.notes import note_sentences
@@ -140,7 +142,8 @@ def _rank_point(rate: RankRate, position: float) -> Point:
 
 def _domain_section(audit: CitationAudit) -> Section:
     lead = tuple(steadiness_sentences(audit))
-    return Section("domains", "Domains", lead, (domain_table(audit),), titled=True)
+    title = f"{site_noun(audit).title()}s"
+    return Section("domains", title, lead, (domain_table(audit),), titled=True)
 
 
 def _hero(audit: CitationAudit) -> Iterator[IntervalChart]:
@@ -195,14 +198,15 @@ def _legend(audit: CitationAudit) -> Iterator[str]:
         "A page cited twice in an answer counts once; every query counts alike, however often it "
         "was asked."
     )
+    units = units_of(audit)
     yield (
-        "p is the larger of two tests: labels exchanged between domains, and a t test over "
-        "questions and domains with as many degrees of freedom as the side with fewer domains "
+        f"p is the larger of two tests: labels exchanged between {units}, and a t test over "
+        f"questions and {units} with as many degrees of freedom as the side with fewer {units} "
         "allows. Intervals are one at a time; p is corrected "
         f"({audit.correction.title()})."
     )
     if any(stage.over == "questions" for stage in audit.stages):
         yield (
-            "Shares of stages are given for these domains in further questions: too few domains "
+            f"Shares of stages are given for these {units} in further questions: too few {units} "
             "carry a side to speak of its kind."
         )

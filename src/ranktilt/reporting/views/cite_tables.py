@@ -27,7 +27,13 @@ from ranktilt.reporting.numbers import (
     percent,
     signed,
 )
-from ranktilt.reporting.sentences.citing import FUNNEL_WORDS, QUESTION_WORDS, ratio_words
+from ranktilt.reporting.sentences.citing import (
+    FUNNEL_WORDS,
+    QUESTION_WORDS,
+    ratio_words,
+    site_noun,
+    units_of,
+)
 
 _MOST_DOMAINS = 10
 """Domains in the table; the file holds more."""
@@ -39,7 +45,7 @@ _RATE_HINT = "rate or part, in %"
 
 def effect_table(audit: CitationAudit) -> Table:
     """Lay out a row for each question, below a heading for each of several pairs."""
-    caption = "Citations by question, with 95 % intervals over questions and domains"
+    caption = f"Citations by question, with 95 % intervals over questions and {units_of(audit)}"
     first = audit.primary[0]
     if len(audit.primary) == 1:
         columns = _effect_columns(audit, first.a, first.b)
@@ -180,7 +186,7 @@ def domain_table(audit: CitationAudit) -> Table:
     """List the most cited domains."""
     cited = [domain for domain in audit.domains if domain.citations]
     columns: list[ColumnOf] = [
-        (name_column("domain"), attrgetter("domain")),
+        (name_column(site_noun(audit)), attrgetter("domain")),
         (text_column("group"), attrgetter("group")),
         (Column("citations"), number_of("citations", count)),
     ]
@@ -189,4 +195,6 @@ def domain_table(audit: CitationAudit) -> Table:
         columns.append((Column("consulted", spare=2), number_of("consulted", count)))
     if audit.counts.retrieved:
         columns.append((Column("retrieved", spare=1), number_of("retrieved", count)))
-    return tabulated("The most cited domains", cited[:_MOST_DOMAINS], columns, folded=True)
+    return tabulated(
+        f"The most cited {site_noun(audit)}s", cited[:_MOST_DOMAINS], columns, folded=True
+    )

@@ -7,7 +7,6 @@ from functools import partial
 from operator import attrgetter
 
 from ranktilt.explaining.factors.result import (
-    PRIMARY,
     UNITS,
     AdoptionEffect,
     FactorEffect,
@@ -65,6 +64,17 @@ _QUESTIONS = {
 }
 """Words for a question about the source."""
 
+_AMONG_RANKS = (
+    "Ranks are among all other documents, each in a random one of its versions; versions not "
+    "retrieved rank below all others."
+)
+_FROM_ANSWERS = (
+    "Cited: percent of the answers that cite a version of those that read it; cited first: before "
+    "all others. Versions are compared within a document and query, or within a query where it is "
+    "asked once."
+)
+"""What the outcomes are."""
+
 
 def view(effects: FactorEffects) -> Document:
     """Return the document of effects of factors."""
@@ -88,7 +98,8 @@ def _sections(effects: FactorEffects) -> Iterator[Section]:
         _effects(effects),
         PageBlocks(make=partial(_forest, effects)),
     )
-    question = "What does each change do to a rank, and how do changes interact?"
+    outcome = "a citation" if effects.of_citations else "a rank"
+    question = f"What does each change do to {outcome}, and how do changes interact?"
     yield Section("effects", question, (), effect_blocks, short_title="Effects")
     sources = tuple(_sources(effects))
     if sources:
@@ -111,7 +122,7 @@ def _effects(effects: FactorEffects) -> Table:
         spare = max(4 - number_of_estimand, 0) if number_of_estimand else 0
         head = Column(f"{unit.name}, {unit.unit}", hint=unit.meaning, spare=spare)
         columns.append((head, partial(_cell, rows, estimand)))
-        if estimand == PRIMARY:
+        if estimand == effects.primary:
             columns.append((Column("corrected p", spare=6), number_of("p_corrected", p_value)))
             columns.append((Column("detectable", spare=5), number_of("detectable", decimal)))
     return tabulated(
@@ -119,16 +130,16 @@ def _effects(effects: FactorEffects) -> Table:
         _sorted_rows(effects),
         columns,
         group=lambda row: (row.ranker,),
-        groups=("ranker",),
+        groups=("engine" if effects.of_citations else "ranker",),
         folded=True,
     )
 
 
 def _sorted_rows(effects: FactorEffects) -> list[FactorEffect]:
-    """Return the effects on ranks, of each ranker the largest first."""
+    """Return the effects on the first estimand, of each ranker the largest first."""
     rows = list[FactorEffect]()
     for ranker in effects.rankers:
-        rows += by_size(effects.of(PRIMARY, ranker))
+        rows += by_size(effects.of(effects.primary, ranker))
     return rows
 
 
@@ -142,16 +153,17 @@ def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: Fac
 
 
 def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
-    """Draw what each treatment does to the rank of a text, the largest effects of all rankers."""
-    mains = by_size(row for row in effects.of(PRIMARY) if not row.interaction)
+    """Draw what each treatment does to a text, the largest effects of all rankers."""
+    mains = by_size(row for row in effects.of(effects.primary) if not row.interaction)
     if not mains:
         return
     factors = {factor.name: factor for factor in effects.factors}
+    unit = UNITS[effects.primary].unit
     rows = []
     for row in mains[:MOST_ROWS]:
         reading = IntervalReading(
             mark=IntervalMark(value=row.value, low=row.low, high=row.high),
-            text=f"{signed(row.value)} ranks {interval(row.low, row.high)}",
+            text=f"{signed(row.value)} {unit} {interval(row.low, row.high)}",
             tone="" if row.is_shown else "unsure",
         )
         note = row.ranker if len(effects.rankers) > 1 else ""
@@ -160,12 +172,20 @@ def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
     drawn = (
         f" Drawn: {len(rows)} of {len(mains)} effects, the largest." if mains[MOST_ROWS:] else ""
     )
+    title, sides = "What each change does to the rank of a text", ("◀ costs ranks", "lifts it ▶")
+    unchanged = "no change of rank"
+    if effects.of_citations:
+        title, sides = (
+            "How often a text is cited with each change",
+            ("◀ less often", "more often ▶"),
+        )
+        unchanged = "cited as often as without the change"
     yield interval_chart(
-        "What each change does to the rank of a text",
-        f"Black: no change of rank. Line: 95 % interval. Grey: no effect is shown.{drawn}",
+        title,
+        f"Black: {unchanged}. Line: 95 % interval. Grey: no effect is shown.{drawn}",
         rows,
-        scales=["ranks"],
-        sides=("◀ costs ranks", "lifts it ▶"),
+        scales=[unit],
+        sides=sides,
     )
 
 
@@ -173,7 +193,7 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
     """Yield the figure of all effects."""
     marks = {}
     for ranker in effects.rankers:
-        rows = by_size(effects.of(PRIMARY, ranker))
+        rows = by_size(effects.of(effects.primary, ranker))
         marks[ranker] = [
             Mark(
                 label=row.effect,
@@ -184,12 +204,19 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
             )
             for row in rows
         ]
+    title = "What each factor does to the rank"
     says = (
         "Ranks that a version moves up, high minus low, with the 95 % interval; right of 0, the "
         "factor lifts a text."
     )
-    drawing = forest(marks, x="ranks")
-    yield Figure("What each factor does to the rank", says, drawing, folded=True)
+    if effects.of_citations:
+        title = "What each factor does to citations"
+        says = (
+            "Percent of the answers that cite a version, high minus low, with the 95 % interval; "
+            "right of 0, the factor makes answers cite a text more often."
+        )
+    drawing = forest(marks, x=UNITS[effects.primary].unit)
+    yield Figure(title, says, drawing, folded=True)
 
 
 def _sources(effects: FactorEffects) -> Iterator[Table]:
@@ -204,7 +231,7 @@ def _sources(effects: FactorEffects) -> Iterator[Table]:
         columns.append((f"{unit.name}, {unit.unit}", cell))
     yield tabulated(
         "Text by a model, before and after other factors are held fixed",
-        [row for row in effects.sources if row.estimand == PRIMARY],
+        [row for row in effects.sources if row.estimand == effects.primary],
         columns,
         note="Together: all high at once, minus the original; two-factor interactions cancel out.",
         group=lambda row: (row.ranker,),
@@ -277,7 +304,7 @@ def _factors(effects: FactorEffects) -> Table:
 def _legend(effects: FactorEffects) -> Iterator[str]:
     """Say what the numbers are."""
     sizes = {}
-    for row in effects.of(PRIMARY):
+    for row in effects.of(effects.primary):
         size = (count(row.versions), count(row.origins), count(row.queries))
         sizes[row.ranker] = "{} versions of {} documents under {} queries".format(*size)
     alike = len(set(sizes.values())) == 1
@@ -286,11 +313,11 @@ def _legend(effects: FactorEffects) -> Iterator[str]:
     yield (
         "An effect is the mean of the versions where a factor is high minus the mean of the "
         "others; above 0, it lifts a text. a × b is half of what a's effect gains when b is high. "
-        "Ranks are among all other documents, each in a random one of its versions; versions not "
-        "retrieved rank below all others."
+        f"{_FROM_ANSWERS if effects.of_citations else _AMONG_RANKS}"
     )
+    family = "effects" if effects.of_citations else "rankers and effects"
     yield (
-        "* corrected p < .05 (Holm, over all rankers and effects of an estimand). Intervals (95 "
+        f"* corrected p < .05 (Holm, over all {family} of an estimand). Intervals (95 "
         "%) and p: t, with errors clustered by query and document. Detectable: with 80 % power. "
         f"{ONE_AT_A_TIME}"
     )

@@ -44,6 +44,9 @@ from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.readings import side_names
 
+_FINE = ("tau", "agreement", "shift", "gap growth")
+"""Checks of coefficients and grades, which are printed with two decimals."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class _TableRow:
@@ -199,7 +202,7 @@ def _interval(row: GateRow, check: LimitCheck) -> str:
 
 def _digits(row: GateRow) -> int:
     """Return one decimal for points, two for coefficients and grades, which lie around 1."""
-    fine = row.measure.startswith("GradeGap") or any(check.name == "tau" for check in row.checks)
+    fine = row.measure.startswith("GradeGap") or any(check.name in _FINE for check in row.checks)
     return 2 if fine else 1
 
 

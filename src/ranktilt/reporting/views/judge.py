@@ -8,7 +8,8 @@ from operator import attrgetter
 
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted
-from ranktilt.judging.result import GAP_MARGIN, JudgeAudit, JudgedTilt
+from ranktilt.judging.records import GAP_MARGIN, JudgedTilt
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.margin import half_width
 from ranktilt.reporting.document import (
     Block,
@@ -40,6 +41,7 @@ from ranktilt.reporting.views.judge_agreement import (
     hero_chart,
     trust_section,
 )
+from ranktilt.reporting.views.judge_confidence import confidence_section
 from ranktilt.reporting.views.judge_systems import (
     families_section,
     few_labels_section,
@@ -56,6 +58,7 @@ def view(audit: JudgeAudit) -> Document:
         *families_section(audit),
         *systems_section(audit),
         *few_labels_section(audit),
+        *confidence_section(audit),
         *agreement_section(audit),
         provenance(audit.spec, note_sentences(audit.notes)),
     )
@@ -234,6 +237,17 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
             "the judge; reversed: of the other sign; new: significant under the judge alone. "
             "Slope: what a difference of 1 becomes under the judge. Intervals of coefficients: "
             "the wider of percentiles of resampled queries and their reflection at the value."
+        )
+    if audit.length_doses:
+        yield (
+            "Length: passages that humans graded 0 get neutral sentences of other documents, up to "
+            "2 and 4 times their length. Grades per doubling: within passages."
+        )
+    if audit.calibrations:
+        yield (
+            "Confidence: bins of equal count; a judge is right where it gives the human grade. "
+            "Expected calibration error: mean distance of agreement from confidence, over bins. "
+            "Least sure: the third of grades, or of twins, with the lowest confidence."
         )
     if audit.corrected:
         yield (

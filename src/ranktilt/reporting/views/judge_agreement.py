@@ -7,14 +7,8 @@ from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
-from ranktilt.judging.result import (
-    Agreement,
-    Estimate,
-    JudgeAudit,
-    JudgeComparison,
-    JudgeStanding,
-    Weakness,
-)
+from ranktilt.judging.records import Agreement, Estimate, JudgeComparison, JudgeStanding, Weakness
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -54,6 +48,7 @@ from ranktilt.reporting.sentences.judge_standings import (
     statistic_name,
 )
 from ranktilt.reporting.tones import Tone
+from ranktilt.reporting.views.judge_doses import dose_blocks
 
 _COEFFICIENTS: tuple[tuple[str, str], ...] = (
     ("exact", "same grade"),
@@ -227,6 +222,7 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
         )
     if audit.weaknesses:
         blocks.append(_weaknesses(audit))
+    blocks += dose_blocks(audit)
     blocks += [_confusion(audit), _query_table(audit)]
     yield Section("agreement", "How far does a judge agree with humans?", (), tuple(blocks))
 

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.judging.result import (
+from ranktilt.judging.records import (
     Corrected,
     Estimate,
     FamilyPreference,
     Fate,
-    JudgeAudit,
     RankAgreement,
     SystemPair,
     SystemScore,
 )
+from ranktilt.judging.result import JudgeAudit
 from ranktilt.reporting.document import (
     Block,
     Cell,

@@ -33,6 +33,8 @@ def _answers_read_as(note: AnswersReadAs) -> str:
 def _unit_found(note: UnitFound) -> str:
     if note.is_chosen:
         return f"labels are taken as constant within {note.unit}, as you chose ({note.units:,})"
+    if note.unit == "page" and note.of_documents:
+        return "each document of the collection counts by itself"
     if note.unit == "page" and not note.of_several:
         return "no domain has several of these pages, so each page counts by itself"
     if note.unit == "page":

@@ -32,6 +32,8 @@ _PLURALS = {
     "measure": "measures",
     "pair of groups": "pairs of groups",
     "question": "questions",
+    "judge": "judges",
+    "system": "systems",
 }
 """Plurals of what is compared."""
 _MOST_QUERIES = 3

@@ -6,8 +6,12 @@ import math
 
 from ranktilt.data.notes.judges import (
     ClusterJoined,
+    ConfidenceUnreadable,
+    ConfidenceUnused,
     FewCommonPairs,
+    FewJudgedQueries,
     GradesIdentical,
+    GradesOfOneAudit,
     GradesOutsideScale,
     GradeSteps,
     JudgedWithoutIntervals,
@@ -22,11 +26,13 @@ from ranktilt.data.notes.judges import (
     RepeatedGrades,
     RequestsWithoutGrade,
     SystemsOfOneGrader,
+    TopGradesDiffer,
     TwinsWithoutGap,
     ValuesIdentical,
 )
 from ranktilt.errors import counted, join_words
-from ranktilt.judging.result import FEWEST_QUERIES
+from ranktilt.judging.calibration import FEWEST_PAIRS
+from ranktilt.judging.records import FEWEST_QUERIES
 from ranktilt.reporting.sentences.notes.base import note_words
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
@@ -191,3 +197,49 @@ def _systems_of_one_grader(note: SystemsOfOneGrader) -> str:
     systems = counted(note.systems, "system", "systems")
     grader = _GRADERS[note.grader]
     return f"{note.judge}, {note.measure}: {systems} evaluated by {grader} only left out"
+
+
+@note_words.register
+def _confidence_unused(note: ConfidenceUnused) -> str:
+    if note.reason == "constant":
+        return (
+            f"{note.judge} tells the same confidence for every grade, which says nothing about "
+            "single grades"
+        )
+    pairs = counted(note.pairs, "pair", "pairs")
+    return (
+        f"{note.judge}: {pairs} with a confidence and a human grade; a calibration curve needs "
+        f"{FEWEST_PAIRS}"
+    )
+
+
+@note_words.register
+def _confidence_unreadable(note: ConfidenceUnreadable) -> str:
+    answers = counted(note.answers, "answer tells", "answers tell")
+    return (
+        f"{note.judge}: {answers} a confidence that is no number from 0 to 1, left out; ask for "
+        "such a number in the prompt"
+    )
+
+
+@note_words.register
+def _grades_of_one_audit(note: GradesOfOneAudit) -> str:
+    common = counted(note.common, "pair", "pairs")
+    return (
+        f"{note.judge}: compared on the {common} that both judges graded; {note.only_new:,} graded "
+        f"by the new judge only and {note.only_old:,} by the old one only left out"
+    )
+
+
+@note_words.register
+def _few_judged_queries(note: FewJudgedQueries) -> str:
+    queries = counted(note.queries, "query", "queries")
+    return f"{note.judge}: compared on only {queries}, which can show large changes alone"
+
+
+@note_words.register
+def _top_grades_differ(note: TopGradesDiffer) -> str:
+    return (
+        f"{note.judge}: the highest grade is {note.new} now and was {note.old} before; did both "
+        "judges grade on the same scale?"
+    )

@@ -10,6 +10,7 @@ from ranktilt.data.notes.made_answers import (
     NumbersInOtherForms,
     NumbersOutsideContext,
     PromptQuoted,
+    PromptsCut,
     RequestsWithoutAnswer,
     UnshownRunParts,
 )
@@ -58,6 +59,15 @@ def _prompt_quoted(note: PromptQuoted) -> str:
 def _numbers_in_other_forms(note: NumbersInOtherForms) -> str:
     numbers = counted(note.numbers, "number", "numbers")
     return f"{numbers} in brackets have another form than [2] or [1, 3], and were not read"
+
+
+@note_words.register
+def _prompts_cut(note: PromptsCut) -> str:
+    return (
+        f"{note.prompts:,} of {counted(note.of_all, 'prompt', 'prompts')} did not fit the model: "
+        "their longest documents were cut at the end, all to one length, so the model did not "
+        "read what stands last in them"
+    )
 
 
 @note_words.register

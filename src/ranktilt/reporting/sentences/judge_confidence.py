@@ -1,0 +1,89 @@
+"""A judge's confidence in words: whether it is right, and whether unsure grades favour a side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+
+from ranktilt.judging.calibration_result import Calibration, UnsureTilt
+from ranktilt.judging.records import Estimate
+from ranktilt.measures.printing import rounded, signed
+from ranktilt.reporting.numbers import probability
+from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.tones import Tone
+
+_POINTS = 5.0
+"""Points of confidence that count as one margin."""
+_GRADES = 0.1
+"""Grades that count as one margin."""
+
+
+def confidence_findings(calibration: Calibration) -> Iterator[Finding]:
+    """Yield what a judge's confidence says: its calibration, then the tilt of unsure grades."""
+    excess = calibration.excess
+    is_off = excess.low > 0 or excess.high < 0
+    tone: Tone = "warning" if is_off else "unsure"
+    yield Finding(
+        kind="described",
+        sentence=calibration_sentence(calibration),
+        size=100 * abs(excess.value) / _POINTS,
+        run=calibration.judge,
+        tone=tone,
+    )
+    tilt = calibration.tilt
+    if tilt is not None:
+        yield Finding(
+            kind="favours" if tilt.is_shown else "inconclusive",
+            sentence=unsure_sentence(calibration.judge, tilt),
+            size=abs(tilt.difference.value) / _GRADES,
+            run=calibration.judge,
+            tone="warning" if tilt.is_shown else "unsure",
+        )
+
+
+def calibration_sentence(calibration: Calibration) -> str:
+    """Say whether a judge is as often right as it is sure."""
+    excess = calibration.excess
+    numbers = (
+        f"mean confidence {rounded(100 * calibration.confidence)} %, "
+        f"{rounded(100 * calibration.agreement)} % of grades are the human one "
+        f"({_points(excess)}), expected calibration error {_error(calibration.error)}"
+    )
+    if excess.low > 0:
+        return f"{calibration.judge} is more sure than right: {numbers}"
+    if excess.high < 0:
+        return f"{calibration.judge} is less sure than right: {numbers}"
+    return f"{calibration.judge}: neither too much nor too little confidence is shown: {numbers}"
+
+
+def _points(excess: Estimate) -> str:
+    value = f"{signed(100 * excess.value)} points"
+    if isnan(excess.low):
+        return value
+    return f"{value} [{signed(100 * excess.low)}, {signed(100 * excess.high)}]"
+
+
+def _error(error: Estimate) -> str:
+    value = rounded(100 * error.value)
+    if isnan(error.low):
+        return f"{value} points"
+    return f"{value} points [{rounded(100 * error.low)}, {rounded(100 * error.high)}]"
+
+
+def unsure_sentence(judge: str, tilt: UnsureTilt) -> str:
+    """Say whether a judge favours a side more where it is unsure."""
+    value = f"{signed(tilt.difference.value, 2)} grades"
+    if not isnan(tilt.difference.low):
+        ends = (signed(end, 2) for end in (tilt.difference.low, tilt.difference.high))
+        value = f"{value} [{', '.join(ends)}]"
+    name = "grade gap of twins" if tilt.is_of_twins else "grade gap beyond humans"
+    numbers = (
+        f"{name} {tilt.a} − {tilt.b} {signed(tilt.unsure.value, 2)} against "
+        f"{signed(tilt.rest.value, 2)} elsewhere ({value}"
+    )
+    where = f"where {judge} is least sure (confidence up to {tilt.border:.2f})"
+    if not tilt.is_shown:
+        return f"No other tilt is shown {where}: {numbers})"
+    side = tilt.a if tilt.difference.value > 0 else tilt.b
+    p = f"corrected p {probability(tilt.p_corrected)}"
+    return f"{where[:1].upper()}{where[1:]}, it leans further toward {side} text: {numbers}, {p})"

@@ -1,0 +1,50 @@
+"""The words of notes on repeats of an engine."""
+
+from __future__ import annotations
+
+from ranktilt.data.notes.repeats import (
+    RepeatCountsDiffer,
+    RepeatDepthsDiffer,
+    RepeatsDiffer,
+    RepeatsIdentical,
+)
+from ranktilt.errors import counted
+from ranktilt.reporting.numbers import probability
+from ranktilt.reporting.sentences.notes.base import note_words
+
+
+@note_words.register
+def _repeats_identical(note: RepeatsIdentical) -> str:
+    which = f"its {note.repeats} repeats"
+    if note.identical < note.repeats:
+        which = f"{note.identical} of {which}"
+    return (
+        f"{note.run}: {which} are identical, so either the engine is deterministic or a file was "
+        "copied; identical repeats say nothing about the engine's own noise"
+    )
+
+
+@note_words.register
+def _repeat_depths_differ(note: RepeatDepthsDiffer) -> str:
+    return (
+        f"{note.run}: its repeats have different depths, from {note.shallowest:,} to "
+        f"{note.deepest:,} documents a query; below rank {note.shallowest:,} they cannot be "
+        "compared"
+    )
+
+
+@note_words.register
+def _repeats_differ(note: RepeatsDiffer) -> str:
+    return (
+        f"{note.run}: its repeats differ as wholes (on {note.question}, F test: "
+        f"p {probability(note.p)}), as if the engine changed between them; intervals leave that out"
+    )
+
+
+@note_words.register
+def _repeat_counts_differ(note: RepeatCountsDiffer) -> str:
+    names = note.run if note.run == note.old_run else f"{note.run} and {note.old_run}"
+    return (
+        f"{names}: {counted(note.new_repeats, 'repeat', 'repeats')} of the new run and "
+        f"{note.old_repeats:,} of the old one; the interval includes the noise of both"
+    )

@@ -1,0 +1,60 @@
+"""The repeats of a run in words: what makes its answer uncertain, and how many would decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+from ranktilt.auditing.repeats.components import RepeatComponents
+from ranktilt.auditing.result import Audit
+from ranktilt.errors import counted, join_words
+from ranktilt.reporting.numbers import decimal
+
+
+def repeat_sentences(audit: Audit) -> Iterator[str]:
+    """Yield a sentence for each run with repeats, on the primary question.
+
+    Without groups it is about effectiveness on the primary measure.
+    """
+    if not audit.repeats:
+        return
+    primary = audit.primary_measure if audit.primary is None else audit.primary
+    notation = repr(primary)
+    for run in audit.runs:
+        rows = [row for row in audit.repeats if row.run == run and row.measure == notation]
+        # The answer about two groups, if there is one, comes before effectiveness.
+        rows.sort(key=attrgetter("is_effectiveness"))
+        if rows:
+            yield repeat_sentence(rows[0])
+
+
+def repeat_sentence(row: RepeatComponents) -> str:
+    """Say what makes one answer uncertain, and how many repeats would decide it."""
+    parts = [f"{_percent(row.query_share)} comes from queries"]
+    if row.document_share > 0:
+        parts.append(f"{_percent(row.document_share)} from documents")
+    parts.append(f"{_percent(row.repeat_share)} from the repeats")
+    return (
+        f"{row.run} is the mean of {counted(row.repeats, 'repeat', 'repeats')}: of the variance "
+        f"of {row.question}, {join_words(parts)}{_decision(row)}"
+    )
+
+
+def _percent(share: float) -> str:
+    """Print a share in percent."""
+    return f"{decimal(100 * share)} %"
+
+
+def _decision(row: RepeatComponents) -> str:
+    """Say how many repeats would decide the answer; empty where there is no verdict."""
+    if not row.has_verdict:
+        return ""
+    least = row.least_repeats
+    if least is None:
+        return "; more repeats would not decide it, more queries could"
+    needed = counted(least, "repeat", "repeats")
+    if not row.is_decided:
+        return f"; {needed} would decide it, if the value stays"
+    if least < row.repeats:
+        return f"; {needed} would be enough for this value"
+    return "; fewer would not be enough for this value"

@@ -1,0 +1,46 @@
+"""A ratio of sums over queries, such as a mean over graded pairs, with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.statistics.bootstrap import resampled_means
+from ranktilt.statistics.inversion import Inference, infer
+from ranktilt.statistics.two_way import Influence
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QueryRatio:
+    """``Σ numerator / Σ denominator`` over queries."""
+
+    numerator: Floats
+    """Numerator of each query."""
+    denominator: Floats
+    """Denominator of each query; queries with 0 say nothing."""
+
+    @property
+    def value(self) -> float:
+        """The ratio over all queries."""
+        return float(self.numerator.sum() / self.denominator.sum())
+
+    def inference(
+        self, *, neutral: float, bounds: tuple[float, float], resamples: int, seed: int
+    ) -> Inference:
+        """Return its 95 % interval over queries, and the p of a neutral value (see `infer`)."""
+        has_weight = self.denominator > 0
+        numerator, denominator = self.numerator[has_weight], self.denominator[has_weight]
+        above, below = resampled_means([numerator, denominator], resamples=resamples, seed=seed)
+        residual = numerator - self.value * denominator
+        influence = Influence.from_queries(residual, denominator).scaled(1.0)
+        return infer(
+            above / below,
+            self.value,
+            variance=influence.variance(),
+            neutral=neutral,
+            bounds=bounds,
+        )
