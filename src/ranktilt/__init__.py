@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ranktilt.adapters.pyterrier import as_pyterrier as as_pyterrier
     from ranktilt.auditing.audit import audit as audit
     from ranktilt.auditing.comparison.compare import compare as compare
+    from ranktilt.auditing.comparison.ranks.result import RunRanks as RunRanks
     from ranktilt.auditing.comparison.result import Comparison as Comparison
     from ranktilt.auditing.controls import controls as controls
     from ranktilt.auditing.gate.gate import gate as gate
@@ -156,6 +157,7 @@ _NAMES = {
     "ReplayedLog": "auditing.replay_log.result",
     "Rewriting": "generation.settings",
     "Run": "data.run",
+    "RunRanks": "auditing.comparison.ranks.result",
     "SequentialAudit": "auditing.sequential",
     "SourceAudits": "auditing.source_audits",
     "TextProbe": "explaining.base",

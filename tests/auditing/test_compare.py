@@ -400,7 +400,8 @@ OTHER = "use the same for both"
         (
             {"measures": ["RR"]},
             {"measures": ["P@1"]},
-            "the audits have no measure in common: the new one has RR; the old one has P@1",
+            "the audits have no measure in common: the new one has RR; the old one has P@1; "
+            "audit both with the same judgments and measures",
         ),
         (
             {"groups": ["human", "llama"]},
@@ -408,7 +409,7 @@ OTHER = "use the same for both"
             (
                 "the audits have no pair of groups in common: the new one has human,llama; the old "
                 "one "
-                "has human,gpt"
+                "has human,gpt; audit both with the same groups"
             ),
         ),
     ],

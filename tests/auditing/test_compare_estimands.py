@@ -262,12 +262,22 @@ class TestOneAudit:
         ):
             compare(AUDIT, baseline_run="neutrall")
         either = (
-            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
+            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN); "
+            "an audit of 3 runs or more needs neither"
         )
-        for options in ({}, {"old": AUDIT, "baseline_run": "neutral"}):
-            with refused(either):
-                compare(AUDIT, **options)
+        with refused(either):
+            compare(AUDIT, AUDIT, baseline_run="neutral")
         alone = audit(PEOPLE, RUNS[0], ["AWRF@3"], **QUICK)
+        with refused(either):
+            compare(alone)
+        with refused("--baseline-run compares the runs of one audit, so give one; or omit it"):
+            compare(AUDIT, AUDIT, AUDIT, baseline_run="neutral")
+        two_runs = audit(PEOPLE, RUNS[:2], ["AWRF@3"], **QUICK)
+        with refused(
+            "to compare the two runs of an audit, name the one to compare with: --baseline-run "
+            "'neutral' or 'female'"
+        ):
+            compare(two_runs)
         with refused("nothing to compare: the audit has no run other than 'neutral'"):
             compare(alone, baseline_run="neutral")
 

@@ -71,12 +71,14 @@ def test_these_domains(audit: CitationAudit) -> None:
 
 def test_headline_names_both_sides_in_their_order(folder: Path, audit: CitationAudit) -> None:
     assert audit.headline.endswith(
-        "user-generated pages are cited 0.042 times [0.020, 0.086] as often as published ones."
+        "user-generated pages are cited 4.2 % as often as published ones: ratio 0.042 [0.020, "
+        "0.086]."
     )
     labels = f"{folder}/{LABELS}"
     turned = cite(folder / "answers.jsonl", labels, reference="user-generated", resamples=999)
     assert turned.headline.endswith(
-        "published pages are cited 24.07 times [11.62, 49.83] as often as user-generated ones."
+        "published pages are cited 24.1 times as often as user-generated ones: ratio 24.07 [11.62, "
+        "49.83]."
     )
 
 

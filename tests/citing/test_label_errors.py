@@ -106,7 +106,7 @@ def test_errors_are_saved_printed_and_gated(tmp_path: Path) -> None:
     assert gate_citations(loaded, max_tilt=5.0).exit_code == 1
     content = json.loads((tmp_path / "citations.json").read_text())
     assert content["effects"][0]["observed"]["value"] < content["effects"][0]["value"]
-    assert " times by the labels as they are (" in content["verdicts"][0]
+    assert ", 1.82 by the labels as they are (" in content["verdicts"][0]
 
 
 def test_what_cannot_be_corrected_is_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import polars as pl
 from benchmarks.simulated import half_length_half_source
 from ranktilt import Audit, Collection, audit, controls
 from ranktilt.auditing.comparison.compare import compare
+from ranktilt.auditing.comparison.ranks.result import RunRanks
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.gate.gate import gate
 from ranktilt.auditing.gate.result import Gate
@@ -59,6 +60,7 @@ from tests.auditing.arrays import audit_of, decided, studied, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE, Noisy
 from tests.auditing.test_gate import collection as asked_queries
 from tests.auditing.test_pairwise import chosen
+from tests.auditing.test_query_groups import planted_audit
 from tests.auditing.test_repeats import collection as documents_of_two_kinds
 from tests.auditing.test_repeats import engine
 from tests.citing.engines import two_audits, two_engines
@@ -150,7 +152,12 @@ def refused(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
 def changed() -> Comparison:
     values = np.random.default_rng(0).random((2, 2, 4, 40))
     names = {"runs": ("bm25", "dense"), "measures": ("nDCG@3", "RR"), "groups": ("a", "b", "c")}
-    return compare(*(audit_of(v, **names) for v in (values, values[:, :, ::-1])), resamples=200)
+    new, old = (audit_of(table, **names) for table in (values, values[:, :, ::-1]))
+    return compare(new, old, resamples=200)
+
+
+def ranked_runs() -> RunRanks:
+    return compare(THREE, resamples=400)
 
 
 def turned() -> Comparison:
@@ -410,6 +417,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, three groups": three,
     "audit, clear": clear,
     "audit, card": torn,
+    "audit, query groups": planted_audit,
     "audit, papers' rules": by_the_papers_rules,
     "audit, controls": controlled,
     "audit, repeats": repeated,
@@ -426,6 +434,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "citations, compared": two_engines,
     "comparison": changed,
     "comparison, turned": turned,
+    "ranks of runs": ranked_runs,
     "comparison, nothing new": gone,
     "comparison, runs of one audit": prompts,
     "attribution": attributed,

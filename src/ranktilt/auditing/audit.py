@@ -20,6 +20,7 @@ from ranktilt.auditing.infer import infer
 from ranktilt.auditing.measure import measure
 from ranktilt.auditing.options import AuditOptions
 from ranktilt.auditing.prepare import Estimands, prepare
+from ranktilt.auditing.query_groups.break_down import break_down
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.auditing.top_results import KEEP_TOP
@@ -52,6 +53,7 @@ def audit(
     seed: int = 0,
     keep_top: int = KEEP_TOP,
     label_errors: str | LabelErrors | None = None,
+    by_query: str | None = None,
 ) -> Audit:
     """Return which group of documents each run favours, with intervals and corrected tests.
 
@@ -109,6 +111,10 @@ def audit(
         How often labels are wrong: ``"ai:fpr=.02,fnr=.05"``, or the file of a checked sample.
         Answers are then corrected for it, and those that cannot be are refused; without `measures`
         the audit asks Share@10.
+    by_query : str, optional
+        Give every answer by groups of queries too, and test whether they differ
+        (`Audit.by_query`): a column of the queries, parts of its numbers (``"year:3"``), or a file
+        with ids of queries (``"topics.csv:topic"``).
     """
     if isinstance(label_errors, str):
         label_errors = LabelErrors.from_text(label_errors)
@@ -131,8 +137,12 @@ def audit(
             rounding=rounding,
         ),
         label_errors=label_errors,
+        by_query=by_query,
     )
     inputs = prepare(collection, runs, measures, options)
     measurements = measure(inputs)
     inferences = infer(inputs, measurements)
-    return conclude(inputs, measurements, inferences)
+    breakdown = None
+    if inputs.query_groups is not None:
+        breakdown = break_down(inputs, inferences, inputs.query_groups)
+    return conclude(inputs, measurements, inferences, breakdown)

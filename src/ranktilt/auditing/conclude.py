@@ -31,6 +31,7 @@ from ranktilt.auditing.notes import (
 )
 from ranktilt.auditing.prepare import AuditInputs
 from ranktilt.auditing.provenance import audit_provenance
+from ranktilt.auditing.query_groups.result import QueryBreakdown
 from ranktilt.auditing.repeats.runs import (
     content_repeated,
     distinct_rankings,
@@ -51,7 +52,12 @@ LONE_DEPTH = 10
 """Number of first ranks whose share is shown for a group that nothing can be compared with."""
 
 
-def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Inferences) -> Audit:
+def conclude(
+    inputs: AuditInputs,
+    measurements: Measurements,
+    inferences: Inferences,
+    by_query: QueryBreakdown | None = None,
+) -> Audit:
     """Return the result of an audit: data alone, of which reports make sentences and figures."""
     options, runs = inputs.options, inputs.runs
     judged_runs = inputs.judged_runs
@@ -84,6 +90,7 @@ def conclude(inputs: AuditInputs, measurements: Measurements, inferences: Infere
         noise=inferences.noise,
         label_sensitivities=sensitivities,
         repeats=inferences.repeats,
+        by_query=by_query,
     )
 
 
@@ -105,10 +112,14 @@ def _spec(inputs: AuditInputs) -> dict[str, Any]:
         spec["primary"] = repr(inputs.primary)
     if options.label_errors is not None:
         spec["label_errors"] = options.label_errors.text
+    if options.by_query is not None:
+        spec["by_query"] = options.by_query
     if options.pairs is not None:
         spec["pairs"] = [list(pair.names) for pair in inputs.pairs]
     errors = options.label_errors
     files = [] if errors is None or errors.sample is None else [errors.sample.path]
+    if inputs.query_groups is not None:
+        files += filter(None, [inputs.query_groups.file])
     return spec | audit_provenance(
         inputs.collection, [spec_with_repeats(run) for run in inputs.runs], files=files
     )

@@ -408,6 +408,19 @@ class Change(Effect):
         return self.significant and bool(self.leans)
 
     @property
+    def has_growth_apart(self) -> bool:
+        """Whether the growth has another interval than the difference, whichever way it points.
+
+        It has where a tilt lies on either side of neutral, in some resamples at least.
+        """
+        if not self.has_interval or np.isnan(self.growth_low):
+            return False
+        growth_ends = (self.growth_low, self.growth_high)
+        ends = (self.low - self.neutral, self.high - self.neutral)
+        is_difference = np.allclose(growth_ends, ends)
+        return not (is_difference or np.allclose(growth_ends, (-ends[1], -ends[0])))
+
+    @property
     def growth_detectable(self) -> float:
         """Smallest absolute growth that a single test would detect with 80 % power."""
         few = self.sample < FEWEST

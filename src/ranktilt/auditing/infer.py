@@ -58,6 +58,8 @@ class Inferences:
     """Values per query behind `tilts`."""
     group_samples: tuple[Sample, ...]
     """Values per query behind the answers of `card` that are about groups or primary."""
+    card_samples: tuple[Sample, ...]
+    """Values per query behind all answers of `card`."""
 
 
 def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
@@ -108,6 +110,7 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
             for sample in card_samples
             if isinstance(sample.estimand, GroupEstimand) or sample.estimand == inputs.primary
         ),
+        card_samples=tuple(card_samples),
     )
 
 

@@ -43,6 +43,7 @@ class AuditOptions:
     keep_top: int
     inference: InferenceOptions
     label_errors: LabelErrors | None = None
+    by_query: str | None = None
 
     def check(self) -> None:
         """Refuse values that no audit takes, before any work is done."""

@@ -25,6 +25,7 @@ from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.notes import only_labels, without_fitted
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import AuditOptions, usual_primary
+from ranktilt.auditing.query_groups.grouping import QueryGroups, collection_query_groups
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.runfile import unwritable
 from ranktilt.data.notes.base import Note
@@ -99,6 +100,8 @@ class AuditInputs:
     """Notes on what was left out."""
     label_model: LabelModel | None = None
     """The error rates of labels, by which answers are corrected; None where labels are true."""
+    query_groups: QueryGroups | None = None
+    """Groups of queries; None where answers are not broken down by them."""
 
     @property
     def has_repeats(self) -> bool:
@@ -175,7 +178,19 @@ def prepare(
         options=options,
         notes=tuple(notes),
         label_model=model,
+        query_groups=_query_groups(collection, judgments, options),
     )
+
+
+def _query_groups(
+    collection: Collection, judgments: Judgments, options: AuditOptions
+) -> QueryGroups | None:
+    """Group the queries that are asked about, if the options name a column of them."""
+    if options.by_query is None:
+        return None
+    if options.by is None:
+        raise UserError("groups of queries need groups of documents to compare; omit --by none")
+    return collection_query_groups(options.by_query, collection, judgments.queries)
 
 
 def _require_collection(collection: object) -> None:

@@ -19,6 +19,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.query_groups.result import QueryBreakdown
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
@@ -184,6 +185,8 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     """Label errors that would explain each finding on Share@k of documents that are no twins."""
     repeats: tuple[RepeatComponents, ...] = ()
     """What makes each answer of a run with repeats uncertain: queries, documents or repeats."""
+    by_query: QueryBreakdown | None = None
+    """Every answer by group of queries, and whether the groups differ; None if not asked for."""
 
     def __post_init__(self) -> None:
         """Give the values their shape, which lists do not tell where an axis is empty."""

@@ -3,7 +3,7 @@
 The way from answers to a verdict has four steps: `prepare` joins answers, labels and retrieved
 lists in one table; `citation_effects` asks every question of every pair of groups; `stage_shares`,
 `funnel_parts` and `rank_rates` describe the way from a retrieved to a cited page; and a
-`CitationAudit` holds it all as data.
+`CitationAudit` holds it all as data. `with_query_groups` asks the same of groups of queries.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ranktilt.citing.label_errors import (
 from ranktilt.citing.notes import citation_notes, label_error_notes
 from ranktilt.citing.pairs import compared_pairs
 from ranktilt.citing.prepare import prepare
+from ranktilt.citing.query_groups import answer_query_groups, with_query_groups
 from ranktilt.citing.result import CitationAudit
 from ranktilt.citing.retrieved_lists import load_list
 from ranktilt.data.answers import Answers
@@ -51,6 +52,7 @@ def cite(
     resamples: int = RESAMPLES,
     seed: int = 0,
     label_errors: str | LabelErrors | None = None,
+    by_query: str | None = None,
 ) -> CitationAudit:
     """Audit whom an engine's answers cite, of what they consulted and what was retrieved.
 
@@ -84,6 +86,10 @@ def cite(
         How often labels of two groups are wrong: ``"ai:fpr=.02,fnr=.05"``, or the file of a checked
         sample. Rates and shares are corrected for it; rates at equal rank cannot be, and are left
         out.
+    by_query : str, optional
+        Give every answer by groups of queries too, and test whether they differ: a file with ids of
+        queries (``"queries.tsv:market"``), or, where `labels` is a collection, a column of its
+        queries.
 
     Returns
     -------
@@ -105,6 +111,7 @@ def cite(
     exchanges = Exchanges(resamples=resamples, seed=seed, correction=correction)
     inputs = prepare(answers, labels, run=run, by=by, cluster=cluster)
     group_pairs = compared_pairs(inputs, pairs, reference)
+    query_groups = answer_query_groups(by_query, answers, labels)
     if isinstance(label_errors, str):
         label_errors = LabelErrors.from_text(label_errors)
     # How often labels are wrong, fitted to the groups; None where they are taken as they are.
@@ -140,4 +147,5 @@ def cite(
         spec={**spec, "resamples": resamples, "seed": seed},
     )
     notes = (*citation_notes(audit), *label_error_notes(audit, label_errors, model))
-    return replace(audit, notes=notes)
+    audit = replace(audit, notes=notes)
+    return with_query_groups(audit, inputs, query_groups, exchanges=exchanges, model=model)

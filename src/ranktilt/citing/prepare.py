@@ -55,6 +55,10 @@ class CitationInputs:
         """Return the rows of one group as arrays."""
         return citation_rows(self.rows.filter(pl.col("label") == group), group)
 
+    def query_names(self, a: str, b: str) -> list[str]:
+        """Return the queries of `pair_rows`, in the order of their numbers."""
+        return pair_frame(self.rows, a, b)["query"].unique().sort().to_list()
+
     def unit_names(self, a: str, b: str) -> list[str]:
         """Return the names of the units of `pair_rows`, in the order of their numbers."""
         return pair_frame(self.rows, a, b)["unit"].unique().sort().to_list()

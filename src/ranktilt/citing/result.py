@@ -16,6 +16,7 @@ from ranktilt.citing.comparison_result import CitationComparison
 from ranktilt.citing.counts import CitationCounts
 from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.kept_pages import KeptPages
+from ranktilt.citing.query_breakdown import CitationBreakdown
 from ranktilt.citing.stages import FunnelPart, RankRate, StageShare
 from ranktilt.citing.unit import Unit
 from ranktilt.data.artifact import Coded, Result
@@ -99,6 +100,8 @@ class CitationAudit(
     """What a reader should know, what endangers the verdict first."""
     spec: dict[str, Any] = field(default_factory=dict)
     """Settings and files that make this audit again."""
+    by_query: CitationBreakdown | None = None
+    """Every answer by group of queries, and whether the groups differ; None if not asked for."""
 
     def compared_with(self, old: Result, options: ComparisonOptions) -> CitationComparison:
         """Return how this engine differs from another one on the same questions.

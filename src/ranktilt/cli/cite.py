@@ -103,6 +103,7 @@ def cite(
         ),
     ] = None,
     label_errors: options.LabelErrors = None,
+    by_query: options.ByQuery = None,
     margin: Annotated[
         float,
         Parameter(
@@ -143,12 +144,14 @@ def cite(
             cluster=cluster,
             margin=margin,
             label_errors=label_errors,
+            by_query=by_query,
         ).execute(output.deliver)
     output.check(*inputs)
     if model.by_factor:
         check_by_factor(
             {
                 "--by": by != "source",
+                "--by-query": by_query,
                 "--pair": pair,
                 "--reference": labels.reference,
                 "--cluster": cluster,
@@ -181,6 +184,7 @@ def cite(
             seed=statistics.seed,
             correction=statistics.correction,
             label_errors=label_errors,
+            by_query=by_query,
         )
     )
     return 0

@@ -153,6 +153,7 @@ class SessionAudit:
     cluster: str | None
     margin: float
     label_errors: str | None
+    by_query: str | None
 
     def execute(self, deliver: Callable[[Any], None]) -> int:
         """Ask the model, save its answers, and deliver the audit; exit 1 if answers are missing."""
@@ -207,11 +208,17 @@ class SessionAudit:
             check_by_factor(
                 {
                     "--by": self.by != "source",
+                    "--by-query": self.by_query,
                     "--pair": self.pairs,
                     "--reference": self.labels.reference,
                     "--cluster": self.cluster,
                     "--label-errors": self.label_errors,
                 }
+            )
+        if making.is_experiment and self.by_query is not None:
+            raise UserError(
+                "--by-query groups the queries of rates and shares; omit it with --twins or with "
+                "both labels"
             )
         if (making.has_twins or making.compares_labels) and len(self.pairs or ()) > 1:
             raise UserError("--twins and --show-label compare two groups: name one --pair")
@@ -234,6 +241,10 @@ class SessionAudit:
             raise unknown("column", self.cluster, columns)
         if self.label_errors is not None:
             LabelErrors.from_text(self.label_errors)
+        if self.by_query is not None:
+            from ranktilt.auditing.query_groups.grouping import collection_query_groups
+
+            collection_query_groups(self.by_query, collection)
         return collection, Run.load(self.run or "")
 
     def _choice(self) -> GroupChoice:
@@ -267,6 +278,7 @@ class SessionAudit:
             resamples=statistics.resamples,
             seed=statistics.seed,
             label_errors=self.label_errors,
+            by_query=self.by_query,
         )
 
 

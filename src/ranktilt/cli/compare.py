@@ -18,7 +18,8 @@ from ranktilt.cli.statistics_options import statistics_settings
     "compare",
     "compare new.json old.json",
     "compare audit.json --baseline-run bm25",
-    arguments="NEW.json [OLD.json]",
+    "compare audit.json",
+    arguments="NEW.json [OLD.json] [MORE.json…]",
     panel=DECIDE,
 )
 def compare(
@@ -30,7 +31,9 @@ def compare(
     ],
     old: Annotated[Path | None, Parameter(help="The old audit.", name="OLD")] = None,
     /,
-    *,
+    *more: Annotated[
+        Path, Parameter(help="More audits: their runs are ranked together.", name="MORE")
+    ],
     baseline_run: Annotated[
         str | None,
         Parameter(
@@ -47,7 +50,7 @@ def compare(
     max_failures: options.MaxFailures = None,
     output: PageOutput = PageOutput(),
 ) -> None:
-    """Compare the tilts of two audits, or of the runs in one.
+    """Compare the tilts of two audits, or of the runs in one; rank three runs or more.
 
     Does the new ranker tilt more than the old one? For two pairwise audits (ranktilt pairwise
     --json): does the new model prefer a group more? For two audits of citations (ranktilt cite
@@ -59,6 +62,10 @@ def compare(
     tests. If each audit has one run, the two are compared whatever their names; otherwise runs with
     the same name are. Queries in only one audit are left out and counted. More than --max-left-out
     percent of them is an error.
+
+    With one audit of three runs or more, or with three audits or more, all runs are ranked: which
+    may be the best, and which cannot be distinguished, by the primary question and by
+    effectiveness.
     """
     from ranktilt.auditing.comparison.compare import compare as compare_audits
     from ranktilt.auditing.pairwise.result import PairwiseAudit
@@ -67,7 +74,7 @@ def compare(
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.reporting.report import read_result
 
-    paths = [new] if old is None else [new, old]
+    paths = [path for path in (new, old, *more) if path is not None]
     output.check(*paths)
     kinds = (Audit, PairwiseAudit, CitationAudit, JudgeAudit)
     audits: list[Any] = [read_result(path, kinds) for path in paths]
@@ -91,8 +98,9 @@ def compare(
         elif isinstance(audit, Audit):
             require_answers(audit.spec.get("runs", ()), max_failures)
     statistics = statistics_settings()
+    compare_results: Any = compare_audits  # whose overloads tell kinds of results apart
     output.deliver(
-        compare_audits(
+        compare_results(
             *audits,
             baseline_run=baseline_run,
             max_left_out=max_left_out,

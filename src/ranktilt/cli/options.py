@@ -96,6 +96,15 @@ CITE_CORRECTS = (
     "omit it here"
 )
 """Why commands that read audits of citations take no rates of label errors."""
+ByQuery = Annotated[
+    str | None,
+    Parameter(
+        help="Answer by groups of queries too, and test whether they differ: a column of the "
+        "queries (topic, year:3), or FILE:COLUMN.",
+        metavar="COLUMN",
+        group=QUESTION,
+    ),
+]
 Reference = Annotated[
     str | None,
     Parameter(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -22,6 +22,7 @@ from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
+from ranktilt.data.notes.comparisons import TwinsInOneAudit
 from ranktilt.judging.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.grade_gap import grade_gaps, judge_variation
 from ranktilt.judging.grades import Graded
@@ -93,7 +94,7 @@ def source_results(
     tilts = list[JudgedTilt]()
     for pairs_of_judge in graded.graded if evaluated.runs else ():
         compared = _compared_audits(pairs_of_judge, graded, evaluated, inference)
-        notes += notes_within(compared.notes, "judge", pairs_of_judge.judge)
+        notes += _notes_under_judge(compared.notes, pairs_of_judge.judge)
         for change in compared.tilts:
             tilts.append(JudgedTilt(judge=pairs_of_judge.judge, change=change))
     return SourceResults(
@@ -103,6 +104,22 @@ def source_results(
         notes=tuple(notes),
         twins=tuple(pair),
     )
+
+
+def _notes_under_judge(notes: Iterable[Note], judge: str) -> tuple[Note, ...]:
+    """Return the notes of a comparison with human grades, as those of a judge."""
+    of_judge = list[Note]()
+    for note in notes:
+        if isinstance(note, TwinsInOneAudit):
+            # Versions that the judge grades differently are no twins under its grades.
+            names = {
+                "the new audit": "the audit under its grades",
+                "the old audit": "the audit under human grades",
+            }
+            sides = names[note.sides[0]], names[note.sides[1]]
+            note = replace(note, sides=sides, can_be_alike=False)
+        of_judge.append(note)
+    return notes_within(of_judge, "judge", judge)
 
 
 def _confounds(collection: Collection, pair: Pair) -> tuple[Confound, ...]:

@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ranktilt.auditing.comparison.ranks.result import RunRanks
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.gate.result import Gate
 from ranktilt.auditing.pairwise.result import PairwiseAudit
@@ -69,6 +70,7 @@ RESULTS: tuple[type[Result], ...] = (
     TrainingStudy,
     SequentialAudit,
     Comparison,
+    RunRanks,
     Gate,
     CheckResult,
     ReplayedLog,

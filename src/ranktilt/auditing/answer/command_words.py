@@ -62,6 +62,8 @@ def _question_words(audit: Audit) -> list[str]:
     words += ["--card"] if has_card else []
     if "label_errors" in audit.spec:
         words += ["--label-errors", str(audit.spec["label_errors"])]
+    if "by_query" in audit.spec:
+        words += ["--by-query", str(audit.spec["by_query"])]
     return [*words, *_statistics_words(audit, "resamples", "seed")]
 
 

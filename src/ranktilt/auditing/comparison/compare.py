@@ -11,6 +11,8 @@ from ranktilt.auditing.comparison.compare_audits import compare_audits
 from ranktilt.auditing.comparison.compare_choices import compare_choices
 from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.options import ComparisonOptions
+from ranktilt.auditing.comparison.ranks.rank_runs import FEWEST_RUNS, rank_runs
+from ranktilt.auditing.comparison.ranks.result import RunRanks
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.pairwise.result import PairwiseAudit
@@ -35,10 +37,50 @@ class Comparable(Protocol[ComparedT_co]):
 
 @overload
 def compare(
-    new: Audit | PairwiseAudit,
-    old: Audit | PairwiseAudit | None = ...,
+    new: Audit,
     *,
-    baseline_run: str | None = ...,
+    resamples: int = ...,
+    seed: int = ...,
+    correction: str = ...,
+    max_left_out: float = ...,
+    label_errors: str | LabelErrors | None = ...,
+) -> RunRanks: ...
+
+
+@overload
+def compare(
+    new: Audit,
+    old: Audit,
+    third: Audit,
+    /,
+    *more: Audit,
+    resamples: int = ...,
+    seed: int = ...,
+    correction: str = ...,
+    max_left_out: float = ...,
+    label_errors: str | LabelErrors | None = ...,
+) -> RunRanks: ...
+
+
+@overload
+def compare(
+    new: Audit,
+    old: None = ...,
+    *,
+    baseline_run: str,
+    resamples: int = ...,
+    seed: int = ...,
+    correction: str = ...,
+    max_left_out: float = ...,
+    label_errors: str | LabelErrors | None = ...,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    new: Audit | PairwiseAudit,
+    old: Audit | PairwiseAudit,
+    *,
     resamples: int = ...,
     seed: int = ...,
     correction: str = ...,
@@ -64,7 +106,7 @@ def compare(
 def compare(
     new: Any,
     old: Any = None,
-    *,
+    *more: Any,
     baseline_run: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -72,12 +114,16 @@ def compare(
     max_left_out: float = MAX_LEFT_OUT,
     label_errors: str | LabelErrors | None = None,
 ) -> Any:
-    """Compare two audits, or one run of an audit with its others.
+    """Compare two audits, one run of an audit with its others, or rank three runs or more.
 
     Only queries in both count. Every difference is new − old: in points, or in the unit of an
     estimand such as ExposureRatio. If each side has one run, these two are compared whatever their
     names; otherwise runs of the same name are. Measures, estimands and pairs of groups in only one
     audit are left out and noted.
+
+    One audit of three runs or more without a `baseline_run`, or three audits or more, are ranked:
+    on the primary question and on effectiveness each run gets an interval of ranks, from tests of
+    every two runs.
 
     Parameters
     ----------
@@ -87,6 +133,9 @@ def compare(
         Its column of groups and rule for ties must be the same; for pairwise audits, its groups and
         rule for counting; for audits of citations, its labels; for audits of judges, the human
         grades and their scale.
+    *more : Audit
+        Further audits, whose runs are ranked together. Runs of one name get the names of their
+        audits' files too.
     baseline_run : str, optional
         Instead of an old audit, the run of `new` to compare all its other runs with, such as the
         one with a neutral prompt.
@@ -94,7 +143,7 @@ def compare(
         Bootstrap resamples; their random seed.
     correction : {"holm", "bonferroni"}, optional
         Correct every p of the comparison together: Relative Δ, effectiveness and estimands, all
-        runs, measures and pairs.
+        runs, measures and pairs. Of ranks: all pairs of runs on one question.
     max_left_out : float, optional
         Percentage of all queries that may be in only one of the two. They are left out and noted;
         more are refused.
@@ -104,19 +153,16 @@ def compare(
 
     Returns
     -------
-    Comparison, CitationComparison or JudgeDrift
+    Comparison, CitationComparison, JudgeDrift or RunRanks
         ``compare(old, new)`` turns every difference round exactly.
     """
-    if isinstance(new, Comparable) and old is None:
-        raise UserError(f"{new.header.noun} is compared with another one: NEW.json OLD.json")
-    if (old is None) == (baseline_run is None):
-        raise UserError(
-            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
-        )
     options = ComparisonOptions(
         resamples=resamples, seed=seed, correction=correction, max_left_out=max_left_out
     )
     options.check()
+    _refuse_unclear(new, old, baseline_run, has_more=bool(more))
+    if more or _are_ranked(new, old, baseline_run):
+        return _ranks([new, *([] if old is None else [old]), *more], options, label_errors)
     if isinstance(new, Comparable):
         if label_errors is not None:
             raise UserError(f"to compare, {new.header.noun} takes no --label-errors; omit it")
@@ -130,3 +176,48 @@ def compare(
     new_audit = corrected_audit(new, label_errors)
     old_audit = new_audit if old is None else corrected_audit(old, label_errors)
     return compare_audits(new_audit, old_audit, options, baseline_run=baseline_run)
+
+
+def _refuse_unclear(new: Any, old: Any, baseline_run: str | None, *, has_more: bool) -> None:
+    """Refuse inputs that do not say what to compare with."""
+    if has_more:
+        if baseline_run is not None:
+            raise UserError(
+                "--baseline-run compares the runs of one audit, so give one; or omit it"
+            )
+        return
+    if isinstance(new, Comparable) and old is None:
+        raise UserError(f"{new.header.noun} is compared with another one: NEW.json OLD.json")
+    if _are_ranked(new, old, baseline_run):
+        return
+    if old is None and baseline_run is None and isinstance(new, Audit) and len(new.runs) == 2:
+        raise UserError(
+            "to compare the two runs of an audit, name the one to compare with: --baseline-run "
+            f"{new.runs[0]!r} or {new.runs[1]!r}"
+        )
+    if (old is None) == (baseline_run is None):
+        raise UserError(
+            "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN); "
+            f"an audit of {FEWEST_RUNS} runs or more needs neither"
+        )
+
+
+def _are_ranked(new: Any, old: Any, baseline_run: str | None) -> bool:
+    """Return whether all runs of one audit are ranked."""
+    is_alone = isinstance(new, Audit) and old is None and baseline_run is None
+    return is_alone and len(new.runs) >= FEWEST_RUNS
+
+
+def _ranks(
+    audits: list[Any], options: ComparisonOptions, label_errors: str | LabelErrors | None
+) -> RunRanks:
+    """Rank the runs of audits; refuse other results."""
+    for audit in audits:
+        if not isinstance(audit, Audit):
+            noun = audit.header.noun if isinstance(audit, Result) else type(audit).__name__
+            raise UserError(
+                f"only audits of rankings are compared three or more at a time, got {noun}; "
+                "compare two: NEW.json OLD.json"
+            )
+    corrected = [corrected_audit(audit, label_errors) for audit in audits]
+    return rank_runs(corrected, options)

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.auditing.comparison.comparability import comparability_notes, depth_notes
 from ranktilt.auditing.contributions import CommonNumbering, common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
@@ -41,6 +42,12 @@ Question = tuple[str, Pair]
 """Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) for all groups together."""
 _NAMED = 3
 """Most names that a note or message lists."""
+_HINTS = {
+    "run": "name the runs alike (--run NAME=FILE)",
+    "measure": "audit both with the same judgments and measures",
+    "pair of groups": "audit both with the same groups",
+}
+"""What to do about audits that have nothing of a kind in common."""
 MAX_LEFT_OUT = 10.0
 """Largest percentage of all queries that only one of two results may hold."""
 
@@ -210,8 +217,8 @@ def match(
         raise UserError(
             "an audit has no measure: without judgments there is no Relative Δ to compare"
         )
-    _refuse_other_settings(new, old)
-    learned = _learned(new), _learned(old)
+    refuse_other_settings(new, old)
+    learned = learned_queries(new), learned_queries(old)
     common = common_queries(
         new.queries, old.queries, max_left_out=max_left_out, fitted=[*map(set, learned)]
     )
@@ -223,7 +230,7 @@ def match(
         for pair in new.tilted_pairs
         if pair in old.tilted_pairs or pair[::-1] in old.tilted_pairs
     ]
-    answers = _answers(new), _answers(old)
+    answers = answers_of(new), answers_of(old)
     answered = {question for _, question in answers[0]} & {question for _, question in answers[1]}
     questions = [question for question in _questions(new) if question in answered]
 
@@ -247,7 +254,13 @@ def match(
         for run in runs
         if run.new != run.old and baseline_run is None
     ]
-    notes = (*_query_notes(common, new, old), *renamed, *_rounded(new, old))
+    notes = (
+        *_query_notes(common, new, old),
+        *renamed,
+        *_rounded(new, old),
+        *comparability_notes(new, old, ("new", "old")),
+        *depth_notes(new, old, runs, _deepest(measures)),
+    )
     return Match(
         new=new,
         old=old,
@@ -270,6 +283,13 @@ def _run_pairs(new: Audit, old: Audit, baseline_run: str | None) -> list[RunPair
     if len(new.runs) == len(old.runs) == 1:
         return [RunPair(new=new.runs[0], old=old.runs[0])]
     return [RunPair(new=run, old=run) for run in new.runs if run in old.runs]
+
+
+def _deepest(measures: Iterable[str]) -> int | None:
+    """Return the largest cutoff of some measures; None if one has none, or there are none."""
+    cutoffs = [to_measure(measure).cutoff for measure in measures]
+    known = [cutoff for cutoff in cutoffs if cutoff is not None]
+    return max(known) if known and len(known) == len(cutoffs) else None
 
 
 def _measure_names(audit: Audit) -> list[str]:
@@ -304,7 +324,7 @@ def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
     return [RunPair(new=run, old=baseline_run) for run in new.runs if run != baseline_run]
 
 
-def _answers(audit: Audit) -> AnswerOf:
+def answers_of(audit: Audit) -> AnswerOf:
     """Collect an audit's answers by run and question, from either side.
 
     Ratios from their own only.
@@ -339,21 +359,24 @@ def _pair_name(pair: Pair) -> str:
     return f"{pair[0]},{pair[1]}"
 
 
-def _refuse_other_settings(new: Audit, old: Audit) -> None:
-    """Refuse audits that group, break ties or count missing queries differently."""
+def refuse_other_settings(new: Audit, old: Audit, sides: tuple[str, str] = ("new", "old")) -> None:
+    """Refuse audits that group, break ties or count missing queries differently.
+
+    `sides` are the names of the two audits.
+    """
     for name in ("by", "ties", "missing"):
         new_setting, old_setting = (audit.spec[name] or "none" for audit in (new, old))
         if new_setting != old_setting:
             raise UserError(
-                f"the audits differ in {name}: {new_setting!r} (new) and {old_setting!r} (old); "
-                "use the same for both"
+                f"the audits differ in {name}: {new_setting!r} ({sides[0]}) and {old_setting!r} "
+                f"({sides[1]}); use the same for both"
             )
 
     rates = [audit.spec.get("label_errors", "none") for audit in (new, old)]
     if rates[0] != rates[1]:
         raise UserError(
-            f"the audits differ in label errors: {rates[0]!r} (new) and {rates[1]!r} (old); audit "
-            "both with the same --label-errors"
+            f"the audits differ in label errors: {rates[0]!r} ({sides[0]}) and {rates[1]!r} "
+            f"({sides[1]}); audit both with the same --label-errors"
         )
 
 
@@ -425,7 +448,7 @@ def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note
     # queries.
     shuffled = any(not effect.twins and effect.estimand.sided for effect in effects)
     if common.fitted:
-        files = dict.fromkeys([*_learned(new).values(), *_learned(old).values()])
+        files = dict.fromkeys([*learned_queries(new).values(), *learned_queries(old).values()])
         yield FittedQueriesLeftOut(
             queries=len(common.fitted),
             files=tuple(files),
@@ -435,7 +458,7 @@ def _query_notes(common: CommonQueries, new: Audit, old: Audit) -> Iterator[Note
         yield common.note("audit", keeps_medians=shuffled)
 
 
-def _learned(audit: Audit) -> dict[str, str]:
+def learned_queries(audit: Audit) -> dict[str, str]:
     """Return the queries that runs of an audit learned from, each with the file of the fit."""
     learned = dict[str, str]()
     for spec in audit.spec.get("runs", ()):
@@ -453,7 +476,7 @@ def _refuse_nothing(
         new_names, old_names = (", ".join(side) or "none" for side in (new, old))
         raise UserError(
             f"the audits have no {noun} in common: the new one has {new_names}; "
-            f"the old one has {old_names}"
+            f"the old one has {old_names}; {_HINTS[noun]}"
         )
 
 
@@ -507,8 +530,8 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
             b=ALL,
             columns=columns,
         )
-    new = _tilt(match.new, runs.new, measure, pair)
-    old = _tilt(match.old, runs.old, measure, pair)
+    new = tilt_of(match.new, runs.new, measure, pair)
+    old = tilt_of(match.old, runs.old, measure, pair)
     return ChangeTask(
         run=runs.new,
         old_run=runs.old,
@@ -522,7 +545,7 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
     )
 
 
-def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
+def tilt_of(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
     """Return a run's tilt, seen from the first group of the pair."""
     for tilt in audit.tilts:
         if (tilt.run, tilt.measure) == (run, measure) and {tilt.a, tilt.b} == set(pair):

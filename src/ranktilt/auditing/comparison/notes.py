@@ -41,7 +41,7 @@ def change_notes(
     uneven = dict.fromkeys(
         GroupPair(a=change.a, b=change.b)
         for change in contrasts
-        if not change.twins and change.estimand.sided
+        if not change.twins and change.estimand.sided and _is_from_medians(change)
     )
     if uneven:
         yield TiltsFromMedians(pairs=tuple(uneven))
@@ -57,6 +57,12 @@ def match_notes(matched: Match) -> Iterator[Note]:
             yield RepeatCountsDiffer(
                 run=new_run, old_run=old_run, new_repeats=new_repeats, old_repeats=old_repeats
             )
+
+
+def _is_from_medians(change: Change) -> bool:
+    """Return whether medians are neutral, as where neither run has twins; see `neutral_values`."""
+    neutral = change.estimand.neutral
+    return not change.neutral_new == change.neutral_old == neutral
 
 
 def _undefined(contrasts: Sequence[Change]) -> Iterator[Note]:

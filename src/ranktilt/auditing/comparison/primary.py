@@ -27,7 +27,7 @@ def primary_question(new: Audit, old: Audit, changes: Sequence[Change]) -> Prima
 
     It is the new audit's primary question, or else the old one's, if the changes have it.
     """
-    questions = (_notation(new), _notation(old))
+    questions = (primary_notation(new), primary_notation(old))
     compared = {change.measure for change in changes}
     known = [question for question in questions if question in compared]
     if not known:
@@ -42,7 +42,7 @@ def primary_question(new: Audit, old: Audit, changes: Sequence[Change]) -> Prima
     return PrimaryQuestion(compared=known[0], notes=(note,))
 
 
-def _notation(audit: Audit) -> str:
+def primary_notation(audit: Audit) -> str:
     """Return the notation of an audit's primary question, or of its first measure."""
     if audit.primary is not None:
         return repr(audit.primary)

@@ -25,12 +25,12 @@ def comparison_spec(
         "resamples": options.resamples,
         "seed": options.seed,
         "family_size": sum(not np.isnan(row.p) for row in rows),
-        "new": _audit_spec(new),
-        "old": _audit_spec(old),
+        "new": audit_spec(new),
+        "old": audit_spec(old),
     }
 
 
-def _audit_spec(audit: Audit | PairwiseAudit) -> dict[str, Any]:
+def audit_spec(audit: Audit | PairwiseAudit) -> dict[str, Any]:
     """Return what the comparison records of an audit.
 
     These are its command, the version of RankTilt (key ``ranktilt``) and its collection; first of

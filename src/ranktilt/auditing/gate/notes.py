@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.gate.result import GateRow
 from ranktilt.data.notes.base import Note
-from ranktilt.data.notes.comparisons import GrowthsJudgedAlone
+from ranktilt.data.notes.comparisons import GrowthIsNoDifference, GrowthsJudgedAlone
 from ranktilt.data.notes.groups import FewQueries, FewQueriesOfGroups
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 
 def growth_notes(rows: Sequence[GateRow]) -> list[Note]:
-    """Note that several growths are judged, and that their intervals are not corrected together."""
-    count = 0
-    for row in rows:
-        count += sum(check.name == "growth" for check in row.checks)
-    return [GrowthsJudgedAlone(comparisons=count)] if count > 1 else []
+    """Note how growths differ from differences, and that several are not corrected together."""
+    checks = list(chain.from_iterable(row.checks for row in rows))
+    growths = [check.checked_change for check in checks if check.name == "growth"]
+    notes: list[Note] = []
+    if any(growth is not None and growth.has_growth_apart for growth in growths):
+        notes.append(GrowthIsNoDifference())
+    if len(growths) > 1:
+        notes.append(GrowthsJudgedAlone(comparisons=len(growths)))
+    return notes
 
 
 def few_query_notes(effects: Sequence[Effect], warnings: Sequence[Note]) -> list[Note]:

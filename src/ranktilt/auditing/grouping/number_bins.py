@@ -35,9 +35,17 @@ def number_groups(collection: Collection, by: str, columns: Sequence[str]) -> Gr
 
     Bins hold nearly the same number of documents; equal numbers are in one bin.
     """
-    name, _, number = by.rpartition(":")
-    is_length = name not in columns
+    name = by.rpartition(":")[0]
     values = _numbers(collection, name, columns)
+    return divided_numbers(by, values, is_length=name not in columns)
+
+
+def divided_numbers(by: str, values: pl.Series, *, is_length: bool) -> Groups:
+    """Divide numbers, of documents or queries, as the end of ``COLUMN:N`` or ``COLUMN:VALUE`` says.
+
+    `is_length` says that they are numbers of words, so that the names of groups need no column.
+    """
+    name, _, number = by.rpartition(":")
     if _THRESHOLD.fullmatch(number):
         groups = _halves(by, name, values, float(number), unit=" words" if is_length else "")
         return groups if is_length else _with_column(groups, name)

@@ -18,14 +18,24 @@ from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widene
 
 def with_rate_errors(matched: Match, changes: Sequence[Change]) -> list[Change]:
     """Widen changes of corrected answers by the error of their rates, which both answers share."""
-    relative_error = _relative_error(matched.new)
+    relative_error = relative_rate_error(matched.new)
     widened_changes = []
     for change in changes:
         new, old = _observed(matched, change)
-        if new is not None and old is not None and new.error_parts and old.error_parts:
-            change = _widened_change(change, new, old, relative_error)
-        widened_changes.append(change)
+        widened_changes.append(with_rate_error(change, new, old, relative_error))
     return widened_changes
+
+
+def with_rate_error(
+    change: Change,
+    new: ObservedAnswer | None,
+    old: ObservedAnswer | None,
+    relative_error: float,
+) -> Change:
+    """Widen a change of two corrected answers; others are returned as they are."""
+    if new is None or old is None or not (new.error_parts and old.error_parts):
+        return change
+    return _widened_change(change, new, old, relative_error)
 
 
 def _observed(
@@ -53,7 +63,7 @@ def observed_differences(matched: Match, changes: Sequence[Change]) -> Iterator[
             )
 
 
-def _relative_error(audit: Audit) -> float:
+def relative_rate_error(audit: Audit) -> float:
     """Return SE(J)/J where one J scales all answers; 0 where there are several, or none errs."""
     for note in audit.notes:
         if isinstance(note, LabelsCorrected) and len(note.rates) == 1 and len(audit.groups) == 3:
@@ -72,7 +82,7 @@ def _widened_change(
         error=change.error,
         p=change.p,
     )
-    wide = _wide(difference, new_parts - old_parts, relative_error)
+    wide = widened_gap(difference, new_parts - old_parts, relative_error)
     growth = Gap(
         value=change.growth,
         low=change.growth_low,
@@ -83,7 +93,7 @@ def _widened_change(
     # A growth is a difference of distances from neutral, whichever side they lie on.
     new_sign = float(np.sign(change.new - change.neutral_new))
     old_sign = float(np.sign(change.old - change.neutral_old))
-    grown = _wide(growth, new_sign * new_parts - old_sign * old_parts, relative_error)
+    grown = widened_gap(growth, new_sign * new_parts - old_sign * old_parts, relative_error)
     return replace(
         change,
         low=change.neutral + wide.low,
@@ -96,7 +106,8 @@ def _widened_change(
     )
 
 
-def _wide(gap: Gap, parts: Floats, relative_error: float) -> Gap:
+def widened_gap(gap: Gap, parts: Floats, relative_error: float) -> Gap:
+    """Widen a corrected gap by what each uncertain rate adds to it."""
     if relative_error > 1 / FIELLER_BELOW:
         return fieller(gap, relative_error)
     return widened(gap, float(np.linalg.norm(parts)))

@@ -25,6 +25,7 @@ def cite_session(
     resamples: int = RESAMPLES,
     seed: int = 0,
     label_errors: str | LabelErrors | None = None,
+    by_query: str | None = None,
 ) -> CitationAudit:
     """Audit whom the answers of `make_answers` cite: retrieved, shown to the model, cited.
 
@@ -50,6 +51,7 @@ def cite_session(
         resamples=resamples,
         seed=seed,
         label_errors=label_errors,
+        by_query=by_query,
     )
     return replace(
         audit,

@@ -50,6 +50,7 @@ def audit(
     card: options.Card = False,
     controls: options.Controls = False,
     label_errors: options.LabelErrors = None,
+    by_query: options.ByQuery = None,
     sequential: SequentialOptions = SequentialOptions(),
     text: options.Text = None,
     max_failures: options.MaxFailures = None,
@@ -74,6 +75,7 @@ def audit(
         primary=statistics.primary,
         preset=preset,
         label_errors=label_errors,
+        by_query=by_query,
     )
     if sequential.stop_at_tilt is not None:
         output.check(*inputs.files)
@@ -91,6 +93,7 @@ def audit(
         max_failures=max_failures,
         statistics=statistics,
         label_errors=label_errors,
+        by_query=by_query,
     )
     question.check()
     rankers = question.rankers(inputs)
@@ -100,6 +103,7 @@ def audit(
         _audit_sources(apart, rankers, inputs, question, output)
         return
     collection = sources.together(inputs, collection)
+    question.check_query_groups(collection)
     pairs = inputs.pairs_to_compare(collection, was_ranked_before=bool(saved_runs))
     ranked = saved_runs or rank_with(rankers, collection, inputs.names, repeats=True)
     runs = join_namesakes(ranked)
@@ -121,6 +125,7 @@ def _audit_sources(
 
     parts = []
     for collection, compared in zip(apart.collections, apart.pairs, strict=True):
+        question.check_query_groups(collection)
         pairs = pairs_to_name(collection, compared)
         runs = join_namesakes(rank_with(rankers, collection, inputs.names, repeats=True))
         result = question.audit(collection, runs, rankers, by=inputs.column, pairs=pairs)

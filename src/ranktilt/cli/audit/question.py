@@ -41,6 +41,8 @@ class AuditQuestion:
     """How tilts are tested."""
     label_errors: str | None = None
     """Error rates of labels, or a file of them, as typed."""
+    by_query: str | None = None
+    """Column or file of groups of queries, as typed."""
 
     def check(self) -> None:
         """Refuse what cannot be asked, before anything is read."""
@@ -62,6 +64,13 @@ class AuditQuestion:
             )
         LabelErrors.from_text(self.label_errors)
         refuse_uncorrectable(self._measures() or ())
+
+    def check_query_groups(self, collection: Collection) -> None:
+        """Refuse what makes no groups of queries, before anything is ranked."""
+        if self.by_query is not None:
+            from ranktilt.auditing.query_groups.grouping import collection_query_groups
+
+            collection_query_groups(self.by_query, collection)
 
     def rankers(self, inputs: InputOptions) -> list[Ranker]:
         """Return the rankers to run, with the options of the command line."""
@@ -109,6 +118,7 @@ class AuditQuestion:
             resamples=statistics.resamples,
             seed=statistics.seed,
             label_errors=self.label_errors,
+            by_query=self.by_query,
         )
         result = with_failed_check(collection, result, CheckSection.in_force().limits)
         if self.preset is not None:

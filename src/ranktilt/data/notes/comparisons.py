@@ -10,6 +10,8 @@ from ranktilt.data.notes.groups import FewQueries
 
 Side = Literal["new", "old"]
 ResultKind = Literal["audit", "pairwise audit"]
+InputPart = Literal["labels", "judgments", "documents"]
+"""A part of an audit's inputs."""
 MismatchKind = Literal[
     "unknown query",
     "unknown document",
@@ -72,6 +74,40 @@ class RoundingIgnored(Note):
     """Audits that round means before Relative Δ, which a comparison does not."""
 
     sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinsInOneAudit(Note):
+    """Two audits of which only one knows which documents are twins."""
+
+    severity: Severity = "warning"
+    sides: tuple[str, str]
+    """The audit that compares twins, and the other one: ``the new audit``."""
+    can_be_alike: bool = True
+    """Whether both could be audited with the same labels and judgments."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputsDiffer(Note):
+    """Two audits with other labels, judgments or documents."""
+
+    part: InputPart
+    sides: tuple[str, str]
+    """Names of the audits."""
+    files: tuple[tuple[str, ...], tuple[str, ...]]
+    """Names of the first few files of each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListDepthsDiffer(Note):
+    """Two runs whose lists have other depths."""
+
+    run: str
+    old_run: str
+    depth: int
+    """Length of the longest list of the new run."""
+    old_depth: int
+    """Length of the longest list of the old run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +179,11 @@ class TiltsFromMedians(Note):
     """Groups that are not twins, whose tilts are measured from medians of random labels."""
 
     pairs: tuple[GroupPair, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthIsNoDifference(Note):
+    """Growths whose intervals are not those of the differences that a comparison shows."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.ratios import often_words
 
 QUESTION_WORDS: dict[QuestionKey, str] = {
     "rate": "citation rate of consulted pages",
@@ -86,8 +87,8 @@ def _size_sentence(effect: CitationEffect) -> str:
         )
     pool = POOL_WORDS[effect.question]
     return (
-        f"Of {pool}, {effect.a} ones are cited {ratio_words(effect.value)} times "
-        f"{_ratio_interval(effect.low, effect.high)} as often as {effect.b} ones"
+        f"Of {pool}, {effect.a} ones are cited {often_words(effect.value)} {effect.b} ones: ratio "
+        f"{ratio_words(effect.value)} {_ratio_interval(effect.low, effect.high)}"
         f"{_as_labelled(effect)}"
     )
 
@@ -98,7 +99,7 @@ def _as_labelled(effect: CitationEffect) -> str:
         return ""
     value = effect.observed.value
     is_share = effect.scale == "share"
-    words = f"{rounded(value, 1)} %" if is_share else f"{ratio_words(value)} times"
+    words = f"{rounded(value, 1)} %" if is_share else ratio_words(value)
     return f", {words} by the labels as they are"
 
 
@@ -149,7 +150,8 @@ def _few_units(audit: CitationAudit, effect: CitationEffect) -> str:
     interval = _ratio_interval(these.low, these.high)
     return (
         f"{text} Of these {units_of(audit)}, in further questions like these, {effect.a} pages are "
-        f"cited {ratio_words(effect.value)} times {interval} as often as {effect.b} ones."
+        f"cited {often_words(effect.value)} {effect.b} ones: ratio {ratio_words(effect.value)} "
+        f"{interval}."
     )
 
 

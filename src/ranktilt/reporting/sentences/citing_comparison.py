@@ -26,6 +26,7 @@ from ranktilt.reporting.sentences.citing import (
     units_word,
 )
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.ratios import often_words
 
 _KINDS: dict[CitationChangeKind, FindingKind] = {
     "differs": "favours",
@@ -75,10 +76,10 @@ def change_sentence(comparison: CitationComparison, change: CitationChange) -> s
 def _values(change: CitationChange) -> str:
     """Say what each engine does by itself, the new one first."""
     if change.scale == "log ratio":
+        old = often_words(change.old).removesuffix(" as")
         return (
             f"of {POOL_WORDS[change.question]}, {change.a} ones are cited "
-            f"{ratio_words(change.new)} times as often as {change.b} ones, against "
-            f"{ratio_words(change.old)} times"
+            f"{often_words(change.new)} {change.b} ones, against {old}"
         )
     return (
         f"{change.a} pages get {rounded(change.new, 1)} % against {rounded(change.old, 1)} %"
@@ -98,8 +99,16 @@ def _neutrals(change: CitationChange) -> str:
 def _size(change: CitationChange) -> str:
     """Print a difference with its interval: times for a ratio, points for a share."""
     if change.scale == "log ratio":
-        return f"ratio {ratio_words(change.value)}{_ratio_ends(change.low, change.high)}"
+        return _ratios(change, change.low, change.high)
     return f"{signed(change.value)} points{_point_ends(change.low, change.high)}"
+
+
+def _ratios(change: CitationChange, low: float, high: float) -> str:
+    """Print the ratio of each engine, and the ratio of the two with its interval."""
+    return (
+        f"{ratio_words(change.new)} against {ratio_words(change.old)}, a ratio of "
+        f"{ratio_words(change.value)}{_ratio_ends(low, high)}"
+    )
 
 
 def _ratio_ends(low: float, high: float) -> str:
@@ -155,8 +164,7 @@ def _sentence_case(text: str) -> str:
 def _of_these(change: CitationChange) -> str:
     """Say the difference for the units at hand, which is nothing about their kind."""
     if change.scale == "log ratio":
-        ends = _ratio_ends(change.these_low, change.these_high)
-        size = f"ratio {ratio_words(change.value)}{ends}"
+        size = _ratios(change, change.these_low, change.these_high)
     else:
         size = f"{signed(change.value)} points{_point_ends(change.these_low, change.these_high)}"
     return f"{_values(change)} ({size})"

@@ -31,6 +31,7 @@ _DERIVED = {
     "ProbeFigure": "probes:derived_part",
     "ProbeResult": "probes:derived",
     "ProbeTable": "probes:derived_part",
+    "RunRanks": "run_ranks:derived",
     "SourceAudits": "source_audits:derived",
     "TrainingStudy": "training_study:derived",
     "UnmatchedCall": "notes.comparisons:derived_unmatched",
@@ -48,6 +49,7 @@ _LEADING = {
     "JudgeAudit": "judging:leading",
     "JudgeDrift": "judge_drift:leading",
     "PairwiseAudit": "pairwise:leading",
+    "RunRanks": "run_ranks:leading",
     "SequentialAudit": "sequential:leading",
     "TrainingStudy": "training_study:leading",
 }

@@ -29,6 +29,7 @@ _VIEWS = {
     "ManipulationChecks": "versions",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
+    "RunRanks": "run_ranks",
     "SequentialAudit": "sequential",
     "SourceAudits": "source_audits",
     "TrainingStudy": "experiments.training_study",

@@ -25,6 +25,7 @@ from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import control_sentences, legend
 from ranktilt.reporting.views.group_standings import standing_chart, standing_sentences
+from ranktilt.reporting.views.query_groups import query_group_sentences
 from ranktilt.reporting.views.readings import scale_title, verdict_chart
 
 
@@ -93,8 +94,9 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     """Give the verdicts and conflicts, the largest finding first, and then what controls change."""
     findings = [Sentence(f.sentence, _tone(f), "strong") for f in findings_of(audit)]
     changes = [Sentence(text, "warning", "strong") for text in control_sentences(audit)]
+    groups = query_group_sentences(audit)
     repeats = [Sentence(text) for text in repeat_sentences(audit)]
-    return (*standing_sentences(audit), *findings, *changes, *repeats)
+    return (*standing_sentences(audit), *findings, *groups, *changes, *repeats)
 
 
 def _tone(finding: Finding) -> Tone:

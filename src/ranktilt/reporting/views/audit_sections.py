@@ -42,6 +42,7 @@ from ranktilt.reporting.views.audit_tables import (
 from ranktilt.reporting.views.check_tables import check_table
 from ranktilt.reporting.views.group_standings import standing_section
 from ranktilt.reporting.views.label_errors import SENSITIVITY_LEAD, sensitivity_table
+from ranktilt.reporting.views.query_groups import query_group_section
 from ranktilt.reporting.views.repeats import REPEATS_LEAD, repeat_tables
 
 
@@ -55,6 +56,7 @@ def audit_sections(
     yield from _table(audit)
     yield PageSections(make=partial(_effectiveness, audit))
     yield from _card(audit)
+    yield from query_group_section(audit)
     yield PageSections(make=partial(_lists, opened, budget))
     yield from _confounds(audit)
     yield from _controls(audit)

@@ -35,6 +35,10 @@ from ranktilt.reporting.sentences.citing import (
 )
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
+from ranktilt.reporting.views.cite_query_groups import (
+    cite_group_section,
+    cite_group_sentences,
+)
 from ranktilt.reporting.views.cite_tables import (
     NOT_RETRIEVED,
     domain_table,
@@ -56,6 +60,7 @@ def view(audit: CitationAudit) -> Document:
         Section("rates", "Who is cited, and how much more often", (), (effect_table(audit),)),
         _funnel_section(audit),
         *_rank_section(audit),
+        *cite_group_section(audit),
         _domain_section(audit),
         provenance(audit.spec, notes),
     ]
@@ -80,6 +85,7 @@ def _sentences(audit: CitationAudit) -> Iterator[Sentence]:
         yield Sentence(verdict_sentence(audit, effect), _tone(audit, effect), "strong")
         for text in these_units_sentences(audit, effect):
             yield Sentence(text)
+    yield from cite_group_sentences(audit)
 
 
 def _tone(audit: CitationAudit, effect: CitationEffect) -> Tone:

@@ -317,6 +317,12 @@ def legend(comparison: Comparison) -> list[str]:
             f"Relative Δ in %: {sides_legend(comparison.pairs)}. Growth of the tilt: |Δ {new}| "
             f"− |Δ {old}|; above 0 the tilt grew, in either direction."
         )
+    changes = (*comparison.tilts, *comparison.estimates)
+    if spec.get("baseline_run") is None and any(change.has_growth_apart for change in changes):
+        lines.append(
+            "ranktilt gate --baseline judges the growth of a tilt, |new| − |old|, and not the "
+            "difference, new − old; here the two have different intervals."
+        )
     return [*lines, starred(spec), intervals]
 
 

@@ -55,6 +55,7 @@ from ranktilt.reporting.sentences.verdicts import mark, starred
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.audit_tables import card_table, control_table, tie_rule
+from ranktilt.reporting.views.query_groups import query_group_sentences
 from ranktilt.reporting.views.readings import verdict_chart
 
 _MOST_FIGURES = 6
@@ -91,6 +92,7 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
     sections_to_show = [section for section in sections if section is not None]
     texts = (*summaries, *trend_sentences(audits))
     sentences = [Sentence(text, emphasis="strong") for text in texts]
+    sentences += _group_sentences(audits)
     names = [*audits.runs, *(source.source for source in audits.sources)]
     return Document(
         kind=titled("Audit of the sources of", audits.spec),
@@ -105,6 +107,14 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
         sides=(audits.reference, "the rewrites"),
         names=tuple(names),
     )
+
+
+def _group_sentences(audits: SourceAudits) -> Iterator[Sentence]:
+    """Say of each source whether groups of queries differ, if they were asked about."""
+    for source, audit in zip(audits.sources, audits.audits, strict=True):
+        for sentence in query_group_sentences(audit):
+            if sentence.emphasis:
+                yield replace(sentence, text=f"{source.source}, {sentence.text}")
 
 
 def _hero(audits: SourceAudits) -> Iterator[IntervalChart]:

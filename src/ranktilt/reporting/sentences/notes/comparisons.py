@@ -9,7 +9,10 @@ from ranktilt.data.notes.comparisons import (
     ChangeResamplesDropped,
     ChangeUndefined,
     FewQueriesCompared,
+    GrowthIsNoDifference,
     GrowthsJudgedAlone,
+    InputsDiffer,
+    ListDepthsDiffer,
     Mismatch,
     MismatchKind,
     OnlyInOneAudit,
@@ -22,6 +25,7 @@ from ranktilt.data.notes.comparisons import (
     RoundingIgnored,
     RunsPaired,
     TiltsFromMedians,
+    TwinsInOneAudit,
 )
 from ranktilt.errors import counted, join_words, shorten
 from ranktilt.reporting.sentences.notes.base import first_names, note_words
@@ -93,6 +97,40 @@ def _rounding_ignored(note: RoundingIgnored) -> str:
 
 
 @note_words.register
+def _twins_in_one_audit(note: TwinsInOneAudit) -> str:
+    twins, others = note.sides
+    hint = ". Audit both with the same labels and judgments" if note.can_be_alike else ""
+    return (
+        f"only {twins} compares twins; {others} compares any documents of two groups, so a "
+        f"difference of tilts can come from that alone{hint}"
+    )
+
+
+@note_words.register
+def _inputs_differ(note: InputsDiffer) -> str:
+    named_files = []
+    for side, files in zip(note.sides, note.files, strict=True):
+        named_files.append(f"{side}: {', '.join(files)}")
+    return (
+        f"the {note.part} are in different files ({'; '.join(named_files)}): unless these say the "
+        "same, a difference can come from them. To compare the runs alone, audit both with the "
+        f"same {note.part}"
+    )
+
+
+@note_words.register
+def _list_depths_differ(note: ListDepthsDiffer) -> str:
+    if note.run == note.old_run:
+        lists = f"the lists of {note.run} are {note.depth:,} deep, and were {note.old_depth:,}"
+    else:
+        lists = (
+            f"the lists of {note.run} are {note.depth:,} deep, those of {note.old_run} "
+            f"{note.old_depth:,}"
+        )
+    return f"{lists}: a document below the shorter ones counts as not found"
+
+
+@note_words.register
 def _queries_left_out(note: QueriesLeftOut) -> str:
     queries = counted(note.queries, "query", "queries")
     share = f"{note.left_out} of {queries} ({100 * note.left_out / note.queries:.1f} %)"
@@ -153,6 +191,14 @@ def _tilts_from_medians(note: TiltsFromMedians) -> str:
 
 def _pair(pair: GroupPair) -> str:
     return f"{pair.a} and {pair.b}"
+
+
+@note_words.register
+def _growth_is_no_difference(note: GrowthIsNoDifference) -> str:
+    return (
+        "growth is |tilt now| − |tilt before|, both from neutral; ranktilt compare also shows the "
+        "difference, now − before, which has another interval here"
+    )
 
 
 @note_words.register

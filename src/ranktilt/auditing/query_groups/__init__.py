@@ -1,0 +1,8 @@
+"""Groups of queries: whether the tilt is in some topics, and how queries differ beyond noise.
+
+Start in `break_down`: it audits each group of queries alone, tests the groups with `differences`,
+and returns a `result.QueryBreakdown`. `grouping` reads what ``--by-query`` names. The tests are in
+`statistics.group_differences`, the share of the variance in `statistics.heterogeneity`; noise that
+is told by repeats of a run belongs beside `break_down._variances`. Audits of citations use the same
+records: `citing/query_groups`. Tests: tests/auditing/test_query_groups.py.
+"""
