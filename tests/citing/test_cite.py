@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,7 @@ def test_repeats_count_as_one_answer(tmp_path: Path) -> None:
     answers = write_answers(tmp_path, preference=2.0)
     once = cite(answers, f"{tmp_path}/pages.csv:id=url", resamples=199).primary[0]
     records = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
-    twice = [record | {"run": run} for record in records for run in (1, 2)]
+    twice = [record | {"run": run} for record, run in product(records, (1, 2))]
     answers.write_text("".join(f"{json.dumps(record)}\n" for record in twice), encoding="utf-8")
     repeated = cite(answers, f"{tmp_path}/pages.csv:id=url", resamples=199).primary[0]
     assert repeated.value == pytest.approx(once.value)

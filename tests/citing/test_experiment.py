@@ -122,31 +122,34 @@ def test_both_versions_stand_in_both_positions() -> None:
     assert len(contexts) == 3 * 2 * 2
     for first, second in zip(contexts[::2], contexts[1::2], strict=True):
         assert (first.is_swapped, second.is_swapped) == (False, True)
-        names = [[collection.ids[row] for row in context.rows] for context in (first, second)]
-        swapped = [
+        first_names = [collection.ids[row] for row in first.rows]
+        second_names = [collection.ids[row] for row in second.rows]
+        assert second_names == [
             name.replace("human", "x").replace("llm", "human").replace("x", "llm")
-            for name in names[0]
+            for name in first_names
         ]
-        assert names[1] == swapped
-        assert len(set(names[0])) == 6
+        assert len(set(first_names)) == 6
     ranked = build_contexts(
         collection, run, AnswerMaking(has_twins=True, context=6, order="ranked"), PAIR
     )
     rows = ranked.contexts[0].rows
     origins = [collection.docs["origin"][row] for row in rows]
-    assert origins == [f"{name}" for name in origins[::2] for _version in range(2)]
+    assert origins[::2] == origins[1::2], "both versions of a document follow each other"
     best = run.frame().filter(run.frame()["query_id"] == "q0")["doc_id"].to_list()
     assert origins[::2] == best[:3]
 
 
-def shown_rows(*rows: tuple[object, ...]) -> pl.DataFrame:
-    """Return rows of shown documents: answer, swapped, label, position, origin, group, cited."""
-    names = ("answer", "is_swapped", "shown_label", "position", "origin", "group", "is_cited")
-    frame = pl.DataFrame(rows, schema=list(names), orient="row")
-    rank = pl.when("is_cited").then(1)
+def shown_rows(table: str) -> pl.DataFrame:
+    """Return rows of shown documents, from a table of text with a header."""
+    header, *lines = [line.split() for line in table.strip().splitlines()]
+    frame = pl.DataFrame(lines, schema=header, orient="row").with_columns(
+        pl.col("answer", "position").cast(pl.Int64)
+    )
+    rank = pl.when(pl.col("citation") == "cited").then(1)
     return frame.with_columns(
         query=pl.lit("q"),
         repeat=pl.lit(1),
+        is_swapped=pl.col("order") == "swapped",
         citation_rank=rank,
         id=pl.format("{}-{}", "origin", "group"),
     )
@@ -154,14 +157,15 @@ def shown_rows(*rows: tuple[object, ...]) -> pl.DataFrame:
 
 def test_version_table_by_hand() -> None:
     table = version_table(
-        shown_rows(
-            (0, False, "none", 1, "d1", "llm", True),
-            (0, False, "none", 2, "d1", "human", False),
-            (1, True, "none", 1, "d1", "human", True),
-            (1, True, "none", 2, "d1", "llm", True),
-            (2, False, "true", 1, "d1", "llm", True),
-            (2, False, "true", 2, "d1", "human", True),
-        ),
+        shown_rows("""
+            answer order   shown_label position origin group citation
+            0      first   none        1        d1     llm   cited
+            0      first   none        2        d1     human -
+            1      swapped none        1        d1     human cited
+            1      swapped none        2        d1     llm   cited
+            2      first   true        1        d1     llm   cited
+            2      first   true        2        d1     human cited
+        """),
         PAIR,
     )
     columns = ["answer", "cited_a", "cited_b", "cited_first", "cited_second"]
@@ -173,14 +177,15 @@ def test_version_table_by_hand() -> None:
 
 def test_label_table_by_hand() -> None:
     table = label_table(
-        shown_rows(
-            (0, False, "true", 1, "d1", "llm", True),
-            (0, False, "true", 2, "d2", "human", True),
-            (0, False, "true", 3, "d3", "other", True),
-            (1, False, "swapped", 1, "d1", "llm", False),
-            (1, False, "swapped", 2, "d2", "human", False),
-            (2, False, "none", 1, "d1", "llm", False),
-        ),
+        shown_rows("""
+            answer order shown_label position origin group citation
+            0      first true        1        d1     llm   cited
+            0      first true        2        d2     human cited
+            0      first true        3        d3     other cited
+            1      first swapped     1        d1     llm   -
+            1      first swapped     2        d2     human -
+            2      first none        1        d1     llm   -
+        """),
         PAIR,
     )
     assert table.select("origin", "cited_a", "cited_b").rows() == [

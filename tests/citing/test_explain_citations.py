@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_repeats_are_averaged(tmp_path: Path) -> None:
     once = explain_citations(long_pages_are_cited(tmp_path), properties=["words"]).gaps[0]
     answers = tmp_path / "answers.jsonl"
     records = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
-    twice = [json.dumps(record | {"run": run}) for record in records for run in (1, 2)]
+    twice = [json.dumps(record | {"run": run}) for record, run in product(records, (1, 2))]
     answers.write_text("\n".join(twice) + "\n", encoding="utf-8")
     audit = cite(answers, f"{tmp_path}/pages.csv:id=url", resamples=199)
     repeated = explain_citations(audit, properties=["words"]).gaps[0]
@@ -111,9 +112,11 @@ def test_property_that_is_mostly_unknown_is_named(tmp_path: Path) -> None:
     audit = long_pages_are_cited(tmp_path)
     labels = tmp_path / "pages.csv"
     rows = [line.split(",") for line in labels.read_text(encoding="utf-8").splitlines()]
-    # Two of three pages have no number of words.
-    for number, row in enumerate(rows[1:]):
-        row[2] = row[2] if number % 3 == 0 else ""
-    labels.write_text("\n".join(",".join(row[:3]) for row in rows) + "\n", encoding="utf-8")
+    header, *pages = [row[:3] for row in rows]
+    lines = [",".join(header)]
+    for number, (url, label, words) in enumerate(pages):
+        # Two of three pages have no number of words.
+        lines.append(f"{url},{label},{words if number % 3 == 0 else ''}")
+    labels.write_text("\n".join(lines) + "\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"no property is left for .*words .mostly unknown"):
         explain_citations(audit, properties=["words"])

@@ -206,6 +206,8 @@ def _search(
 ) -> Iterator[Matches]:
     """Yield each query's best `k` texts that share a term with it, and all tied with the last.
 
+    Texts are compared with all queries part by part; `merged` keeps the best of all parts.
+
     A score is summed up in float64 over the query's terms in their order and rounded once, so that
     neither the position of a text nor any other text changes a bit.
     """

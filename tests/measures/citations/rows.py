@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.measures.citations.base import CitationRows
+from ranktilt.measures.citations.base import CitationRows, Ints
 
 
 def citation_rows(table: str) -> CitationRows:
@@ -17,9 +17,10 @@ def citation_rows(table: str) -> CitationRows:
     """
     lines = [line.split() for line in table.strip().splitlines()]
     query, cluster, group, event, rank = (list(column) for column in zip(*lines, strict=True))
+    questions, clusters = _numbers(query), _numbers(cluster)
     return CitationRows(
-        question=np.unique(query, return_inverse=True)[1].astype(np.int64),
-        cluster=np.unique(cluster, return_inverse=True)[1].astype(np.int64),
+        question=questions,
+        cluster=clusters,
         weight=np.ones(len(lines)),
         is_a=np.array(group) == "a",
         is_cited=np.isin(event, ["cited", "first"]),
@@ -28,6 +29,11 @@ def citation_rows(table: str) -> CitationRows:
         retrieval_rank=np.array(rank, dtype=np.int64),
         cited_words=np.full(len(lines), np.nan),
     )
+
+
+def _numbers(names: list[str]) -> Ints:
+    """Return the number of each name, from 0, in their sorted order."""
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 
 def random_world(seed: int, **settings: float) -> CitationRows:

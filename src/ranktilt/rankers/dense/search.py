@@ -239,6 +239,7 @@ class TextCopies:
     ) -> tuple[Rows, npt.NDArray[np.float64]]:
         """Return the rows and scores of all documents with these texts."""
         count = self.count[texts]
+        # 0, 1, 2, … for the documents of each text in turn.
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         rows = self.order[np.repeat(self.start[texts], count) + within]
         return rows, np.repeat(scores, count).astype(np.float64)
@@ -260,7 +261,8 @@ class _ExactSearch:
     def matches(self, queries: Vectors, width: int) -> Iterator[Matches]:
         """Yield each query's best, with room for `width` candidates of each.
 
-        Queries with more candidates are searched again, with room for all documents.
+        Queries with more candidates, such as many documents of equal score, are searched again with
+        room for all documents.
         """
         n, d = self.documents.shape
         # Half of the memory, because a second search runs while this group's results are in memory.
@@ -337,12 +339,15 @@ class _ExactSearch:
         wide_queries = queries.astype(np.float64)
         n, d = self.documents.shape
         step = min(max(CELLS // d // 4, _FEWEST), _MOST)
+        # The block of each pair's document, the pairs in the order of their blocks, and where the
+        # pairs of each block begin.
         block_of = rows // step
         sort_key = block_of.astype(np.uint16) if n // step < 1 << 16 else block_of
         order = np.argsort(sort_key, kind="stable")
         cuts = np.searchsorted(block_of, np.arange(-(-n // step) + 1), sorter=order)
 
         def fill(block_number: int) -> None:
+            """Score the pairs whose document is in a block."""
             pairs = order[cuts[block_number] : cuts[block_number + 1]]
             start = block_number * step
             needed, position = _distinct(rows[pairs] - start, step)
