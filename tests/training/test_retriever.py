@@ -376,9 +376,9 @@ def test_ann_is_the_models_own_best_of_each_epoch() -> None:
     )
     for epoch in (1, 2):
         mined = miner.mined()
-        queries, documents, _ = random_vectors(learned, epoch)
-        for number, query in enumerate(queries):
-            best = np.argsort(-(documents @ query), kind="stable")[:5]
+        encoded = random_vectors(learned, epoch)
+        for number, query in enumerate(encoded.queries):
+            best = np.argsort(-(encoded.documents @ query), kind="stable")[:5]
             assert mined[number].tolist() == [d for d in best if d not in learned.barred[number]]
 
 

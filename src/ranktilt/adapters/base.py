@@ -20,11 +20,13 @@ OBJECT_WAYS_ON = (
 class ObjectRanker(Ranker):
     """A ranker of an object of another library or of the user, which nobody can type.
 
-    Its first positional field is the object, unless `from_object` says otherwise.
+    The object is in memory, so that a text such as ``dense:minilm`` cannot name it. A ranker's
+    fields are its options, except those in `fixed`. Its first positional field is the object,
+    unless `from_object` says otherwise.
     """
 
     fixed: ClassVar[tuple[str, ...]] = ()
-    """Fields that are no options: the object, and fields that the object decides."""
+    """Fields that a user cannot set: the object, and those whose values the object decides."""
 
     @classmethod
     def from_object(cls, value: Any, **options: Any) -> Self:
@@ -43,9 +45,10 @@ class ObjectRanker(Ranker):
 
 
 def object_spec(value: Any) -> dict[str, Any]:
-    """Return the class of an object, and name and version of its package.
+    """Return the class of an object, and the name and version of its package.
 
-    For a class of the user it is the package of the nearest base class that has one.
+    The package of a class that the user wrote is that of its nearest base class from a package. If
+    there is none, the spec has the class alone.
     """
     kind = type(value)
     spec: dict[str, Any] = {"object": {"class": f"{kind.__module__}.{kind.__qualname__}"}}
@@ -57,7 +60,10 @@ def object_spec(value: Any) -> dict[str, Any]:
 
 
 def _package(module: str) -> str | None:
-    """Return the installed package of a module; None for Python's own and the user's files."""
+    """Return the name of the installed package that a top-level module belongs to.
+
+    None for Python's own modules and for the user's files.
+    """
     if module in sys.stdlib_module_names or module == "__main__":
         return None
     try:

@@ -31,7 +31,7 @@ from ranktilt.rankers.rerank.cross_encoder import (
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedClassifier(Classifier):
-    """A cross-encoder in memory, as it is."""
+    """A cross-encoder in memory, with its present weights, device and precision."""
 
     loaded: Any = field(kw_only=True, hash=False)
     """The model."""
@@ -62,13 +62,13 @@ class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
 
     name: ClassVar[str] = "CrossEncoder"
     fixed: ClassVar[tuple[str, ...]] = ("model", "loaded", "precision", "device", "backend")
-    """Options that the object decides."""
+    """See `ObjectRanker.fixed`."""
 
     loaded: Any = field(kw_only=True, hash=False)
     """The model."""
 
     def scorer(self) -> PairScorer:
-        """Return the model with its limits of tokens, as pairs are scored by it."""
+        """Return the object that scores pairs with the model, with its limits of tokens."""
         model, head = self.loaded, self._head()
         query, document = LIMITS[self.limits]
         limits = TokenLimits(
@@ -90,7 +90,13 @@ class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
         )
 
     def _head(self) -> Head:
-        """Return what the labels mean; refuse more than two, and activations of other uses."""
+        """Return how the model's outputs become a score.
+
+        Raises
+        ------
+        UserError
+            If the model has more than two labels, or an activation that is not in `ACTIVATIONS`.
+        """
         labels = self.loaded.num_labels
         if labels == 2:
             names = self.loaded.config.id2label or {}

@@ -74,7 +74,11 @@ class _GroupValues:
 
 @dataclass(kw_only=True, eq=False)
 class _GroupContrast:
-    """A measure of two groups' documents, and Relative Δ between them."""
+    """A measure of two groups' documents, and Relative Δ between them.
+
+    ir_measures knows functions that give a value for each query of a run. It gets three of them,
+    one after the other, so that `column` keeps the values of the last run.
+    """
 
     measure: Measure
     """The measure."""
@@ -83,9 +87,9 @@ class _GroupContrast:
     by: str
     """Column of the groups."""
     _inputs: tuple[Any, Any] = (None, None)
-    """The judgments and results that were read last."""
+    """The judgments and results that `_values` was computed from."""
     _values: _GroupValues | None = None
-    """Values of the last qrels and run: the three measures are computed one after the other."""
+    """Values of the last judgments and results; None before the first."""
 
     def as_ir_measures(self) -> list[Any]:
         """Define the three measures in ir_measures."""
@@ -119,8 +123,13 @@ class _GroupContrast:
     def values(self, qrels: Any, run: Any) -> _GroupValues:
         """Compute the values of both groups and the parts of Relative Δ, for each judged query.
 
-        Other libraries take plain means over all queries: where a group has nothing relevant to a
-        query, its value is the mean over the other queries, so that it does not change the mean.
+        Relative Δ is 200 (F − S) / (F + S), with the means F and S of the groups over the queries
+        that have relevant documents of both. A query's part has its own difference in the place of
+        F − S, so that the mean of the parts is Relative Δ.
+
+        Other libraries take plain means over all queries. Where a group has nothing relevant to a
+        query, its value is therefore the mean over the other queries, which does not change the
+        mean.
         """
         judged = _table(qrels, (*_KEYS, "relevance", self.by), "qrels")
         ranked = _table(run, (*_KEYS, "score", self.by), "run")
@@ -131,7 +140,7 @@ class _GroupContrast:
         ranking = Run.from_frame(scores, spec={"ranker": "ir_measures"})
         judged_run = JudgedRun.from_run(ranking, collection, judgments)
         (by_group,) = group_values(judged_run, [self.measure], groups, "expected")
-        # The values of all documents come first.
+        # The first values are those of all documents, before the groups'.
         first, second = (by_group[1 + groups.index(name)] for name in self.pair)
         is_known = ~np.isnan(first + second)
         if not is_known.any():

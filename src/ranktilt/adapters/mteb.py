@@ -37,7 +37,7 @@ class MtebRanker(ObjectRanker):
     name: ClassVar[str] = "mteb"
     reranks: ClassVar[bool] = False
     fixed: ClassVar[tuple[str, ...]] = ("model",)
-    """Options that the object decides."""
+    """See `ObjectRanker.fixed`."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -138,6 +138,7 @@ class MtebModel:
         run = None
         if top_ranked:
             candidates = {}
+            # Candidates have an order, and no scores: the negative rank keeps it.
             for query, names in top_ranked.items():
                 candidates[query] = {doc: -float(rank) for rank, doc in enumerate(names)}
             run = Run.from_dict(candidates)
@@ -166,7 +167,7 @@ def as_mteb(ranker: Ranker) -> MtebModel:
 
 
 def _task() -> Any:
-    """Return the metadata of a task that is not public."""
+    """Return metadata of a task, which mteb's models ask for; ours stands for no public one."""
     kind = need("mteb.abstasks.task_metadata", extra="adapters", for_="models of mteb").TaskMetadata
     return kind(
         name="RankTilt",

@@ -32,7 +32,7 @@ class PyTerrierRanker(ObjectRanker):
     """A PyTerrier transformer, called with a pandas table."""
     name: ClassVar[str] = "pyterrier"
     fixed: ClassVar[tuple[str, ...]] = ("pipeline",)
-    """Fields that the text of a ranker cannot set; see `ObjectRanker`."""
+    """See `ObjectRanker.fixed`."""
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Let the pipeline answer the judged queries, or re-rank the results of a run."""
@@ -83,7 +83,8 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
         results = results.join(sources, on="docno", maintain_order="left")
         texts = queries.select(qid="id", query="text")
         results = results.join(texts, on="qid", maintain_order="left")
-        ranks = pl.int_range(pl.len()).over("qid")  # results fall within each query
+        # Results are sorted, the best first, within each query; PyTerrier counts ranks from 0.
+        ranks = pl.int_range(pl.len()).over("qid")
         return results.with_columns(rank=ranks).to_pandas()
 
     return library.apply.generic(transform, required_columns=["qid", "query"])

@@ -1,7 +1,9 @@
 """Retrievers of LangChain and LlamaIndex, which are asked query by query.
 
-A retriever returns passages with several names: the id of the passage, the id of its document, and
-names in its metadata. Which of them is the collection's id is decided after the last answer.
+A retriever returns passages, and each has several texts that could be the id of a document: the id
+of the passage, that of its document, and values in its metadata. They are called its names, and the
+key under which a name is found is its place. The place at which most results have an id of the
+collection counts; it is chosen after the last answer.
 """
 
 from __future__ import annotations
@@ -24,18 +26,18 @@ from ranktilt.rankers.engines.calls import EngineReply, Hits
 from ranktilt.spec import Stage
 
 Names = Mapping[str, str]
-"""Names of a result by their place in it: ``id``, ``metadata['doc_id']``."""
+"""Names of a result by their place in it, such as ``id`` or ``metadata['doc_id']``."""
 _KEYS = (
     *("id", "_id", "doc_id", "docid", "docno", "document_id", "ref_doc_id", "parent_id"),
     *("corpus_id", "corpus-id", "source", "source_id", "url", "uri", "link"),
     *("path", "file_path", "file_name", "filename", "name", "key", "title"),
 )
 """Keys of metadata that may have an id, the likeliest first; all other keys come after these."""
-# A collection may have the ids 1, 2, 3, which are also the pages of a book.
+# The page number 3 in metadata would otherwise count as the document with the id 3.
 _NUMBERING = re.compile(
     "(?<![a-z])(page|chunk|index|position|offset|start|end|row|line|seq|count|number)s?(?![a-z])"
 )
-"""Names of metadata that number something else than documents."""
+"""Keys of metadata that number something else than documents; they are never an id's place."""
 _EXAMPLES = 3
 """Names that a message shows."""
 
@@ -51,12 +53,12 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
     retriever: Any = field(hash=False)
     """The object that is asked."""
     concurrency: int = field(default=1, kw_only=True)
-    """Number of calls at a time."""
+    """Number of calls that run at the same time."""
 
     ways_on: ClassVar[str] = OBJECT_WAYS_ON
     """How to state the order of scores, for the end of error messages."""
     fixed: ClassVar[tuple[str, ...]] = ("retriever",)
-    """Options that the object decides."""
+    """See `ObjectRanker.fixed`."""
     method: ClassVar[str]
     """Method of the retriever that takes a query."""
 
@@ -67,7 +69,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         yield lambda query, _depth: retrieve(query), object_spec(self.retriever)
 
     def read_answer(self, answer: Any, query: str) -> Hits:
-        """Return the names of each result, and its score; NaN where it has none."""
+        """Return each result as its names, in the place of an id, and its score, or NaN."""
         if not isinstance(answer, list | tuple):
             raise UserError(
                 f"{self!r}: query {query!r}: expected a list of results from {self.method}(), "
@@ -76,7 +78,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         return [(self.names_of(result), self.score_of(result)) for result in answer]
 
     def names_of(self, result: Any) -> Names:
-        """Return the names of a result."""
+        """Return the names of a result, the likeliest id first."""
         raise NotImplementedError
 
     def score_of(self, result: Any) -> float:
@@ -95,6 +97,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         for reply in replies:
             named_hits = []
             for rank, (names, score) in enumerate(reply.hits, start=1):
+                # Without a name at that place, any other one shows which result is no document.
                 name = names.get(key) or next(iter(names.values()), f"result {rank}")
                 named_hits.append((name, score))
             named_replies.append(replace(reply, hits=named_hits))
@@ -131,7 +134,11 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
 
 
 def metadata_names(metadata: Any) -> dict[str, str]:
-    """Return the names in metadata, the likeliest first: texts, and numbers under known keys."""
+    """Return the names in metadata by their place, the likeliest id first.
+
+    A text may be an id under any key, except one that numbers something; a whole number only under
+    one of `_KEYS`.
+    """
     if not isinstance(metadata, Mapping):
         return {}
     others = [
@@ -146,7 +153,10 @@ def metadata_names(metadata: Any) -> dict[str, str]:
 
 
 def text_of_id(value: Any, *, numbers: bool = True) -> str:
-    """Return a text, or a whole number as text; empty for anything else."""
+    """Return a text as it is, and a whole number as text if `numbers` may be ids.
+
+    The result is empty for anything else.
+    """
     if isinstance(value, str):
         return value
     is_number = numbers and isinstance(value, int) and not isinstance(value, bool)

@@ -24,12 +24,15 @@ from ranktilt.rankers.sparse import Sparse, SparseEncoder
 from ranktilt.spec import Stage
 
 PROBE = "What does this model make of a short text?"
-"""Text whose vector or logit is part of a model's hash."""
+"""Text whose vector or logit is part of a model's hash, besides its weights.
+
+Two models with the same weights may still differ, such as in their prompts or pooling.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedEncoder(Encoder):
-    """An encoder in memory, as it is: its device, its precision and its limit of tokens."""
+    """An encoder in memory, with the device, precision and limit of tokens that it has."""
 
     loaded: Any = field(hash=False)
     """The model."""
@@ -42,7 +45,7 @@ class LoadedEncoder(Encoder):
             name=name,
             folder=Path(name),
             max_tokens=model.max_seq_length,
-            # Autocast would be added to whatever precision the model is in.
+            # Any other value would switch autocast on, whatever precision the model is in.
             precision="float32",
             device=str(model.device),
             loaded=model,
@@ -133,7 +136,7 @@ class SentenceTransformerRanker(LoadedModelRanker, Dense):
         )
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        # A copy has no hash yet: training may have changed the weights since the last one.
+        # A copy has no cached hash. Training may have changed the weights since the last ranking.
         return Dense.rank(replace(self), collection, run)
 
     def provenance(self) -> dict[str, Any]:

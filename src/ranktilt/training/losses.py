@@ -217,7 +217,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
     def _pair_loss(
         self, columns: list[Any], ranked: list[Any], labels: Any, options: dict[str, Any]
     ) -> Any:
-        """Return the ranking loss plus the constraint of a cross-encoder, whose losses take texts."""
+        """Return the ranking loss plus the constraint of a cross-encoder, which takes texts."""
         queries, human_texts, llm_texts = columns[:3]
         if not all(isinstance(text, str) for text in human_texts):
             raise UserError(

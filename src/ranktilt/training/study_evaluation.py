@@ -120,9 +120,9 @@ class EvaluatedCollection:
         return values
 
     def distinct(self, *rankers: str) -> npt.NDArray[np.int64] | None:
-        """Return numbers of the queries, equal for those that repeat each other in every run of these.
+        """Return a number for each query, the same for queries that repeat each other.
 
-        None if no two do; see `Audit.distinct`.
+        They must do so in every run of these rankers. None if no two do; see `Audit.distinct`.
         """
         per_run = []
         for ranker in rankers:

@@ -129,8 +129,8 @@ class TrainingRun:
         warmup_steps = 0.1 if options.warmup_steps is None else options.warmup_steps
         scheduler, epochs = "linear", options.epochs
         if options.minutes is not None:
-            # The clock ends the training and sets the rate: the number of steps is not known before,
-            # so that the trainer keeps the rate constant over more epochs than there can be.
+            # The clock ends the training and sets the rate. The number of steps is unknown, so that
+            # the trainer keeps its own rate constant, over more epochs than there can be.
             scheduler, epochs = "constant", 10**6
         trainer_arguments = kind(
             output_dir=str(self.folder / CHECKPOINTS),

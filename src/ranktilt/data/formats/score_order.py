@@ -39,7 +39,11 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _SHARE = 0.9
-"""Least share of the lists, and of the steps within a list, that have one direction."""
+"""Share of steps that decides a list's direction, and share of lists that decides a file's.
+
+A step goes from one entry of a list to the next. Less than all suffices, because engines break ties
+and round scores.
+"""
 _FEWEST_RESULTS = 3
 """Fewest results of a list with a direction: of two, every second list rises by chance."""
 
@@ -57,12 +61,12 @@ class Directions:
 
     @property
     def rise(self) -> bool:
-        """Whether scores rise in so many lists that larger is hardly better."""
+        """Whether scores rise in most lists, so that a larger score can hardly be better."""
         return self.lists > 0 and self.rising >= _SHARE * self.lists
 
     @property
     def fall(self) -> bool:
-        """Whether scores fall in so many lists that smaller is hardly better."""
+        """Whether scores fall in most lists, so that a smaller score can hardly be better."""
         return self.lists > 0 and self.falling >= _SHARE * self.lists
 
 

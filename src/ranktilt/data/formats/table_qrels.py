@@ -34,7 +34,8 @@ def sniff(file: DataFile) -> bool:
         return False
     if folded(columns["grade"]) == "score" and "rank" in find_columns(file.header, RUN_COLUMNS):
         return False
-    # In this order, and parted by tabs, they are BEIR's, whose header may have any names.
+    # With tabs and in this order they are judgments as BEIR writes them. `text_qrels` reads these,
+    # whatever names their header has.
     numbers = [file.header.index(columns[noun]) for noun in _NEEDED]
     if find_columns(file.header, CONFIDENCE):
         return True

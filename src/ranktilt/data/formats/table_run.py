@@ -25,7 +25,7 @@ from ranktilt.errors import DataError, UserError, located
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
 """Columns of BEIR's judgments, which are no run."""
 _INDEX = ("", "index", "unnamed:_0")
-"""What a column of row numbers is called."""
+"""Names of a column of row numbers, such as pandas writes one."""
 _NAMES = {"\t": "TSV", ",": "CSV", " ": "columns separated by blanks"}
 """Name of a table by its separator."""
 

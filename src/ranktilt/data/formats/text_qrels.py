@@ -112,7 +112,7 @@ def _form(line: str) -> _Form:
     """Recognise a file's form by its first line, which may be a header."""
     blank_fields, tab_fields = _BLANKS.fields(line), _BEIR.fields(line)
     is_number = re.compile(_NUMBER).match
-    # Ids between tabs may have blanks in them, so that tabs count first.
+    # Ids may contain blanks if fields are separated by tabs. A line that both forms fit is BEIR's.
     if len(tab_fields) == _BEIR.width:
         is_trec = len(blank_fields) == _TREC.width and is_number(blank_fields[-1])
         if is_number(tab_fields[-1]) or not is_trec:
@@ -156,7 +156,11 @@ def _parse(path: Path, frame: pl.DataFrame, form: _Form, *, head_line: int) -> p
 
 
 def _refuse_run(path: Path, frame: pl.DataFrame) -> None:
-    """Refuse a run of four columns, in which the third counts from 1 (or 0) in every query."""
+    """Refuse a run of four columns: query, document, rank, score.
+
+    In judgments, the third column has the documents. If it counts from 1 (or 0) in every query, it
+    has ranks.
+    """
     offset = pl.col("doc_id").cast(pl.Int64, strict=False) - pl.int_range(pl.len()).over("query_id")
     first = frame.select(offset)["doc_id"]
     if first[0] in (0, 1) and first.null_count() == 0 and first.n_unique() == 1:

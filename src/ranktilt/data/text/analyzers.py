@@ -28,12 +28,14 @@ _STANDARD = (
     r"|[\w--[\p{L}\p{M}\p{N}]])+"
 )
 """Pattern of a token: Lucene's standard tokenizer, which follows Unicode's word boundaries."""
-# Where Porter's program departs from his paper: see `porter`. A vowel and then a consonant stand
-# before the ending.
+# Where Porter's program departs from his paper: see `porter`.
 _DEPARTURE = re.compile("(?:log|bl)(?:[iy]s?|ies|ied)$")
 """Words in which Porter's program departs from his paper before step 2."""
 _STEP_2 = re.compile(".*(?:[aeiou]|(?<=[^aeiou])y)[^aeiou].*(logi|bli)")
-"""Words to which step 2 of the stemmer applies."""
+"""Words to which step 2 of the stemmer applies: a vowel and a consonant stand before the ending.
+
+A y is a vowel after a consonant.
+"""
 Normalize = Callable[[list[str]], list[str | None]]
 """Function from tokens to terms; None for a token to drop."""
 
@@ -130,7 +132,11 @@ def _drop(stop: frozenset[str]) -> Normalize:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenCodes:
-    """The tokens of some texts, one after the other, as numbers of distinct tokens."""
+    """The tokens of some texts, one text after the other.
+
+    Each token is stored as the number of its distinct token, so that an analyzer turns each
+    distinct token into a term only once.
+    """
 
     names: list[str]
     """Distinct tokens."""
@@ -158,7 +164,10 @@ class TokenCodes:
 
 
 class Vocabulary:
-    """Distinct terms and their numbers, growing with the documents and fixed for the queries."""
+    """Distinct terms and their numbers.
+
+    Documents add terms to it. Queries do not: a word that no document has is no term of theirs.
+    """
 
     def __init__(self, analyzer: Analyzer, names: Iterable[str] = ()) -> None:
         self.analyzer = analyzer
@@ -171,7 +180,11 @@ class Vocabulary:
     def encode(
         self, tokens: TokenCodes, *, grow: bool
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the text's number and the term's number of every token that is a term."""
+        """Return two arrays with an entry for every token that is a term.
+
+        They are the number of its text and the number of its term. With `grow`, unknown terms are
+        added to the vocabulary; otherwise they are left out.
+        """
         # Sorted, because polars decides the order of the codes, while term numbers decide the
         # order in which scores add up.
         unknown_tokens = sorted(name for name in tokens.names if name not in self._of_token)

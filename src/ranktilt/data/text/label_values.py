@@ -21,7 +21,7 @@ from ranktilt.errors import join_words
 NO_LABEL = ("", "nan", "NaN", "<NA>", "NaT")
 """Values that name no group: empty ones, and missing values as pandas and numpy write them."""
 SEVERAL = "|"
-"""Separator of the groups of a document in several, and of the groups that a side unites."""
+"""Separator of several groups: those that one document is in, and those that a user unites."""
 _NULL_WORDS = frozenset({"na", "n/a", "#n/a", "none", "null", "nil", "nan", "undefined", "\\n"})
 """Lower-case words that may stand for a missing value; they may be names too, and so are groups."""
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
@@ -138,7 +138,7 @@ def _as_number(label: str) -> str:
 
 
 def _plainest_first(spellings: Sequence[str]) -> tuple[str, ...]:
-    """Order spellings: first the one in small letters without blanks, then by length.
+    """Order spellings: first the one without any difference (`_plain`), then by length.
 
     Of numbers, the shortest form comes first: ``1`` before ``1.0``.
     """

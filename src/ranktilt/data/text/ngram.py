@@ -1,4 +1,8 @@
-"""Train an n-gram language model, interpolated Kneser-Ney trigrams, on a collection's own texts."""
+"""Train an n-gram language model, interpolated Kneser-Ney trigrams, on a collection's own texts.
+
+The model predicts a word from the two before it, its context. It mixes what it counted after these
+two words, after the last of them, and without a context, because most contexts are rare.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,11 @@ FOLDS = 5
 MOST_WORDS = 20_000_000
 """Most words to train a model on; of more, texts are drawn."""
 _START = 0
-"""Number of the word before a text, twice; it is never predicted."""
+"""Number that stands for the two words before a text's first; it is never predicted."""
 _TEXTS_AT_ONCE = 20_000
 """Texts to score at a time."""
 _LEAST_DISCOUNT, _LARGEST_DISCOUNT = 0.1, 0.95
-"""Bounds of an estimated discount; few texts estimate it badly."""
+"""Bounds of an estimated discount, because few texts estimate it badly."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,9 +62,10 @@ class Words:
         return np.cumsum(self.lengths)
 
     def trigrams(self, texts: Ints) -> tuple[Ints, Ints]:
-        """Return the trigrams of some texts, a row for each word, and the number of words of each.
+        """Return the trigrams of some texts, and the number of words of each text.
 
-        The first words of a text come after one or two `_START`.
+        A trigram is a row of three words, of which the last is predicted. Every word of a text is
+        the last of one trigram. Those of the first two words begin with `_START`.
         """
         lengths = self.lengths[texts]
         within_text = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -74,16 +79,19 @@ class Words:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Level:
-    """Counts of words after contexts of one length."""
+    """Counts of words after contexts of one length: none, one word or two words.
+
+    Context and word are numbers, and a pair of them is stored as one number, its key.
+    """
 
     size: int
-    """Factor of the context in a key."""
+    """Number that is larger than every word's; see `keys`."""
     keys: Ints
     """Pairs of context and word that occur, sorted: context · size + word."""
     counts: Ints
     """Count of each pair, c(context word)."""
     totals: Ints
-    """Count of each context, c(context •)."""
+    """Count of each context with any word after it, c(context •)."""
     types: Ints
     """Number of distinct words after each context, N₁₊(context •)."""
     discount: float
@@ -148,7 +156,11 @@ class NgramModel:
     vocabulary: int
     """Number of distinct words."""
     contexts: Ints
-    """Pairs of words that occur before a word, sorted: first · (vocabulary + 2) + second."""
+    """Pairs of words that occur before a word, sorted.
+
+    Each is one number, first · (vocabulary + 2) + second: there are so many word numbers, with
+    `_START` and the unknown word. The position of a pair is its context in `trigrams`.
+    """
     words: _Level
     """Counts of single words."""
     pairs: _Level
@@ -167,7 +179,8 @@ class NgramModel:
         trigram_level = _Level.from_pairs(
             context, word, size=size, contexts=len(contexts), discount=discounts.trigrams
         )
-        # The distinct trigrams are the pairs with a word before them, and so on.
+        # Kneser and Ney count a pair by the different words that come before it. Every distinct
+        # trigram is one such word and pair; and every distinct pair is one word before another.
         pair_context = contexts[trigram_level.keys // size] % size
         pair_level = _Level.from_pairs(
             pair_context,
@@ -204,7 +217,7 @@ class NgramModel:
 
 
 def _discount(counts: Ints) -> float:
-    """Estimate a discount from how many counts are 1 and 2."""
+    """Estimate a discount from how many counts are 1 and 2; see `NgramModel`."""
     once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
     discount = once / (once + 2 * twice) if once else 0.0
     return min(max(discount, _LEAST_DISCOUNT), _LARGEST_DISCOUNT)

@@ -22,13 +22,17 @@ Tokenize = Callable[[str], list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class _Sentence:
-    """The parts of a sentence to which different rules of the tokenizer apply."""
+    """The parts of a sentence to which different rules of the tokenizer apply.
+
+    A sentence without two words is not divided; its tokens are read from `end`.
+    """
 
     first: str
-    """First word; empty if the sentence does not have two words."""
+    """First word; empty if the sentence is not divided."""
     middle: list[str]
+    """Words between the first and the end."""
     end: str
-    """Last word, and the signs after it; the full text of a sentence without two words."""
+    """Last word, and the signs after it; the full text if the sentence is not divided."""
 
 
 @dataclass(frozen=True, kw_only=True)

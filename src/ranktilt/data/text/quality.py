@@ -266,7 +266,11 @@ def share(counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64]) -> npt.N
 
 
 def term_counts(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]:
-    """Count the distinct terms of each `a`, of each `b`, and of both; terms as in `jaccard`."""
+    """Count distinct terms of paired texts; terms as in `jaccard`.
+
+    The three arrays have the number for each text of `a`, for each text of `b`, and the number that
+    both texts of a pair have in common.
+    """
     table = pl.DataFrame({"a": a, "b": b}, schema={"a": pl.String, "b": pl.String})
     terms = pl.all().str.to_lowercase().str.extract_all(r"\w+")
     common = pl.col("a").list.set_intersection(pl.col("b"))

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 def common_length(a: Sequence[str], b: Sequence[str]) -> int:
     """Compute the length of the longest common subsequence of two sequences of words, exactly.
 
-    Bit-parallel: one addition of an integer with as many bits as `a` has words, for each word of
-    `b` (Hyyrö, "Bit-parallel LCS-length computation revisited", AWOCA 2004).
+    A subsequence has some of the words in their order. The usual table has a cell for each pair of
+    words; here a row of it is one integer with a bit for each word of `a`, and one addition makes
+    the next row (Hyyrö, "Bit-parallel LCS-length computation revisited", AWOCA 2004).
     """
     positions: dict[str, int] = {}
     for position, word in enumerate(a):
         positions[word] = positions.get(word, 0) | 1 << position
     full = (1 << len(a)) - 1
+    # A bit is 0 where the common length grows at that word of `a`, so that zeros count it.
     free = full
     for word in b:
         matched = free & positions.get(word, 0)
@@ -25,7 +27,7 @@ def common_length(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def holds_share(words: Sequence[str], within: Sequence[str], share: float) -> bool:
-    """Return whether a sequence contains a share (0 to 1) of `words` in the same order.
+    """Return whether `within` contains at least a share (0 to 1) of `words` in the same order.
 
     False if there are no words.
     """

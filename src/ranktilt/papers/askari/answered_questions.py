@@ -15,7 +15,7 @@ from ranktilt.data.formats.jsonl import json_objects
 from ranktilt.errors import DataError, DataWarning, counted, refuse_twice, shorten
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f]")
-"""Signs that would break a name over several lines."""
+"""Control characters; a line break is one, and a domain's name must be in one line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,11 @@ class QuestionFields:
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweredQuestion:
-    """A question with its answers; a side may have none, never both."""
+    """A question with its answers by both sides, people and a language model.
+
+    One side may have no answer. A question that occurs twice, in one file or in two, is two of
+    these, called askings of one question.
+    """
 
     text: str
     """The question, as it is in the file."""
@@ -47,7 +51,7 @@ class AnsweredQuestion:
 
     @property
     def key(self) -> str:
-        """The question after folding, which two askings of one question share."""
+        """The question after `fold_question`, which two askings of one question share."""
         return fold_question(self.text)
 
     @property
@@ -73,7 +77,11 @@ class AnsweredQuestions:
 
 
 def fold_question(text: str) -> str:
-    """Fold a question: compatible characters, case, blanks and closing marks make no difference."""
+    """Return a form of a question that is the same for slightly different spellings.
+
+    Case, blanks, and marks at the end make no difference, nor do characters that Unicode calls
+    compatible (NFKC), such as a letter of double width. A question of marks alone stays.
+    """
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return folded.rstrip(".?! ") or folded
 
@@ -121,7 +129,7 @@ def read_answered(
 def _require_both_sides(
     path: Path, questions: Sequence[AnsweredQuestion], fields: QuestionFields
 ) -> None:
-    """Refuse a file in which one side answers nothing: its field has another name."""
+    """Refuse a file in which one side has no answer: its field probably has another name."""
     if not any(question.human for question in questions):
         name, option = fields.human, "--human-answers"
     elif not any(question.llm for question in questions):

@@ -34,7 +34,10 @@ _SPLITS = {"dev": "validation"}
 _IS_ALL = pl.col("group") == ALL
 """Rows of all documents, whatever their group."""
 _NOT_AT_HOME = pl.lit(False)
-"""Keeps a table that others fill as well from being printed unasked."""
+"""Value of `Selection.home` for rows that another table already prints by default.
+
+The table with this value is printed only if it is asked for by name.
+"""
 _QUERIES = (
     pl.when(pl.col("split").is_null())
     .then(pl.lit("queries"))

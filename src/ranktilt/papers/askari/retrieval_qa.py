@@ -26,14 +26,16 @@ Sizes = tuple[int, int, int]
 SPLITS = ("train", "dev", "test")
 """Names of the splits, in the order of `SHARES`."""
 SHARES = (69.0, 2.5, 28.5)
-"""Shares of training, development and test.
+"""Shares of training, development and test, in percent.
 
-They give the published sizes of all five domains, such as 862, 31 and 355.
+The authors give no shares. These reproduce the published sizes of all five domains, such as 862, 31
+and 355.
 """
 ERROR_MESSAGE = re.compile(r"\A!(?:\s|\\n)|There was an error generating a response\s*\Z")
-"""Error of ChatGPT's page in place of an answer, or below one that broke off.
+"""Error of ChatGPT's web page, in place of an answer or below one that broke off.
 
-In HC3 it also has a literal ``\\n``.
+The first form begins with an exclamation mark and a blank; in HC3, this may be a line break that is
+spelt as a backslash and an n. The second form ends the answer.
 """
 
 
@@ -157,7 +159,10 @@ def _without_error_messages(question: AnsweredQuestion) -> AnsweredQuestion:
 
 
 def _by_share(domain: str, count: int, shares: Sequence[float]) -> Sizes:
-    """Share the questions of a domain out; a split that has a share gets one at least."""
+    """Return how many questions of a domain each split gets.
+
+    A split with a share above 0 gets one at least.
+    """
     fewest = [int(share > 0) for share in shares]
     if count < sum(fewest):
         splits = join_words([split for split, few in zip(SPLITS, fewest, strict=True) if few])
@@ -165,7 +170,8 @@ def _by_share(domain: str, count: int, shares: Sequence[float]) -> Sizes:
         raise UserError(
             f"domain {domain!r} has {questions}, too few for its split: {splits} need one each"
         )
-    # Of 1,000, 28.5 % are 285, which floating point may put a hair below.
+    # Of 1,000, 28.5 % are 285. Floating point may give 284.99999999999994, so that a little more is
+    # added before it is rounded down.
     train, dev, test = (
         max(few, int(count * share / sum(shares) + 1e-9))
         for few, share in zip(fewest, shares, strict=True)
@@ -184,17 +190,20 @@ def assign_splits(
 ) -> list[int]:
     """Assign each question a split, by number.
 
-    Each domain gets exactly its sizes, and askings of one question one split. A question's split
-    depends on the seed, its text and the others of its domain; not on their order, nor on another
-    domain unless it shares a question.
+    Each domain gets exactly its `sizes`, and all askings of one question get the same split. A
+    question's split depends on the seed, its text and the others of its domain; not on their order,
+    nor on another domain unless it shares a question.
+
+    `UserError` where a question is asked more often than any split has room for.
     """
     askings_by_key = defaultdict[str, list[int]](list)
     for number, question in enumerate(questions):
         askings_by_key[question.key].append(number)
+    # Places that are still free, by domain and split.
     room = {domain: list(domain_sizes) for domain, domain_sizes in sizes.items()}
     splits = [0] * len(questions)
     chances = {key: _hash(seed, key) for key in askings_by_key}
-    # What is asked more than once goes first, while every split has room for it.
+    # Questions with many askings go first, while splits still have room for all of them.
     for key in sorted(chances, key=lambda key: (-len(askings_by_key[key]), chances[key])):
         askings = askings_by_key[key]
         needed = Counter(questions[number].domain for number in askings)
@@ -225,9 +234,11 @@ def _hash(seed: int, key: str) -> float:
 
 
 def _draw_split(chance: float, room: Sequence[int], fits: Sequence[bool]) -> int | None:
-    """Return the split that a chance in [0, 1) falls on, by the room of each.
+    """Return the split that a chance in [0, 1) falls on.
 
-    Where that one does not fit, the roomiest that does; None if none does.
+    The interval is divided by `room`, so that a split with twice the free places has twice the
+    chance. If the split does not fit, return the one with most room of those that do; None if none
+    does.
     """
     total = sum(room)
     for split, end in enumerate(accumulate(room)):
@@ -252,7 +263,7 @@ class _Tables:
 
 
 class _Answer(NamedTuple):
-    """A row of documents."""
+    """A row of documents; its fields are the columns."""
 
     id: str
     """Id of the document."""
@@ -295,7 +306,7 @@ def _tables(
 def _answers(query: str, question: AnsweredQuestion, sources: tuple[str, str]) -> Iterator[_Answer]:
     """Yield the answers of both sides, ordered by a hash of their text.
 
-    Where scores are tied and ids decide, no side is ahead.
+    Ids follow this order. Where scores are tied and ids decide, no side is therefore ahead.
     """
     human, llm = sources
     texts = [*((text, human) for text in question.human), *((text, llm) for text in question.llm)]

@@ -43,7 +43,9 @@ def texts_drawn(check: CheckResult) -> pl.DataFrame:
 def draw_map(check: CheckResult) -> tuple[Figure, ...]:
     """Draw the texts of all sources in one plane.
 
-    There is no figure of one source, nor where the maps do not share their reference's points.
+    A check draws a map for each source, with the reference's texts and their rewrites. Sources can
+    share one plane only if the reference's texts lie at the same points in all maps; otherwise, and
+    of one source, there is no figure.
     """
     maps = _maps(check)
     if len(maps) < 2:

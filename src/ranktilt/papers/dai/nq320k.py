@@ -25,11 +25,14 @@ from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.progress import report
 
 WORDS = 200
-"""Words of a text; our reading, for Dai et al. print a mean length of 199.79, and no cut."""
+"""Number of words that a text is cut to.
+
+This is our reading: Dai et al. print a mean length of 199.79 words, and no cut.
+"""
 PUBLISHED: Mapping[str, float] = {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
 """Numbers of NQ320K in Dai et al. (KDD 2024)."""
 TRAINING = 307_373
-"""Lines of the simplified training set."""
+"""Number of questions in Natural Questions' training set, each of them a line."""
 _REPORT_EVERY = 500  # lines
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 """A tag of HTML."""
@@ -105,7 +108,7 @@ def _summary(counts: Mapping[str, float]) -> Iterator[tuple[str, str]]:
 
 
 class _Document(NamedTuple):
-    """A row of documents."""
+    """A row of documents, in the order of the columns."""
 
     id: str
     """Number of the page, in order of appearance."""
@@ -118,7 +121,10 @@ class _Document(NamedTuple):
 
 
 class _Pages:
-    """The pages of the lines so far, the first one of each folded title."""
+    """The pages of the lines so far; of those with the same title (`fold_title`) the first.
+
+    `words` is the number of words that a text is cut to.
+    """
 
     def __init__(self, words: int) -> None:
         self.words = words
@@ -266,8 +272,9 @@ class WikipediaPage:
     def text(self, words: int) -> str:
         """Return the first words without tags.
 
-        The text goes from the first paragraph up to the last list but one, behind which the
-        references follow.
+        The text begins with the first paragraph. It ends with the last list but one, because the
+        last lists of a page are its references and links; but not before the end of the first
+        paragraph. A page without lists is read to its end.
         """
         tokens = self._tokens()
         start = tokens.index("<P>") if "<P>" in tokens else 0
@@ -281,7 +288,8 @@ class WikipediaPage:
         if isinstance(self.content, str):
             return self.content.split()
         try:
-            # The simplified form is made so: with underscores for its blanks, a tag is one token.
+            # Natural Questions makes its simplified form in the same way. A tag with attributes
+            # has blanks; with underscores in their place it stays one token.
             tokens = [token["token"].replace(" ", "_") for token in self.content]
             return " ".join(tokens).split()
         except (TypeError, KeyError, AttributeError) as error:
@@ -336,9 +344,11 @@ def _title_of_url(url: str) -> str:
 
 
 def fold_title(title: str) -> str:
-    """Fold a title as BERT's uncased tokenizer does.
+    """Return a form of a title that is the same for slightly different spellings.
 
-    ``"Beyoncé (singer)"`` and ``"Beyonce ( Singer )"`` become one.
+    It is the text as BERT's uncased tokenizer normalizes it: without case, accents and control
+    characters, and with a blank on both sides of each punctuation mark. ``"Beyoncé (singer)"`` and
+    ``"Beyonce ( Singer )"`` become one.
     """
     blanks = title.translate(_BLANKS)
     visible = "".join(char for char in blanks if not _is_control(char))
@@ -350,7 +360,7 @@ def fold_title(title: str) -> str:
 
 
 def _is_control(char: str) -> bool:
-    """Tell whether a character is removed: it steers, formats, or stands for nothing."""
+    """Tell whether a character is removed: one that controls, formats, or is not assigned."""
     return char in "\0\ufffd" or unicodedata.category(char) in ("Cc", "Cf", "Co", "Cn")
 
 

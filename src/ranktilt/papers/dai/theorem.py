@@ -1,4 +1,13 @@
-"""The conditions of theorem 4.1 of Dai et al. (KDD 2024), checked on a collection's twins."""
+"""The conditions of theorem 4.1 of Dai et al. (KDD 2024), checked on a collection's twins.
+
+The theorem says: if four conditions hold, a language model's rewrite surprises the retriever's
+language model no more than the human text that it was made from, which explains source bias. In its
+formulas, d_H is the human text and d_G the rewrite; B is the retriever's language model (also
+called the PLM), H stands for human readers, and LLM is the model that wrote the rewrite. PPL(d, B)
+is the log perplexity of text d by model B: the mean negative log-probability of its tokens. PPL(d_G
+| d_H, B) is that of d_G when B reads d_H before it. D_KL is the Kullback–Leibler divergence of two
+distributions over the next token.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +33,7 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 TWINS = 100
 """Twins of a source, drawn at random, unless another number is given."""
 CITATION = "Dai et al., KDD 2024, sec. 4.3, theorem 4.1"
-"""Where the theorem is."""
+"""Where the paper states the theorem."""
 _RESAMPLES = 2_000
 """Draws of the bootstrap."""
 _FEWEST = 3
@@ -53,9 +62,9 @@ class Condition:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TwinReading:
-    """Perplexities of one pair of twins, in nats per token.
+    """Log perplexities of one pair of twins, in nats per token.
 
-    Those by a reader H are NaN without a model that stands for it.
+    Those by human readers (H) are NaN without a model that stands for them.
     """
 
     human: float
@@ -69,7 +78,7 @@ class TwinReading:
     rewrite_given_human_by_reader: float = np.nan
     """PPL(d_G | d_H, H)."""
     divergence_gaps: Floats = field(default_factory=lambda: np.empty(0))
-    """D_KL(P_LLM ‖ P_H) − D_KL(P_LLM ‖ P_B) at each position of d_G."""
+    """D_KL(P_LLM ‖ P_H) − D_KL(P_LLM ‖ P_B) at each token of d_G; empty without a reader."""
 
     @property
     def has_tokens(self) -> bool:
@@ -157,7 +166,11 @@ def divergence(p: npt.NDArray[np.floating[Any]], q: npt.NDArray[np.floating[Any]
 
 
 def _perplexity(log_probabilities: npt.NDArray[np.floating[Any]], ids: Ints) -> float:
-    """Return the mean negative log-probability of a text's tokens; NaN without tokens."""
+    """Return the mean negative log-probability of a text's tokens; NaN without tokens.
+
+    `log_probabilities` has a row for each position and a column for each token of the vocabulary;
+    `ids` are the tokens that are there.
+    """
     if not len(ids):
         return np.nan
     wide = np.asarray(log_probabilities, dtype=np.float64)
@@ -167,8 +180,14 @@ def _perplexity(log_probabilities: npt.NDArray[np.floating[Any]], ids: Ints) -> 
 def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition]:
     """Estimate each condition as a mean over twins.
 
-    From three twins on it has a 95 % interval by a bootstrap over them. ε is the mean, at least 0,
-    of what a text's original adds to the PLM's knowledge of it; a note has its largest value.
+    From three twins on it has a 95 % interval by a bootstrap over them; otherwise its ends are NaN.
+
+    ε is how much less surprising a rewrite is to B once B has read the human text: the mean over
+    twins, or 0 if that is negative. It is estimated as the smallest number for which the condition
+    of bounded perplexity holds on average, so that this condition always holds; its note has the
+    largest value of a single twin.
+
+    The conditions on human readers are left out if the twins were read without a reader.
     """
     human = np.array([twin.human for twin in twins])
     rewrite = np.array([twin.rewrite for twin in twins])
@@ -177,11 +196,13 @@ def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition
     given_by_reader = np.array([twin.rewrite_given_human_by_reader for twin in twins])
     has_reader = not np.isnan(by_reader).any()
 
+    # A row for each resample: how often each twin is drawn. Times values, it gives resampled sums.
     draws = np.random.default_rng(seed).multinomial(
         len(twins), [1 / len(twins)] * len(twins), _RESAMPLES
     )
     if len(twins) < FEWEST_ROWS:
         draws = np.full(draws.shape, np.nan)
+    # What the human text tells B about its rewrite.
     gained = rewrite - rewrite_given_human
     epsilon = max(float(gained.mean()), 0.0)
     low, high = _interval(np.maximum(draws @ gained / len(twins), 0.0))
@@ -212,7 +233,12 @@ def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition
 
 
 def _divergences(twins: Sequence[TwinReading], epsilon: float, draws: Ints) -> list[Condition]:
-    """Check the condition on divergences, at every position and on average."""
+    """Check the condition on divergences, at every position and on average.
+
+    The theorem asks for it at every position of the rewrite: the distance between the LLM's next
+    token and human readers' must be larger than the one between the LLM's and B's, by ε at least. A
+    margin is what is left of this difference after ε.
+    """
     formula = "KL(LLM ‖ B) + ε ≤ KL(LLM ‖ H)"
     margins = [twin.divergence_gaps - epsilon for twin in twins]
     positions = np.array([len(margin) for margin in margins], dtype=np.float64)
@@ -290,7 +316,9 @@ def check_theorem(
 
     The causal models `llm` and `plm` stand for the generator and for the retriever's language model
     and share a tokenizer; without a `reader`, for the human one, only what needs none is checked.
-    `twins` are drawn at random, and each asks every model for full distributions.
+    `twins` is the number of twins of each source to draw at random; every model computes its
+    distribution over the vocabulary at each token of them. `names` are those of the models, in
+    print.
     """
     first = reference_of(collection, reference, to="check the theorem on")
     sources = twin_sources(collection, first)

@@ -81,7 +81,7 @@ def _notes(built: FairRanking) -> Iterator[Remark]:
 
 
 def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
-    """Read the sizes of the four blocks; None for natural shares."""
+    """Read the sizes of the four blocks, in the order of `BLOCKS`; None for natural shares."""
     if text.strip() == _NATURAL:
         return None
     parts = [part.strip() for part in text.split(",")]

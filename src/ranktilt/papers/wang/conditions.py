@@ -1,6 +1,7 @@
-"""Conditions of a ranker: a model with three prompts is one row of Table 1, not three.
+"""Conditions of a ranker, which a table has as columns.
 
-A model with four windows is one row of Table 2.
+In Table 1 of the paper, a model with three prompts is one row: the prompts are its conditions. In
+Table 2 they are sizes of the window, the part of the list that the model reads at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _LISTWISE, _WINDOWS = "listwise", ("window", "step")
 def by_condition(rows: pl.DataFrame, *, windows: bool) -> pl.DataFrame:
     """Replace each row's ``system`` by its ranker without conditions, and add the ``condition``.
 
-    Both are null where a table is not about the ranker.
+    With `windows`, the condition includes window and step, and only listwise rankers have one. Both
+    columns are null where a ranker has no condition, so that a table leaves it out.
     """
     if not rows.height:
         return rows
@@ -52,7 +54,9 @@ class _ConditionedRanker:
 def _conditioned_ranker(run: str, *, windows: bool) -> _ConditionedRanker:
     """Split a ranker's text into the ranker and its condition.
 
-    Candidates that all rankers order alike are no part of the ranker.
+    The prompt is called by the attribute that it names, such as ``female``, or ``neutral``. A first
+    stage that replays candidates from a file is no part of the ranker, because all rankers order
+    the same candidates.
     """
     try:
         stages = parse_stages(run)

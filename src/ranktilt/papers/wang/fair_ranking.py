@@ -1,4 +1,8 @@
-"""Lists for a fair-ranking audit: as many relevant and irrelevant items of two groups a query."""
+"""Lists for a fair-ranking audit: for each query, relevant and irrelevant items of two groups.
+
+An item is a document of a query's list. One group is protected, such as female authors. A block is
+a part of the list with the same relevance and the same group.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +35,12 @@ BLOCKS = (
     "irrelevant unprotected",
     "irrelevant protected",
 )
-"""Blocks in the order of the initial ranking of DELTR (Zehlike & Castillo, WWW 2020)."""
+"""Blocks in the order of the initial ranking of DELTR (Zehlike & Castillo, WWW 2020).
+
+DELTR is a method of fair learning to rank.
+"""
 _DEPTH = 20
-"""Ranks of which groups' shares are counted."""
+"""Cutoff of precision: the paper measures P@20."""
 _NAMES_IN_MESSAGES = 12
 """Most labels that a message lists."""
 
@@ -42,11 +49,12 @@ _NAMES_IN_MESSAGES = 12
 class ListRules:
     """How a query's items are drawn.
 
-    `blocks` has the number of each of `BLOCKS`; None draws half of the items from the relevant
-    documents and half from the others, whatever their group, so that groups keep their natural
-    shares. A block with too few documents is filled from the other group's of the same relevance; a
-    query that is short all the same is left out. So are queries with fewer than `min_judged`
-    relevant documents (as many as `items` where None).
+    With `blocks`, each block has its own number of items. If it has too few documents, it is filled
+    with documents of the other group and the same relevance; a query for which these do not suffice
+    either is left out. Without `blocks`, half of the items are drawn from the relevant documents
+    and half from the others, whatever their group, so that groups keep their natural shares.
+
+    Queries with too few relevant documents (`fewest`) are left out.
     """
 
     items: int = 200
@@ -167,7 +175,7 @@ def _judgments(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _GroupMembers:
-    """The documents of either side."""
+    """The documents of both groups, which are one list with a truth value for each document."""
 
     ids: pl.Series
     """Ids of the documents."""
@@ -180,7 +188,10 @@ class _GroupMembers:
 
 
 def _group_members(source: LabelledDocuments, protected: str) -> _GroupMembers:
-    """Put documents on the side of the protected group or on the other one."""
+    """Tell which documents are in the protected group, and which in the other one.
+
+    Documents without a label are in neither.
+    """
     labels = source.labels["labels"]
     every_label = labels.explode().drop_nulls()
     names = every_label.value_counts(sort=True).to_series(0).head(_NAMES_IN_MESSAGES).to_list()
@@ -287,7 +298,10 @@ def _by_group(rows: Rows, is_protected: Bools) -> list[Rows]:
 
 
 def _filled(pools: Sequence[Rows], block_sizes: Sequence[int]) -> _DrawnItems:
-    """Take the items of each block; what a pool lacks comes from the other of its relevance."""
+    """Take the items of each block from its pool of documents, in the order of `BLOCKS`.
+
+    What a pool lacks comes from the pool of the other group with the same relevance.
+    """
     sizes = [min(len(pool), size) for pool, size in zip(pools, block_sizes, strict=True)]
     lacking = [size - drawn for size, drawn in zip(block_sizes, sizes, strict=True)]
     filled = 0

@@ -65,7 +65,7 @@ def _counts(ranked: pl.DataFrame, members: pl.Series) -> pl.DataFrame:
     """Return the number of members in each part of each run's lists."""
     of_group = ranked.filter(pl.col("doc_id").is_in(members.implode()))
     counts = of_group.group_by("run", "part", maintain_order=True).agg(items=pl.len())
-    # A part of the list without any of them has the share 0, and is no gap in the line.
+    # A part of the list without a member gets a row with 0, so that the drawn line has no gap.
     every_part = ranked.select("run", "part").unique()
     every_part = every_part.filter(pl.col("run").is_in(counts["run"].implode()))
     counts = every_part.join(counts, on=["run", "part"], how="left")

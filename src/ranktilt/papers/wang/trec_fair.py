@@ -150,7 +150,10 @@ def _read_irds(name: CollectionName, by: str | None) -> LabelledDocuments:
 def _stream_labels(
     dataset: Any, name: CollectionName, by: str, judged_ids: set[str]
 ) -> pl.DataFrame:
-    """Return the labels of judged documents; no text stays in memory."""
+    """Return the labels of judged documents, one document after another.
+
+    The library gives documents with their texts; only the labels are kept in memory.
+    """
     rows, document_count = list[tuple[str, list[str]]](), dataset.docs_count() or 0
     for number, doc in enumerate(dataset.docs_iter(), start=1):
         if doc.doc_id in judged_ids:
