@@ -3,6 +3,12 @@
 Lists and scores equal those of numpy to the last bit: a document's term weights are added in the
 same order, and no operation is reordered or fused. Loops are written out because numba turns them
 into machine code; plain Python would be slow.
+
+Two things make it fast. Documents are searched in blocks, whose scores stay in the processor's
+cache. And a query's most frequent words are left out where they cannot lift a document into the
+list by themselves (MaxScore; Turtle and Flood 1995): their weights are looked up, for the few
+documents that may still be among the best. The rarest words come first in every query, so such a
+sum is the same sum, cut off and continued.
 """
 
 from __future__ import annotations
@@ -18,25 +24,42 @@ Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
 Documents = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.uint32]
 Lists = tuple[Ints, Documents, Scores]
 """Number of documents of each query, then documents and scores of one query after the other."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+WORD = 64
+"""Documents of one number of a bitmap."""
+_BLOCK = 32_768
+"""Documents whose scores are computed at a time; a multiple of `WORD`. They take 256 kB."""
 _SPARSE = 4
-"""A query with fewer postings than a fourth of the documents is read by its postings alone."""
-_ROOM = 4
-"""Multiple of the depth: with so many candidates, all but the best are dropped."""
-_STRIDE = 64
-"""A sample of the documents has every 64th of them."""
-_SAMPLE_DEPTH = 2
-"""Multiple of the depth that a sample is read down to, so that its score is seldom too high."""
-_MARGIN = 16
-"""Ranks that a sample is read deeper still: a few documents say little about a short list."""
+"""A block with fewer postings than a fourth of its documents is read by its postings alone."""
+_DIGIT, _PASSES = 11, 3
+"""Bits that a pass of the radix sort compares, and passes."""
+_GROUP = 16
+"""Documents of a block that are passed over together where all of their scores are low."""
+_BINS = 1 << _DIGIT
+"""Bins of the scores of a query's candidates."""
+_LOWEST, _ABOVE, _TAKEN = 0, 1, 2
+"""Positions in `Workspace.tally`."""
+_LOOKUP = 10.0
+"""Additions that take as long as one look-up of a weight."""
+_SLACK = 1e-9
+"""Share by which bounds are widened, as sums in another order are rounded differently."""
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 """Smallest score of a document that is retrieved for its weight."""
 
 
 def _compiled(function: Function) -> Function:
+    """Compile a function when `search_lists` is compiled, as a part of it."""
+    compiled: Any = numba.njit(
+        nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _compiled_and_stored(function: Function) -> Function:
     """Compile a function at its first call, and keep the result on disk where that is possible.
 
     ``nogil`` lets Python's threads search side by side. Threads of numba's own take several seconds
@@ -50,21 +73,33 @@ def _compiled(function: Function) -> Function:
 
 
 class WeighedPostings(NamedTuple):
-    """Postings of some terms, term after term. A tuple, as numba compiles no dataclass."""
+    """Postings of some terms of a table. A tuple, as numba compiles no dataclass."""
 
-    rows: Ints
-    """Documents."""
+    rows: Rows
+    """Documents of all postings of the table, in order within a term."""
+    first_rows: Ints
+    """Where each term's postings start in `rows`."""
     weights: Scores
-    """What each posting adds to its document's score, at least 0.
+    """What each posting adds to its document's score, at least 0, term after term.
 
     The weights of a term are all 0 (its inverse document frequency is) or all above 0.
     """
     starts: Ints
-    """Where each term's postings start in `rows`, and where the last ones end."""
+    """Where each term's postings start in `weights`, and where the last ones end."""
+    highest: Scores
+    """Largest weight of each term."""
+    safe: Scores
+    """For each term, a weight that as many of its documents reach as a list has; else 0."""
+    slots: Ints
+    """Row of each term in `bits` and `ranks`; -1 for a rare term, which has none."""
+    bits: npt.NDArray[np.uint64]
+    """Of each frequent term, a bit for each document, set where it holds the term."""
+    ranks: npt.NDArray[np.int32]
+    """How many postings each frequent term has before each number of `bits`."""
 
 
 class QueryTerms(NamedTuple):
-    """Terms of some queries, query after query."""
+    """Terms of some queries, query after query, the rarest term first."""
 
     starts: Ints
     """Where each query's terms start in `positions`, and where the last ones end."""
@@ -74,31 +109,448 @@ class QueryTerms(NamedTuple):
     """How often the query holds each of them."""
 
 
-class _Workspace(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays that all queries use, one after the other."""
 
     keys: Keys
     """Tie key of each document of the collection: of two equal scores the smaller key is first."""
     scores: Scores
-    """Score of each document of the collection; 0 between two queries."""
+    """Score of each document of a block; 0 between two blocks."""
     candidates: Documents
     """Documents that may be among the best."""
     candidate_scores: Scores
     """Score of each candidate."""
+    candidate_bits: Keys
+    """The same as whole numbers, whose order is that of the scores."""
     order: Documents
     """Positions of candidates."""
     spare: Documents
     """Room for sorting them."""
+    codes: Keys
+    """Leading bits of each candidate's score, the best ones lowest."""
+    bins: Documents
+    """Number of candidates in each bin of scores."""
+    lows: Ints
+    """Where each term's postings in a block start, from the term's first posting."""
+    highs: Ints
+    """Where they end."""
+    tally: Ints
+    """Lowest bin, candidates in it and above, candidates in all bins."""
+    rests: Scores
+    """Largest sum of weights of each term of a query and those after it."""
+    is_taken: npt.NDArray[np.bool_]
+    """Whether each document is a candidate; False between two queries."""
+
+
+class ListBuffer(NamedTuple):
+    """Room for the lists of some queries, which has that of any one list at least."""
+
+    lengths: Ints
+    """Number of documents of each query."""
+    rows: Documents
+    """Documents of one query after the other."""
+    scores: Scores
+    """Their scores."""
+
+
+def workspace(keys: Keys, most_terms: int) -> Workspace:
+    """Return room for queries of at most so many terms.
+
+    `keys` has the tie key of each document of the collection. Arrays are made here, as numba takes
+    long to compile that.
+    """
+    size = len(keys)
+    candidate_scores = np.empty(size + 1)
+    return Workspace(
+        keys=keys,
+        scores=np.zeros(_BLOCK),
+        candidates=np.empty(size + 1, np.int32),
+        candidate_scores=candidate_scores,
+        candidate_bits=candidate_scores.view(np.uint64),
+        order=np.empty(size, np.int32),
+        spare=np.empty(size, np.int32),
+        codes=np.empty(size, np.uint64),
+        bins=np.empty(_BINS, np.int32),
+        lows=np.empty(most_terms, np.int64),
+        highs=np.empty(most_terms, np.int64),
+        tally=np.empty(3, np.int64),
+        rests=np.empty(most_terms + 1),
+        is_taken=np.zeros(size, np.bool_),
+    )
 
 
 @_compiled
-def search_lists(postings: WeighedPostings, queries: QueryTerms, keys: Keys, depth: int) -> Lists:
-    """Return the best documents of each query, best first; ties fall by key.
+def _candidates(
+    postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace, depth: int
+) -> int:
+    """Take all documents of a query that may be among the best; return their number."""
+    size, rests, tally = len(work.keys), work.rests, work.tally
+    least, rest = _SMALLEST, 0.0
+    rests[len(terms)] = 0.0
+    for index in range(len(terms) - 1, -1, -1):
+        rest += counts[index] * postings.highest[terms[index]] * (1 + _SLACK)
+        rests[index] = rest
+        work.highs[index] = 0
+        safe = counts[index] * postings.safe[terms[index]]
+        if safe > least:
+            least = safe
+    if rest == 0.0:
+        return 0
+    for number in range(_BINS):
+        work.bins[number] = 0
+    scale = _BINS / rest
+    tally[_LOWEST], tally[_ABOVE], tally[_TAKEN] = np.int64(least * scale), 0, 0
+    for base in range(0, size, _BLOCK):
+        end = base + _BLOCK if base + _BLOCK < size else size
+        split = _split(postings, terms, rests, least)
+        touched = _add_weights(postings, terms[:split], counts, work, base, end)
+        reach = least - rests[split]
+        if reach < _SMALLEST:
+            reach = _SMALLEST
+        is_sparse = touched * _SPARSE < end - base
+        found = _reaching(postings, terms[:split], work, base, end, reach, is_sparse)
+        least = _complete(postings, terms, counts, work, split, found, least, scale, depth)
+    candidates, candidate_scores = work.candidates, work.candidate_scores
+    count = 0
+    for position in range(tally[_TAKEN]):
+        score = candidate_scores[position]
+        if score >= least:
+            candidates[count] = candidates[position]
+            candidate_scores[count] = score
+            count += 1
+    return count
 
-    Documents that share score and key with the last one are returned too, so a list may be longer
-    than `depth`. Where fewer than `depth` documents have a positive score, those that hold a term
-    without weight follow, with a score of 0. A term has none where its inverse document frequency
-    is 0, as that of a word in every document can be.
+
+@_compiled
+def _add_weights(
+    postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace, base: int, end: int
+) -> int:
+    """Add the weights of terms to the scores of a block; return the number of their postings."""
+    rows, weights, scores = postings.rows, postings.weights, work.scores
+    touched = 0
+    for index in range(len(terms)):
+        term, count = terms[index], counts[index]
+        first, start, slot = postings.first_rows[term], postings.starts[term], postings.slots[term]
+        if slot >= 0:
+            low = np.int64(postings.ranks[slot, base // WORD])
+            high = np.int64(postings.ranks[slot, (end + WORD - 1) // WORD])
+        else:
+            low = work.highs[index]
+            high, length = low, postings.starts[term + 1] - start
+            while high < length and rows[first + high] < end:
+                high += 1
+        work.lows[index], work.highs[index] = low, high
+        touched += high - low
+        if count == 1.0:  # the usual case, without a multiplication; the result is the same
+            for posting in range(low, high):
+                scores[np.uint64(rows[first + posting] - base)] += weights[start + posting]
+        else:
+            for posting in range(low, high):
+                weight = count * weights[start + posting]
+                scores[np.uint64(rows[first + posting] - base)] += weight
+    return touched
+
+
+@_compiled
+def _reaching(
+    postings: WeighedPostings,
+    terms: Ints,
+    work: Workspace,
+    base: int,
+    end: int,
+    reach: float,
+    is_sparse: bool,
+) -> int:
+    """Append the documents of a block with a high enough score to the candidates.
+
+    Return the end of the candidates; set all scores back to 0. There is no branch in the loops, as
+    a processor could not predict it.
+    """
+    rows, scores = postings.rows, work.scores
+    candidates, candidate_scores = work.candidates, work.candidate_scores
+    count = np.uint64(work.tally[_TAKEN])
+    if is_sparse:
+        for index in range(len(terms)):
+            first = postings.first_rows[terms[index]]
+            for posting in range(first + work.lows[index], first + work.highs[index]):
+                row = rows[posting]
+                score = scores[np.uint64(row - base)]
+                scores[np.uint64(row - base)] = 0.0  # a later term's posting has none any more
+                candidates[count] = row
+                candidate_scores[count] = score
+                count += np.uint64(score >= reach)
+    else:
+        for first in range(np.uint64(0), np.uint64(_BLOCK), np.uint64(_GROUP)):
+            reaching = False
+            for place in range(first, first + np.uint64(_GROUP)):
+                reaching |= scores[place] >= reach
+            if reaching:
+                for place in range(first, first + np.uint64(_GROUP)):
+                    candidates[count] = base + np.int64(place)
+                    candidate_scores[count] = scores[place]
+                    count += np.uint64(scores[place] >= reach)
+        for place in range(_BLOCK):
+            scores[place] = 0.0
+    return np.int64(count)
+
+
+@_compiled
+def _complete(
+    postings: WeighedPostings,
+    terms: Ints,
+    counts: Scores,
+    work: Workspace,
+    split: int,
+    stop: int,
+    least: float,
+    scale: float,
+    depth: int,
+) -> float:
+    """Add the weights of the other terms to new candidates; return the lowest score to take.
+
+    Scores fall into bins. Where the bins above a lowest one hold as many candidates as a list is
+    deep, the lowest bin and all documents in it are dropped.
+    """
+    bins, rests, tally = work.bins, work.rests, work.tally
+    candidates, candidate_scores = work.candidates, work.candidate_scores
+    slots, bits, ranks = postings.slots, postings.bits, postings.ranks
+    weights, starts = postings.weights, postings.starts
+    lowest, above, taken = tally[_LOWEST], tally[_ABOVE], tally[_TAKEN]
+    for position in range(taken, stop):
+        score, row = candidate_scores[position], np.uint64(candidates[position])
+        word, place = row // np.uint64(WORD), row % np.uint64(WORD)
+        for index in range(split, len(terms)):
+            if score + rests[index] < least:
+                break
+            term = terms[index]
+            number = bits[slots[term], word] << (np.uint64(WORD - 1) - place)
+            if number >> np.uint64(WORD - 1):
+                before = ranks[slots[term], word] + _bit_count(number) - 1
+                score += counts[index] * weights[starts[term] + before]
+        bin_number = np.int64(score * scale)
+        if bin_number >= _BINS:
+            bin_number = np.int64(_BINS - 1)
+        if score >= least and bin_number >= lowest:
+            candidates[taken] = row
+            candidate_scores[taken] = score
+            taken += 1
+            bins[bin_number] += 1
+            above += 1
+            while above - bins[lowest] >= depth:
+                above -= bins[lowest]
+                lowest += 1
+                edge = lowest / scale * (1 - _SLACK)
+                if edge > least:
+                    least = edge
+    tally[_LOWEST], tally[_ABOVE], tally[_TAKEN] = lowest, above, taken
+    return least
+
+
+@_compiled
+def _bit_count(number: Any) -> int:
+    """Count the bits of a number; compilers know this way and use the processor's instruction."""
+    number -= (number >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    number = (number & np.uint64(0x3333333333333333)) + (
+        (number >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    number = (number + (number >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((number * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
+
+
+@_compiled
+def _split(postings: WeighedPostings, terms: Ints, rests: Scores, least: float) -> int:
+    """Return how many of a query's terms to add; the weights of the others are looked up.
+
+    Those are frequent terms, which without the first ones reach less than `least` together.
+    """
+    best = len(terms)
+    added = 0.0
+    for term in terms:
+        added += postings.starts[term + 1] - postings.starts[term]
+    cost = added
+    for index in range(len(terms) - 1, 0, -1):
+        term = terms[index]
+        if postings.slots[term] < 0 or rests[index] >= least * (1 - _SLACK):
+            break
+        added -= postings.starts[term + 1] - postings.starts[term]
+        index_cost = added * (1 + _LOOKUP)
+        if index_cost < cost:
+            best, cost = index, index_cost
+    return best
+
+
+@_compiled
+def _take_weightless(postings: WeighedPostings, terms: Ints, work: Workspace, count: int) -> int:
+    """Take all documents that hold a term without weight, for a list with room for them."""
+    candidates, is_taken = work.candidates, work.is_taken
+    for position in range(count):
+        is_taken[candidates[position]] = True
+    for term in terms:
+        if postings.highest[term] == 0.0:  # so are all of its weights
+            first = postings.first_rows[term]
+            for posting in range(postings.starts[term + 1] - postings.starts[term]):
+                row = postings.rows[first + posting]
+                if not is_taken[row]:
+                    is_taken[row] = True
+                    candidates[count] = row
+                    work.candidate_scores[count] = 0.0
+                    count += 1
+    for position in range(count):
+        is_taken[candidates[position]] = False
+    return count
+
+
+@_compiled
+def _cut(work: Workspace, order: Documents, count: int, depth: int) -> int:
+    """Return the length of a sorted list, with all that share score and key with the last one."""
+    length = count if count < depth else depth
+    if length == 0:
+        return 0
+    last = order[length - 1]
+    score, key = work.candidate_scores[last], work.keys[work.candidates[last]]
+    while (
+        length < count
+        and work.candidate_scores[order[length]] == score
+        and work.keys[work.candidates[order[length]]] == key
+    ):
+        length += 1
+    return length
+
+
+@_compiled
+def _keep_best(work: Workspace, count: int, depth: int) -> int:
+    """Drop the candidates that come after the best ones; return how many are left.
+
+    With many equal scores at the end of a list, sorting all candidates would take too long.
+    """
+    candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
+    order, rank = work.order, depth - 1
+    for position in range(count):
+        order[position] = position
+    low, high = 0, count - 1
+    while low < high:  # Hoare's selection
+        pivot = order[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while _is_before(candidates, scores, keys, order[left], pivot):
+                left += 1
+            while _is_before(candidates, scores, keys, pivot, order[right]):
+                right -= 1
+            if left <= right:
+                order[left], order[right] = order[right], order[left]
+                left += 1
+                right -= 1
+        if rank <= right:
+            high = right
+        elif rank >= left:
+            low = left
+        else:
+            break
+    last = order[rank]
+    last_score, last_key = scores[last], keys[candidates[last]]
+    length = 0
+    for position in range(count):
+        row, score = candidates[position], scores[position]
+        if score > last_score or (score == last_score and keys[row] <= last_key):
+            candidates[length] = row
+            scores[length] = score
+            length += 1
+    return length
+
+
+@_compiled
+def _sorted(work: Workspace, length: int) -> Documents:
+    """Return the positions of the candidates by score, key and document.
+
+    A radix sort of the leading bits of the scores, whose order is that of the scores, is four times
+    as fast as one that compares. What it leaves equal is then merged.
+    """
+    order, spare, codes, bins = work.order, work.spare, work.codes, work.bins
+    bits = work.candidate_bits
+    highest, lowest = np.uint64(0), ~np.uint64(0)
+    for position in range(length):
+        highest = bits[position] if bits[position] > highest else highest
+        lowest = bits[position] if bits[position] < lowest else lowest
+    shift = np.uint64(0)
+    while (highest - lowest) >> shift >= np.uint64(1 << (_PASSES * _DIGIT)):
+        shift += np.uint64(1)
+    for position in range(length):
+        codes[position] = (highest - bits[position]) >> shift
+        order[position] = position
+    for number in range(_PASSES):
+        digit = np.uint64(number * _DIGIT)
+        for index in range(_BINS):
+            bins[index] = 0
+        for position in range(length):
+            bins[(codes[position] >> digit) % np.uint64(_BINS)] += 1
+        start = 0
+        for index in range(_BINS):
+            bins[index], start = start, start + bins[index]
+        for rank in range(length):
+            index = (codes[order[rank]] >> digit) % np.uint64(_BINS)
+            spare[bins[index]] = order[rank]
+            bins[index] += 1
+        order, spare = spare, order
+    low = np.int64(0)
+    while low < length:
+        high = low + np.int64(1)
+        while high < length and codes[order[high]] == codes[order[low]]:
+            high += 1
+        if high > low + 1:
+            _merge_sort(work, order, spare, low, high)
+        low = high
+    return order
+
+
+@_compiled
+def _merge_sort(work: Workspace, order: Documents, spare: Documents, first: int, last: int) -> None:
+    """Sort some positions of candidates by score, key and document."""
+    candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
+    width = 1
+    while width < last - first:
+        for low in range(first, last, 2 * width):
+            middle = low + width if low + width < last else last
+            high = low + 2 * width if low + 2 * width < last else last
+            left, right = low, middle
+            for target in range(low, high):
+                if left < middle and (
+                    right >= high or _is_before(candidates, scores, keys, order[left], order[right])
+                ):
+                    spare[target] = order[left]
+                    left += 1
+                else:
+                    spare[target] = order[right]
+                    right += 1
+        for target in range(first, last):
+            order[target] = spare[target]
+        width *= 2
+
+
+@_compiled
+def _is_before(candidates: Documents, scores: Scores, keys: Keys, first: int, second: int) -> bool:
+    """Tell whether a candidate comes before another one: by score, by key, then by document.
+
+    Keys are far apart in memory, so they are read only where scores are equal.
+    """
+    if scores[first] != scores[second]:
+        return bool(scores[first] > scores[second])
+    row, other_row = candidates[first], candidates[second]
+    if keys[row] != keys[other_row]:
+        return bool(keys[row] < keys[other_row])
+    return bool(row < other_row)
+
+
+@_compiled_and_stored
+def search_lists(
+    postings: WeighedPostings, queries: QueryTerms, work: Workspace, lists: ListBuffer, depth: int
+) -> int:
+    """Write the best documents of each query, best first; ties fall by key.
+
+    Return the number of queries whose lists found room. Documents that share score and key with the
+    last one are written too, so a list may be longer than `depth`. Where fewer than `depth`
+    documents have a positive score, those that hold a term without weight follow, with a score of
+    0. A term has none where its inverse document frequency is 0, as that of a word in every
+    document can be.
 
     Parameters
     ----------
@@ -106,249 +558,29 @@ def search_lists(postings: WeighedPostings, queries: QueryTerms, keys: Keys, dep
         Postings of all terms of the queries.
     queries
         The queries, each of which may hold any of these terms.
-    keys
-        Tie key of each document of the collection.
+    work
+        Room that no other thread uses.
+    lists
+        Where to write.
     depth
-        Documents to return for each query, at least 1.
+        Documents of each query, at least 1.
     """
-    starts, positions, counts = queries.starts, queries.positions, queries.counts
-    size = len(keys)
-    work = _Workspace(
-        keys,
-        np.zeros(size),
-        np.empty(size, np.int32),
-        np.empty(size),
-        np.empty(size, np.int32),
-        np.empty(size, np.int32),
-    )
-    query_count = len(starts) - 1
-    lengths = np.zeros(query_count, np.int64)
-    rows = np.empty(query_count * min(depth, size), np.int32)
-    scores = np.empty(len(rows))
     end = 0
-    for query in range(query_count):
-        terms = positions[starts[query] : starts[query + 1]]
-        posting_count = _add_weights(
-            postings, terms, counts[starts[query] : starts[query + 1]], work.scores
-        )
-        if posting_count * _SPARSE < size:
-            count = _take_from_postings(postings, terms, work, depth)
-        else:
-            count = _take_from_documents(work, depth)
+    for query in range(len(queries.starts) - 1):
+        low, high = queries.starts[query], queries.starts[query + 1]
+        terms, counts = queries.positions[low:high], queries.counts[low:high]
+        count = _candidates(postings, terms, counts, work, depth)
         if count < depth:
             count = _take_weightless(postings, terms, work, count)
-        count = _keep_best(work, count, depth)
+        if count > 2 * depth:
+            count = _keep_best(work, count, depth)
         order = _sorted(work, count)
-        if end + count > len(rows):  # equal keys at the end of lists need more room
-            rows = np.append(rows, np.empty(len(rows) + count, np.int32))
-            scores = np.append(scores, np.empty(len(scores) + count))
+        count = _cut(work, order, count, depth)
+        if end + count > len(lists.rows):
+            return query
         for rank in range(count):
-            rows[end + rank] = work.candidates[order[rank]]
-            scores[end + rank] = work.candidate_scores[order[rank]]
-        lengths[query] = count
+            lists.rows[end + rank] = work.candidates[order[rank]]
+            lists.scores[end + rank] = work.candidate_scores[order[rank]]
+        lists.lengths[query] = count
         end += count
-    return lengths, rows[:end], scores[:end]
-
-
-@_compiled
-def _add_weights(postings: WeighedPostings, terms: Ints, counts: Scores, scores: Scores) -> int:
-    """Add the weights of a query's terms to the scores; return the number of its postings."""
-    rows, weights = postings.rows, postings.weights
-    posting_count = 0
-    for index in range(len(terms)):
-        low, high = postings.starts[terms[index]], postings.starts[terms[index] + 1]
-        posting_count += high - low
-        count = counts[index]
-        if count == 1.0:  # the usual case, without a multiplication; the result is the same
-            for posting in range(low, high):
-                scores[rows[posting]] += weights[posting]
-        else:
-            for posting in range(low, high):
-                scores[rows[posting]] += count * weights[posting]
-    return posting_count
-
-
-@_compiled
-def _take_from_postings(
-    postings: WeighedPostings, terms: Ints, work: _Workspace, depth: int
-) -> int:
-    """Take documents of the query's postings that may be among the best; set scores back to 0."""
-    scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
-    count, limit, least = 0, _ROOM * depth, _SMALLEST
-    for term in terms:
-        for posting in range(postings.starts[term], postings.starts[term + 1]):
-            row = postings.rows[posting]
-            score = scores[row]
-            scores[row] = 0.0  # a document that a later term holds too is not taken again
-            if score >= least:
-                candidates[count] = row
-                candidate_scores[count] = score
-                count += 1
-                if count == limit:
-                    count = _keep_best(work, count, depth)
-                    least = candidate_scores[:count].min()
-                    # Equal scores and keys can leave almost as many as there were. With room for as
-                    # many again, the work stays proportional to the number of postings.
-                    limit = max(_ROOM * depth, 2 * count)
-    return count
-
-
-@_compiled
-def _take_from_documents(work: _Workspace, depth: int) -> int:
-    """Take documents of the collection that may be among the best; set scores back to 0."""
-    least = _likely_score(work, depth)
-    count = _take_from(work, depth, least)
-    if count < depth and least > _SMALLEST:  # the sample had too many of the best
-        count = _take_from(work, depth, _SMALLEST)
-    work.scores[:] = 0.0
-    return count
-
-
-@_compiled
-def _likely_score(work: _Workspace, depth: int) -> float:
-    """Return a score that more documents than the depth are likely to reach, from a sample.
-
-    It is too high now and then; `_take_from_documents` then starts again from the smallest score.
-    """
-    count = 0
-    for row in range(0, len(work.scores), _STRIDE):
-        if work.scores[row] > 0.0:
-            work.candidates[count] = row
-            work.candidate_scores[count] = work.scores[row]
-            count += 1
-    rank = _SAMPLE_DEPTH * depth // _STRIDE + _MARGIN
-    if rank >= count:
-        return _SMALLEST
-    return float(work.candidate_scores[_select(work, count, rank)])
-
-
-@_compiled
-def _take_from(work: _Workspace, depth: int, least: float) -> int:
-    """Take documents with at least a score, and drop most of those that are not among the best."""
-    scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
-    count, limit = 0, _ROOM * depth
-    for row in range(len(scores)):
-        score = scores[row]
-        if score >= least:
-            candidates[count] = row
-            candidate_scores[count] = score
-            count += 1
-            if count == limit:
-                count = _keep_best(work, count, depth)
-                least = candidate_scores[:count].min()
-                limit = max(_ROOM * depth, 2 * count)  # as in `_take_from_postings`
-    return count
-
-
-@_compiled
-def _take_weightless(postings: WeighedPostings, terms: Ints, work: _Workspace, count: int) -> int:
-    """Take all documents that hold a term without weight, for a list with room for them."""
-    for term in terms:
-        # The first weight speaks for the term: all of its weights are 0, or none is.
-        if postings.weights[postings.starts[term]] == 0.0:
-            for position in range(count):
-                work.scores[work.candidates[position]] = 1.0  # marks what is taken
-            for posting in range(postings.starts[term], postings.starts[term + 1]):
-                row = postings.rows[posting]
-                if work.scores[row] == 0.0:
-                    work.scores[row] = 1.0
-                    work.candidates[count] = row
-                    work.candidate_scores[count] = 0.0
-                    count += 1
-    for position in range(count):
-        work.scores[work.candidates[position]] = 0.0
-    return count
-
-
-@_compiled
-def _keep_best(work: _Workspace, count: int, depth: int) -> int:
-    """Drop the candidates that come after the best ones; return how many are left."""
-    if count <= depth:
-        return count
-    last = _select(work, count, depth - 1)
-    last_score, last_key = work.candidate_scores[last], work.keys[work.candidates[last]]
-    length = 0
-    for position in range(count):
-        row, score = work.candidates[position], work.candidate_scores[position]
-        if score > last_score or (score == last_score and work.keys[row] <= last_key):
-            work.candidates[length] = row
-            work.candidate_scores[length] = score
-            length += 1
-    return length
-
-
-@_compiled
-def _select(work: _Workspace, count: int, rank: int) -> int:
-    """Return the position of the candidate at a rank, from 0: Hoare's selection."""
-    for position in range(count):
-        work.order[position] = position
-    low, high = 0, count - 1
-    while low < high:
-        left, right = _partition(work, low, high)
-        if rank <= right:
-            high = right
-        elif rank >= left:
-            low = left
-        else:
-            break
-    return int(work.order[rank])
-
-
-@_compiled
-def _partition(work: _Workspace, low: int, high: int) -> tuple[int, int]:
-    """Put candidates before a pivot first; return where both parts meet.
-
-    That is ``(left, right)`` with right < left: the order up to `right` has no candidate after the
-    pivot, from `left` on none before it. A position between them holds the pivot itself.
-    """
-    order = work.order
-    pivot = order[(low + high) // 2]
-    left, right = low, high
-    while left <= right:
-        while _is_before(work, order[left], pivot):
-            left += 1
-        while _is_before(work, pivot, order[right]):
-            right -= 1
-        if left <= right:
-            order[left], order[right] = order[right], order[left]
-            left += 1
-            right -= 1
-    return left, right
-
-
-@_compiled
-def _sorted(work: _Workspace, length: int) -> Documents:
-    """Return the positions of the candidates by score, key and document: a merge sort."""
-    order, merged = work.order, work.spare
-    for position in range(length):
-        order[position] = position
-    width = 1
-    while width < length:
-        for low in range(0, length, 2 * width):
-            middle, high = min(low + width, length), min(low + 2 * width, length)
-            left, right = low, middle
-            for target in range(low, high):
-                if left < middle and (right >= high or _is_before(work, order[left], order[right])):
-                    merged[target] = order[left]
-                    left += 1
-                else:
-                    merged[target] = order[right]
-                    right += 1
-        order, merged = merged, order
-        width *= 2
-    return order
-
-
-@_compiled
-def _is_before(work: _Workspace, first: int, second: int) -> bool:
-    """Tell whether a candidate comes before another one: by score, by key, then by document.
-
-    Keys are far apart in memory, so they are read only where scores are equal.
-    """
-    score, other_score = work.candidate_scores[first], work.candidate_scores[second]
-    if score != other_score:
-        return bool(score > other_score)
-    row, other_row = work.candidates[first], work.candidates[second]
-    if work.keys[row] != work.keys[other_row]:
-        return bool(work.keys[row] < work.keys[other_row])
-    return bool(row < other_row)
+    return len(queries.starts) - 1
