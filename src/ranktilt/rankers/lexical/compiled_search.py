@@ -41,6 +41,8 @@ _GROUP = 16
 """Documents of a block that are passed over together where all of their scores are low."""
 _BINS = 1 << _DIGIT
 """Bins of the scores of a query's candidates."""
+_LEAST, _SCALE = 0, 1
+"""Positions in `Workspace.levels`."""
 _LOWEST, _ABOVE, _TAKEN = 0, 1, 2
 """Positions in `Workspace.tally`."""
 _LOOKUP = 10.0
@@ -53,7 +55,8 @@ _SMALLEST = float(np.nextafter(0.0, 1.0))
 
 def _compiled(function: Function) -> Function:
     """Compile a function when `search_lists` is compiled, as a part of it."""
-    compiled: Any = numba.njit(
+    compile_inner: Any = numba.njit  # whose types lack the last two options
+    compiled = compile_inner(
         nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
     )(function)
     return compiled  # type: ignore[no-any-return]
@@ -135,7 +138,13 @@ class Workspace(NamedTuple):
     highs: Ints
     """Where they end."""
     tally: Ints
-    """Lowest bin, candidates in it and above, candidates in all bins."""
+    """Lowest bin, candidates in it and above, candidates in all bins.
+
+    Where the bins above the lowest one hold as many candidates as a list is deep, that bin and all
+    documents in it are dropped.
+    """
+    levels: Scores
+    """Lowest score of a candidate, and bins of a unit of score."""
     rests: Scores
     """Largest sum of weights of each term of a query and those after it."""
     is_taken: npt.NDArray[np.bool_]
@@ -174,6 +183,7 @@ def workspace(keys: Keys, most_terms: int) -> Workspace:
         lows=np.empty(most_terms, np.int64),
         highs=np.empty(most_terms, np.int64),
         tally=np.empty(3, np.int64),
+        levels=np.empty(2),
         rests=np.empty(most_terms + 1),
         is_taken=np.zeros(size, np.bool_),
     )
@@ -184,177 +194,54 @@ def _candidates(
     postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace, depth: int
 ) -> int:
     """Take all documents of a query that may be among the best; return their number."""
-    size, rests, tally = len(work.keys), work.rests, work.tally
-    least, rest = _SMALLEST, 0.0
-    rests[len(terms)] = 0.0
-    for index in range(len(terms) - 1, -1, -1):
-        rest += counts[index] * postings.highest[terms[index]] * (1 + _SLACK)
-        rests[index] = rest
-        work.highs[index] = 0
-        safe = counts[index] * postings.safe[terms[index]]
-        if safe > least:
-            least = safe
-    if rest == 0.0:
+    size, rests, levels = len(work.keys), work.rests, work.levels
+    _start(postings, terms, counts, work)
+    if rests[0] == 0.0:
         return 0
-    for number in range(_BINS):
-        work.bins[number] = 0
-    scale = _BINS / rest
-    tally[_LOWEST], tally[_ABOVE], tally[_TAKEN] = np.int64(least * scale), 0, 0
     for base in range(0, size, _BLOCK):
         end = base + _BLOCK if base + _BLOCK < size else size
-        split = _split(postings, terms, rests, least)
-        touched = _add_weights(postings, terms[:split], counts, work, base, end)
-        reach = least - rests[split]
+        split = _split(postings, terms, rests, levels[_LEAST])
+        first_terms = terms[:split]
+        posting_count = _find_spans(postings, first_terms, work, base, end=end)
+        _add_weights(postings, first_terms, counts, work, base=base)
+        reach = levels[_LEAST] - rests[split]
         if reach < _SMALLEST:
             reach = _SMALLEST
-        is_sparse = touched * _SPARSE < end - base
-        found = _reaching(postings, terms[:split], work, base, end, reach, is_sparse)
-        least = _complete(postings, terms, counts, work, split, found, least, scale, depth)
-    candidates, candidate_scores = work.candidates, work.candidate_scores
+        if posting_count * _SPARSE < end - base:
+            stop = _reaching_in_postings(postings, first_terms, work, base, reach=reach)
+        else:
+            stop = _reaching_in_block(work, base, reach)
+        _complete(postings, terms, counts, work, split=split, stop=stop, depth=depth)
+    candidates, scores = work.candidates, work.candidate_scores
     count = 0
-    for position in range(tally[_TAKEN]):
-        score = candidate_scores[position]
-        if score >= least:
+    for position in range(work.tally[_TAKEN]):
+        score = scores[position]
+        if score >= levels[_LEAST]:
             candidates[count] = candidates[position]
-            candidate_scores[count] = score
+            scores[count] = score
             count += 1
     return count
 
 
 @_compiled
-def _add_weights(
-    postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace, base: int, end: int
-) -> int:
-    """Add the weights of terms to the scores of a block; return the number of their postings."""
-    rows, weights, scores = postings.rows, postings.weights, work.scores
-    touched = 0
-    for index in range(len(terms)):
-        term, count = terms[index], counts[index]
-        first, start, slot = postings.first_rows[term], postings.starts[term], postings.slots[term]
-        if slot >= 0:
-            low = np.int64(postings.ranks[slot, base // WORD])
-            high = np.int64(postings.ranks[slot, (end + WORD - 1) // WORD])
-        else:
-            low = work.highs[index]
-            high, length = low, postings.starts[term + 1] - start
-            while high < length and rows[first + high] < end:
-                high += 1
-        work.lows[index], work.highs[index] = low, high
-        touched += high - low
-        if count == 1.0:  # the usual case, without a multiplication; the result is the same
-            for posting in range(low, high):
-                scores[np.uint64(rows[first + posting] - base)] += weights[start + posting]
-        else:
-            for posting in range(low, high):
-                weight = count * weights[start + posting]
-                scores[np.uint64(rows[first + posting] - base)] += weight
-    return touched
-
-
-@_compiled
-def _reaching(
-    postings: WeighedPostings,
-    terms: Ints,
-    work: Workspace,
-    base: int,
-    end: int,
-    reach: float,
-    is_sparse: bool,
-) -> int:
-    """Append the documents of a block with a high enough score to the candidates.
-
-    Return the end of the candidates; set all scores back to 0. There is no branch in the loops, as
-    a processor could not predict it.
-    """
-    rows, scores = postings.rows, work.scores
-    candidates, candidate_scores = work.candidates, work.candidate_scores
-    count = np.uint64(work.tally[_TAKEN])
-    if is_sparse:
-        for index in range(len(terms)):
-            first = postings.first_rows[terms[index]]
-            for posting in range(first + work.lows[index], first + work.highs[index]):
-                row = rows[posting]
-                score = scores[np.uint64(row - base)]
-                scores[np.uint64(row - base)] = 0.0  # a later term's posting has none any more
-                candidates[count] = row
-                candidate_scores[count] = score
-                count += np.uint64(score >= reach)
-    else:
-        for first in range(np.uint64(0), np.uint64(_BLOCK), np.uint64(_GROUP)):
-            reaching = False
-            for place in range(first, first + np.uint64(_GROUP)):
-                reaching |= scores[place] >= reach
-            if reaching:
-                for place in range(first, first + np.uint64(_GROUP)):
-                    candidates[count] = base + np.int64(place)
-                    candidate_scores[count] = scores[place]
-                    count += np.uint64(scores[place] >= reach)
-        for place in range(_BLOCK):
-            scores[place] = 0.0
-    return np.int64(count)
-
-
-@_compiled
-def _complete(
-    postings: WeighedPostings,
-    terms: Ints,
-    counts: Scores,
-    work: Workspace,
-    split: int,
-    stop: int,
-    least: float,
-    scale: float,
-    depth: int,
-) -> float:
-    """Add the weights of the other terms to new candidates; return the lowest score to take.
-
-    Scores fall into bins. Where the bins above a lowest one hold as many candidates as a list is
-    deep, the lowest bin and all documents in it are dropped.
-    """
-    bins, rests, tally = work.bins, work.rests, work.tally
-    candidates, candidate_scores = work.candidates, work.candidate_scores
-    slots, bits, ranks = postings.slots, postings.bits, postings.ranks
-    weights, starts = postings.weights, postings.starts
-    lowest, above, taken = tally[_LOWEST], tally[_ABOVE], tally[_TAKEN]
-    for position in range(taken, stop):
-        score, row = candidate_scores[position], np.uint64(candidates[position])
-        word, place = row // np.uint64(WORD), row % np.uint64(WORD)
-        for index in range(split, len(terms)):
-            if score + rests[index] < least:
-                break
-            term = terms[index]
-            number = bits[slots[term], word] << (np.uint64(WORD - 1) - place)
-            if number >> np.uint64(WORD - 1):
-                before = ranks[slots[term], word] + _bit_count(number) - 1
-                score += counts[index] * weights[starts[term] + before]
-        bin_number = np.int64(score * scale)
-        if bin_number >= _BINS:
-            bin_number = np.int64(_BINS - 1)
-        if score >= least and bin_number >= lowest:
-            candidates[taken] = row
-            candidate_scores[taken] = score
-            taken += 1
-            bins[bin_number] += 1
-            above += 1
-            while above - bins[lowest] >= depth:
-                above -= bins[lowest]
-                lowest += 1
-                edge = lowest / scale * (1 - _SLACK)
-                if edge > least:
-                    least = edge
-    tally[_LOWEST], tally[_ABOVE], tally[_TAKEN] = lowest, above, taken
-    return least
-
-
-@_compiled
-def _bit_count(number: Any) -> int:
-    """Count the bits of a number; compilers know this way and use the processor's instruction."""
-    number -= (number >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    number = (number & np.uint64(0x3333333333333333)) + (
-        (number >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    number = (number + (number >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((number * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
+def _start(postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace) -> None:
+    """Set the workspace back for a query."""
+    least, rest = _SMALLEST, 0.0
+    work.rests[len(terms)] = 0.0
+    for index in range(len(terms) - 1, -1, -1):
+        rest += counts[index] * postings.highest[terms[index]] * (1 + _SLACK)
+        work.rests[index] = rest
+        work.highs[index] = 0
+        safe = counts[index] * postings.safe[terms[index]]
+        if safe > least:
+            least = safe
+    work.rests[0] = rest
+    for number in range(_BINS):
+        work.bins[number] = 0
+    scale = _BINS / rest if rest > 0.0 else 0.0
+    work.levels[_LEAST], work.levels[_SCALE] = least, scale
+    work.tally[_LOWEST] = np.int64(least * scale)
+    work.tally[_ABOVE] = work.tally[_TAKEN] = 0
 
 
 @_compiled
@@ -373,10 +260,158 @@ def _split(postings: WeighedPostings, terms: Ints, rests: Scores, least: float) 
         if postings.slots[term] < 0 or rests[index] >= least * (1 - _SLACK):
             break
         added -= postings.starts[term + 1] - postings.starts[term]
-        index_cost = added * (1 + _LOOKUP)
-        if index_cost < cost:
-            best, cost = index, index_cost
+        if added * (1 + _LOOKUP) < cost:
+            best, cost = index, added * (1 + _LOOKUP)
     return best
+
+
+@_compiled
+def _find_spans(
+    postings: WeighedPostings, terms: Ints, work: Workspace, base: int, end: int
+) -> int:
+    """Find the postings of terms in a block of documents; return their number."""
+    rows, posting_count = postings.rows, 0
+    for index in range(len(terms)):
+        term = terms[index]
+        first, slot = postings.first_rows[term], postings.slots[term]
+        if slot >= 0:
+            low = np.int64(postings.ranks[slot, base // WORD])
+            high = np.int64(postings.ranks[slot, (end + WORD - 1) // WORD])
+        else:
+            low = work.highs[index]
+            high, length = low, postings.starts[term + 1] - postings.starts[term]
+            while high < length and rows[first + high] < end:
+                high += 1
+        work.lows[index], work.highs[index] = low, high
+        posting_count += high - low
+    return posting_count
+
+
+@_compiled
+def _add_weights(
+    postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace, base: int
+) -> None:
+    """Add the weights of terms to the scores of the documents of a block."""
+    rows, weights, scores = postings.rows, postings.weights, work.scores
+    for index in range(len(terms)):
+        count = counts[index]
+        first, start = postings.first_rows[terms[index]], postings.starts[terms[index]]
+        if count == 1.0:  # the usual case, without a multiplication; the result is the same
+            for posting in range(work.lows[index], work.highs[index]):
+                scores[np.uint64(rows[first + posting] - base)] += weights[start + posting]
+        else:
+            for posting in range(work.lows[index], work.highs[index]):
+                weight = count * weights[start + posting]
+                scores[np.uint64(rows[first + posting] - base)] += weight
+
+
+@_compiled
+def _reaching_in_postings(
+    postings: WeighedPostings, terms: Ints, work: Workspace, base: int, reach: float
+) -> int:
+    """Append the documents of some postings with a high enough score to the candidates.
+
+    Return the end of the candidates; set all scores back to 0. The loop has no branch, as a
+    processor could not predict it.
+    """
+    rows, scores = postings.rows, work.scores
+    candidates, candidate_scores = work.candidates, work.candidate_scores
+    count = np.uint64(work.tally[_TAKEN])
+    for index in range(len(terms)):
+        first = postings.first_rows[terms[index]]
+        for posting in range(first + work.lows[index], first + work.highs[index]):
+            row = rows[posting]
+            score = scores[np.uint64(row - base)]
+            scores[np.uint64(row - base)] = 0.0  # a later term's posting has none any more
+            candidates[count] = row
+            candidate_scores[count] = score
+            count += np.uint64(score >= reach)
+    return np.int64(count)  # type: ignore[return-value]
+
+
+@_compiled
+def _reaching_in_block(work: Workspace, base: int, reach: float) -> int:
+    """Append the documents of a block with a high enough score to the candidates.
+
+    Return the end of the candidates; set all scores back to 0.
+    """
+    scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
+    count = np.uint64(work.tally[_TAKEN])
+    for first in range(np.uint64(0), np.uint64(_BLOCK), np.uint64(_GROUP)):
+        is_reached = False
+        for row in range(first, first + np.uint64(_GROUP)):
+            is_reached |= scores[row] >= reach
+        if is_reached:
+            for row in range(first, first + np.uint64(_GROUP)):
+                candidates[count] = base + np.int64(row)
+                candidate_scores[count] = scores[row]
+                count += np.uint64(scores[row] >= reach)
+    for row in range(np.uint64(_BLOCK)):
+        scores[row] = 0.0
+    return np.int64(count)  # type: ignore[return-value]
+
+
+@_compiled
+def _complete(
+    postings: WeighedPostings,
+    terms: Ints,
+    counts: Scores,
+    work: Workspace,
+    split: int,
+    stop: int,
+    depth: int,
+) -> None:
+    """Add the weights of the other terms to new candidates; keep those with high enough scores."""
+    bins, rests, tally, levels = work.bins, work.rests, work.tally, work.levels
+    candidates, candidate_scores = work.candidates, work.candidate_scores
+    slots, weights, starts = postings.slots, postings.weights, postings.starts
+    for position in range(tally[_TAKEN], stop):
+        score, row = candidate_scores[position], np.uint64(candidates[position])
+        for index in range(split, len(terms)):
+            if score + rests[index] < levels[_LEAST]:
+                break
+            term = terms[index]
+            rank = _rank(postings.bits, postings.ranks, slots[term], row)
+            if rank >= 0:
+                score += counts[index] * weights[starts[term] + rank]
+        number = np.int64(score * levels[_SCALE])
+        if number >= _BINS:
+            number = np.int64(_BINS - 1)
+        if score >= levels[_LEAST] and number >= tally[_LOWEST]:
+            candidates[tally[_TAKEN]] = row
+            candidate_scores[tally[_TAKEN]] = score
+            tally[_TAKEN] += 1
+            tally[_ABOVE] += 1
+            bins[number] += 1
+            _raise_lowest(bins, tally, levels, depth)
+
+
+@_compiled
+def _raise_lowest(bins: Documents, tally: Ints, levels: Scores, depth: int) -> None:
+    """Drop the lowest bin of scores while those above it fill a list."""
+    while tally[_ABOVE] - bins[tally[_LOWEST]] >= depth:
+        tally[_ABOVE] -= bins[tally[_LOWEST]]
+        tally[_LOWEST] += 1
+        edge = tally[_LOWEST] / levels[_SCALE] * (1 - _SLACK)
+        if edge > levels[_LEAST]:
+            levels[_LEAST] = edge
+
+
+@_compiled
+def _rank(bits: Any, ranks: Any, slot: int, row: Any) -> int:
+    """Return which posting of a frequent term is that of a document; -1 where there is none."""
+    word, last = row // np.uint64(WORD), np.uint64(WORD - 1)
+    number = bits[slot, word] << (last - row % np.uint64(WORD))
+    if not number >> last:
+        return -1
+    # Compilers know this way to count bits, and use the processor's instruction.
+    number -= (number >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    number = (number & np.uint64(0x3333333333333333)) + (
+        (number >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    number = (number + (number >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    bit_count = (number * np.uint64(0x0101010101010101)) >> np.uint64(56)
+    return np.int64(ranks[slot, word]) + np.int64(bit_count) - 1  # type: ignore[no-any-return]
 
 
 @_compiled
@@ -424,29 +459,18 @@ def _keep_best(work: Workspace, count: int, depth: int) -> int:
     With many equal scores at the end of a list, sorting all candidates would take too long.
     """
     candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
-    order, rank = work.order, depth - 1
     for position in range(count):
-        order[position] = position
+        work.order[position] = position
     low, high = 0, count - 1
     while low < high:  # Hoare's selection
-        pivot = order[(low + high) // 2]
-        left, right = low, high
-        while left <= right:
-            while _is_before(candidates, scores, keys, order[left], pivot):
-                left += 1
-            while _is_before(candidates, scores, keys, pivot, order[right]):
-                right -= 1
-            if left <= right:
-                order[left], order[right] = order[right], order[left]
-                left += 1
-                right -= 1
-        if rank <= right:
-            high = right
-        elif rank >= left:
-            low = left
-        else:
+        left, right = _partition(work, low, high)
+        if right < depth - 1 < left:
             break
-    last = order[rank]
+        if depth - 1 <= right:
+            high = right
+        else:
+            low = left
+    last = work.order[depth - 1]
     last_score, last_key = scores[last], keys[candidates[last]]
     length = 0
     for position in range(count):
@@ -459,37 +483,43 @@ def _keep_best(work: Workspace, count: int, depth: int) -> int:
 
 
 @_compiled
+def _partition(work: Workspace, low: int, high: int) -> tuple[int, int]:
+    """Put candidates before a pivot first; return where both parts meet.
+
+    That is ``(left, right)`` with right < left: the order up to `right` has no candidate after the
+    pivot, from `left` on none before it. A position between them holds the pivot itself.
+    """
+    candidates, scores, keys, order = (
+        work.candidates,
+        work.candidate_scores,
+        work.keys,
+        work.order,
+    )
+    pivot = order[(low + high) // 2]
+    left, right = low, high
+    while left <= right:
+        while _is_before(candidates, scores, keys, first=order[left], second=pivot):
+            left += 1
+        while _is_before(candidates, scores, keys, first=pivot, second=order[right]):
+            right -= 1
+        if left <= right:
+            order[left], order[right] = order[right], order[left]
+            left += 1
+            right -= 1
+    return left, right
+
+
+@_compiled
 def _sorted(work: Workspace, length: int) -> Documents:
     """Return the positions of the candidates by score, key and document.
 
     A radix sort of the leading bits of the scores, whose order is that of the scores, is four times
     as fast as one that compares. What it leaves equal is then merged.
     """
-    order, spare, codes, bins = work.order, work.spare, work.codes, work.bins
-    bits = work.candidate_bits
-    highest, lowest = np.uint64(0), ~np.uint64(0)
-    for position in range(length):
-        highest = bits[position] if bits[position] > highest else highest
-        lowest = bits[position] if bits[position] < lowest else lowest
-    shift = np.uint64(0)
-    while (highest - lowest) >> shift >= np.uint64(1 << (_PASSES * _DIGIT)):
-        shift += np.uint64(1)
-    for position in range(length):
-        codes[position] = (highest - bits[position]) >> shift
-        order[position] = position
+    order, spare, codes = work.order, work.spare, work.codes
+    _write_codes(work, length)
     for number in range(_PASSES):
-        digit = np.uint64(number * _DIGIT)
-        for index in range(_BINS):
-            bins[index] = 0
-        for position in range(length):
-            bins[(codes[position] >> digit) % np.uint64(_BINS)] += 1
-        start = 0
-        for index in range(_BINS):
-            bins[index], start = start, start + bins[index]
-        for rank in range(length):
-            index = (codes[order[rank]] >> digit) % np.uint64(_BINS)
-            spare[bins[index]] = order[rank]
-            bins[index] += 1
+        _sort_by_digit(work, order, spare, number, length=length)
         order, spare = spare, order
     low = np.int64(0)
     while low < length:
@@ -497,33 +527,76 @@ def _sorted(work: Workspace, length: int) -> Documents:
         while high < length and codes[order[high]] == codes[order[low]]:
             high += 1
         if high > low + 1:
-            _merge_sort(work, order, spare, low, high)
+            _merge_sort(work, order, spare, low, last=high)
         low = high
     return order
 
 
 @_compiled
+def _write_codes(work: Workspace, length: int) -> None:
+    """Write the leading bits of the candidates' scores, the best ones lowest, and their order."""
+    bits, highest, lowest = work.candidate_bits, np.uint64(0), ~np.uint64(0)
+    for position in range(length):
+        highest = bits[position] if bits[position] > highest else highest
+        lowest = bits[position] if bits[position] < lowest else lowest
+    shift = np.uint64(0)
+    while (highest - lowest) >> shift >= np.uint64(1 << (_PASSES * _DIGIT)):
+        shift += np.uint64(1)
+    for position in range(length):
+        work.codes[position] = (highest - bits[position]) >> shift
+        work.order[position] = position
+
+
+@_compiled
+def _sort_by_digit(
+    work: Workspace, order: Documents, target: Documents, number: int, length: int
+) -> None:
+    """Sort positions by one digit of the candidates' codes; equal digits keep their order."""
+    codes, bins, digit = work.codes, work.bins, np.uint64(number * _DIGIT)
+    for index in range(_BINS):
+        bins[index] = 0
+    for position in range(length):
+        bins[(codes[position] >> digit) % np.uint64(_BINS)] += 1
+    start = 0
+    for index in range(_BINS):
+        bins[index], start = start, start + bins[index]
+    for rank in range(length):
+        index = (codes[order[rank]] >> digit) % np.uint64(_BINS)
+        target[bins[index]] = order[rank]
+        bins[index] += 1
+
+
+@_compiled
 def _merge_sort(work: Workspace, order: Documents, spare: Documents, first: int, last: int) -> None:
     """Sort some positions of candidates by score, key and document."""
-    candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
     width = 1
     while width < last - first:
         for low in range(first, last, 2 * width):
             middle = low + width if low + width < last else last
             high = low + 2 * width if low + 2 * width < last else last
-            left, right = low, middle
-            for target in range(low, high):
-                if left < middle and (
-                    right >= high or _is_before(candidates, scores, keys, order[left], order[right])
-                ):
-                    spare[target] = order[left]
-                    left += 1
-                else:
-                    spare[target] = order[right]
-                    right += 1
+            _merge(work, order, spare, low, middle=middle, high=high)
         for target in range(first, last):
             order[target] = spare[target]
         width *= 2
+
+
+@_compiled
+def _merge(
+    work: Workspace, order: Documents, target: Documents, low: int, middle: int, high: int
+) -> None:
+    """Merge two sorted parts that follow each other."""
+    candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
+    left, right = low, middle
+    for position in range(low, high):
+        is_left = left < middle
+        if is_left and right < high:
+            is_left = _is_before(candidates, scores, keys, order[left], second=order[right])
+        if is_left:
+            target[position] = order[left]
+            left += 1
+        else:
+            target[position] = order[right]
+            right += 1
 
 
 @_compiled

@@ -135,7 +135,7 @@ class CompiledSearch:
                     rows=np.empty(room, np.int32),
                     scores=np.empty(room),
                 )
-                count = self.search_lists(weighed, part, of_thread.workspace, buffer, depth)
+                count = self.search_lists(weighed, part, of_thread.workspace, buffer, depth=depth)
                 lengths = buffer.lengths[:count]
                 end = int(lengths.sum())
                 lists.append((lengths, buffer.rows[:end], buffer.scores[:end]))
