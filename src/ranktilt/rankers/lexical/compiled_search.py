@@ -169,22 +169,25 @@ def workspace(keys: Keys, most_terms: int) -> Workspace:
     long to compile that.
     """
     size = len(keys)
-    candidate_scores = np.empty(size + 1)
+    candidates, candidate_scores = np.empty(size + 1, np.int32), np.empty(size + 1)
+    order, spare, bins = (np.empty(length, np.int32) for length in (size, size, _BINS))
+    lows, highs, tally = (np.empty(length, np.int64) for length in (most_terms, most_terms, 3))
+    levels, rests = np.empty(2), np.empty(most_terms + 1)
     return Workspace(
         keys=keys,
         scores=np.zeros(_BLOCK),
-        candidates=np.empty(size + 1, np.int32),
+        candidates=candidates,
         candidate_scores=candidate_scores,
         candidate_bits=candidate_scores.view(np.uint64),
-        order=np.empty(size, np.int32),
-        spare=np.empty(size, np.int32),
+        order=order,
+        spare=spare,
         codes=np.empty(size, np.uint64),
-        bins=np.empty(_BINS, np.int32),
-        lows=np.empty(most_terms, np.int64),
-        highs=np.empty(most_terms, np.int64),
-        tally=np.empty(3, np.int64),
-        levels=np.empty(2),
-        rests=np.empty(most_terms + 1),
+        bins=bins,
+        lows=lows,
+        highs=highs,
+        tally=tally,
+        levels=levels,
+        rests=rests,
         is_taken=np.zeros(size, np.bool_),
     )
 
@@ -374,9 +377,9 @@ def _complete(
             rank = _rank(postings.bits, postings.ranks, slots[term], row)
             if rank >= 0:
                 score += counts[index] * weights[starts[term] + rank]
-        number = np.int64(score * levels[_SCALE])
+        number = int(score * levels[_SCALE])
         if number >= _BINS:
-            number = np.int64(_BINS - 1)
+            number = _BINS - 1
         if score >= levels[_LEAST] and number >= tally[_LOWEST]:
             candidates[tally[_TAKEN]] = row
             candidate_scores[tally[_TAKEN]] = score
@@ -411,7 +414,7 @@ def _rank(bits: Any, ranks: Any, slot: int, row: Any) -> int:
     )
     number = (number + (number >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     bit_count = (number * np.uint64(0x0101010101010101)) >> np.uint64(56)
-    return np.int64(ranks[slot, word]) + np.int64(bit_count) - 1  # type: ignore[no-any-return]
+    return int(ranks[slot, word]) + int(bit_count) - 1
 
 
 @_compiled
@@ -521,9 +524,9 @@ def _sorted(work: Workspace, length: int) -> Documents:
     for number in range(_PASSES):
         _sort_by_digit(work, order, spare, number, length=length)
         order, spare = spare, order
-    low = np.int64(0)
+    low = 0
     while low < length:
-        high = low + np.int64(1)
+        high = low + 1
         while high < length and codes[order[high]] == codes[order[low]]:
             high += 1
         if high > low + 1:
