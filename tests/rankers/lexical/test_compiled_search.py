@@ -48,7 +48,7 @@ def assert_same_lists(run: Run, expected: Run) -> None:
     assert run.scores.tobytes() == expected.scores.tobytes()
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(200))
 def test_compiled_lists_equal_numpy_lists(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Many words make short postings, few make long ones: each has a loop of its own.
     collection = random_collection(
@@ -77,6 +77,41 @@ def test_compiled_search_returns_documents_of_weightless_words(
     run = ranked(collection, "tfidf", monkeypatch, 0)
     assert collection.ids[int(run.docs[0])] == "a"
     assert run.scores.tolist() == [np.log(3), 0.0, 0.0]
+
+
+@pytest.mark.parametrize("spec", ["bm25@10", "bm25@500", "tfidf@40", "bm25(k1=0)@3"])
+def test_compiled_lists_equal_numpy_lists_of_several_blocks(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Three blocks; words in most documents are looked up, as rare ones fill the lists.
+    rng = np.random.default_rng(11)
+    shares = [0.9, 0.6, 0.3, 0.1, 0.01, 0.002, 0.0005]
+    holds = rng.random((70_000, len(shares))) < shares
+    words = np.array([f"w{number}" for number in range(len(shares))])
+    texts = [" ".join(np.repeat(words[row], 1 + number % 3)) for number, row in enumerate(holds)]
+    docs = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts)]
+    queries = {
+        "all": "w0 w1 w2 w3 w4 w5 w6",
+        "rare first": "w6 w5 w0 w1",
+        "rare last": "w0 w0 w1 w5",
+        "frequent": "w0 w1",
+        "rare": "w6",
+        "unknown": "w7",
+    }
+    collection = collection_of(docs, queries, {query: {"d0": 1} for query in queries})
+    expected = ranked(collection, spec, monkeypatch, 1 << 60)
+    assert_same_lists(ranked(collection, spec, monkeypatch, 0), expected)
+
+
+def test_compiled_list_holds_all_equal_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Copies have equal scores and keys: one list of 300 documents where 64 queries ask for one.
+    docs = [{"id": f"d{number}", "text": "x y"} for number in range(300)]
+    docs += [{"id": f"e{number}", "text": "z"} for number in range(300)]
+    queries = {f"q{number}": "x" for number in range(64)}
+    collection = collection_of(docs, queries, {query: {"d0": 1} for query in queries})
+    expected = ranked(collection, "bm25@1", monkeypatch, 1 << 60)
+    assert len(expected.docs) == 300 * 64
+    assert_same_lists(ranked(collection, "bm25@1", monkeypatch, 0), expected)
 
 
 def test_compiled_search_drops_own_documents(monkeypatch: pytest.MonkeyPatch) -> None:

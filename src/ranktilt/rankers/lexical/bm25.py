@@ -39,7 +39,7 @@ from ranktilt.rankers.base import (
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.lexical.index import Terms, terms
 from ranktilt.rankers.lexical.index_files import Postings, PostingTable
-from ranktilt.rankers.lexical.searching import compiled_search, query_groups
+from ranktilt.rankers.lexical.searching import compiled_search, query_groups, rarest_first
 
 Array = npt.NDArray[np.float64]
 _QUERIES_A_PART = 64
@@ -148,7 +148,8 @@ class Lexical(TemplatedQueries, FirstStage):
     def read(self, collection: Collection, texts: pl.Series) -> tuple[PostingTable, sp.csr_array]:
         """Return the collection's postings, and how often each query holds each of their terms."""
         shared: Terms = terms(collection, self.analyzer, self.text)
-        return shared.table, shared.of_queries(self.read_queries(texts))
+        queries = shared.of_queries(self.read_queries(texts))
+        return shared.table, rarest_first(queries, np.diff(shared.table.offsets))
 
     def _scored(
         self, table: PostingTable, queries: sp.csr_array

@@ -3,6 +3,12 @@
 Lists and scores equal those of numpy to the last bit: a document's term weights are added in the
 same order, and no operation is reordered or fused. Loops are written out because numba turns them
 into machine code; plain Python would be slow.
+
+Two things make it fast. Documents are searched in blocks, whose scores stay in the processor's
+cache. And a query's most frequent words are left out where they cannot lift a document into the
+list by themselves (MaxScore; Turtle and Flood 1995): their weights are looked up, for the few
+documents that may still be among the best. The rarest words come first in every query, so such a
+sum is the same sum, cut off and continued.
 """
 
 from __future__ import annotations
@@ -18,25 +24,45 @@ Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
 Documents = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.uint32]
 Lists = tuple[Ints, Documents, Scores]
 """Number of documents of each query, then documents and scores of one query after the other."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+WORD = 64
+"""Documents of one number of a bitmap."""
+_BLOCK = 32_768
+"""Documents whose scores are computed at a time; a multiple of `WORD`. They take 256 kB."""
 _SPARSE = 4
-"""A query with fewer postings than a fourth of the documents is read by its postings alone."""
-_ROOM = 4
-"""Multiple of the depth: with so many candidates, all but the best are dropped."""
-_STRIDE = 64
-"""A sample of the documents has every 64th of them."""
-_SAMPLE_DEPTH = 2
-"""Multiple of the depth that a sample is read down to, so that its score is seldom too high."""
-_MARGIN = 16
-"""Ranks that a sample is read deeper still: a few documents say little about a short list."""
+"""A block with fewer postings than a fourth of its documents is read by its postings alone."""
+_DIGIT, _PASSES = 11, 3
+"""Bits that a pass of the radix sort compares, and passes."""
+_GROUP = 16
+"""Documents of a block that are passed over together where all of their scores are low."""
+_BINS = 1 << _DIGIT
+"""Bins of the scores of a query's candidates."""
+_LEAST, _SCALE = 0, 1
+"""Positions in `Workspace.levels`."""
+_LOWEST, _ABOVE, _TAKEN = 0, 1, 2
+"""Positions in `Workspace.tally`."""
+_LOOKUP = 10.0
+"""Additions that take as long as one look-up of a weight."""
+_SLACK = 1e-9
+"""Share by which bounds are widened, as sums in another order are rounded differently."""
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 """Smallest score of a document that is retrieved for its weight."""
 
 
 def _compiled(function: Function) -> Function:
+    """Compile a function when `search_lists` is compiled, as a part of it."""
+    compile_inner: Any = numba.njit  # whose types lack the last two options
+    compiled = compile_inner(
+        nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _compiled_and_stored(function: Function) -> Function:
     """Compile a function at its first call, and keep the result on disk where that is possible.
 
     ``nogil`` lets Python's threads search side by side. Threads of numba's own take several seconds
@@ -50,21 +76,33 @@ def _compiled(function: Function) -> Function:
 
 
 class WeighedPostings(NamedTuple):
-    """Postings of some terms, term after term. A tuple, as numba compiles no dataclass."""
+    """Postings of some terms of a table. A tuple, as numba compiles no dataclass."""
 
-    rows: Ints
-    """Documents."""
+    rows: Rows
+    """Documents of all postings of the table, in order within a term."""
+    first_rows: Ints
+    """Where each term's postings start in `rows`."""
     weights: Scores
-    """What each posting adds to its document's score, at least 0.
+    """What each posting adds to its document's score, at least 0, term after term.
 
     The weights of a term are all 0 (its inverse document frequency is) or all above 0.
     """
     starts: Ints
-    """Where each term's postings start in `rows`, and where the last ones end."""
+    """Where each term's postings start in `weights`, and where the last ones end."""
+    highest: Scores
+    """Largest weight of each term."""
+    safe: Scores
+    """For each term, a weight that as many of its documents reach as a list has; else 0."""
+    slots: Ints
+    """Row of each term in `bits` and `ranks`; -1 for a rare term, which has none."""
+    bits: npt.NDArray[np.uint64]
+    """Of each frequent term, a bit for each document, set where it holds the term."""
+    ranks: npt.NDArray[np.int32]
+    """How many postings each frequent term has before each number of `bits`."""
 
 
 class QueryTerms(NamedTuple):
-    """Terms of some queries, query after query."""
+    """Terms of some queries, query after query, the rarest term first."""
 
     starts: Ints
     """Where each query's terms start in `positions`, and where the last ones end."""
@@ -74,240 +112,398 @@ class QueryTerms(NamedTuple):
     """How often the query holds each of them."""
 
 
-class _Workspace(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays that all queries use, one after the other."""
 
     keys: Keys
     """Tie key of each document of the collection: of two equal scores the smaller key is first."""
     scores: Scores
-    """Score of each document of the collection; 0 between two queries."""
+    """Score of each document of a block; 0 between two blocks."""
     candidates: Documents
     """Documents that may be among the best."""
     candidate_scores: Scores
     """Score of each candidate."""
+    candidate_bits: Keys
+    """The same as whole numbers, whose order is that of the scores."""
     order: Documents
     """Positions of candidates."""
     spare: Documents
     """Room for sorting them."""
+    codes: Keys
+    """Leading bits of each candidate's score, the best ones lowest."""
+    bins: Documents
+    """Number of candidates in each bin of scores."""
+    lows: Ints
+    """Where each term's postings in a block start, from the term's first posting."""
+    highs: Ints
+    """Where they end."""
+    tally: Ints
+    """Lowest bin, candidates in it and above, candidates in all bins.
 
-
-@_compiled
-def search_lists(postings: WeighedPostings, queries: QueryTerms, keys: Keys, depth: int) -> Lists:
-    """Return the best documents of each query, best first; ties fall by key.
-
-    Documents that share score and key with the last one are returned too, so a list may be longer
-    than `depth`. Where fewer than `depth` documents have a positive score, those that hold a term
-    without weight follow, with a score of 0. A term has none where its inverse document frequency
-    is 0, as that of a word in every document can be.
-
-    Parameters
-    ----------
-    postings
-        Postings of all terms of the queries.
-    queries
-        The queries, each of which may hold any of these terms.
-    keys
-        Tie key of each document of the collection.
-    depth
-        Documents to return for each query, at least 1.
+    Where the bins above the lowest one hold as many candidates as a list is deep, that bin and all
+    documents in it are dropped.
     """
-    starts, positions, counts = queries.starts, queries.positions, queries.counts
+    levels: Scores
+    """Lowest score of a candidate, and bins of a unit of score."""
+    rests: Scores
+    """Largest sum of weights of each term of a query and those after it."""
+    is_taken: npt.NDArray[np.bool_]
+    """Whether each document is a candidate; False between two queries."""
+
+
+class ListBuffer(NamedTuple):
+    """Room for the lists of some queries, which has that of any one list at least."""
+
+    lengths: Ints
+    """Number of documents of each query."""
+    rows: Documents
+    """Documents of one query after the other."""
+    scores: Scores
+    """Their scores."""
+
+
+def workspace(keys: Keys, most_terms: int) -> Workspace:
+    """Return room for queries of at most so many terms.
+
+    `keys` has the tie key of each document of the collection. Arrays are made here, as numba takes
+    long to compile that.
+    """
     size = len(keys)
-    work = _Workspace(
-        keys,
-        np.zeros(size),
-        np.empty(size, np.int32),
-        np.empty(size),
-        np.empty(size, np.int32),
-        np.empty(size, np.int32),
+    candidates, candidate_scores = np.empty(size + 1, np.int32), np.empty(size + 1)
+    order, spare, bins = (np.empty(length, np.int32) for length in (size, size, _BINS))
+    lows, highs, tally = (np.empty(length, np.int64) for length in (most_terms, most_terms, 3))
+    levels, rests = np.empty(2), np.empty(most_terms + 1)
+    return Workspace(
+        keys=keys,
+        scores=np.zeros(_BLOCK),
+        candidates=candidates,
+        candidate_scores=candidate_scores,
+        candidate_bits=candidate_scores.view(np.uint64),
+        order=order,
+        spare=spare,
+        codes=np.empty(size, np.uint64),
+        bins=bins,
+        lows=lows,
+        highs=highs,
+        tally=tally,
+        levels=levels,
+        rests=rests,
+        is_taken=np.zeros(size, np.bool_),
     )
-    query_count = len(starts) - 1
-    lengths = np.zeros(query_count, np.int64)
-    rows = np.empty(query_count * min(depth, size), np.int32)
-    scores = np.empty(len(rows))
-    end = 0
-    for query in range(query_count):
-        terms = positions[starts[query] : starts[query + 1]]
-        posting_count = _add_weights(
-            postings, terms, counts[starts[query] : starts[query + 1]], work.scores
-        )
-        if posting_count * _SPARSE < size:
-            count = _take_from_postings(postings, terms, work, depth)
-        else:
-            count = _take_from_documents(work, depth)
-        if count < depth:
-            count = _take_weightless(postings, terms, work, count)
-        count = _keep_best(work, count, depth)
-        order = _sorted(work, count)
-        if end + count > len(rows):  # equal keys at the end of lists need more room
-            rows = np.append(rows, np.empty(len(rows) + count, np.int32))
-            scores = np.append(scores, np.empty(len(scores) + count))
-        for rank in range(count):
-            rows[end + rank] = work.candidates[order[rank]]
-            scores[end + rank] = work.candidate_scores[order[rank]]
-        lengths[query] = count
-        end += count
-    return lengths, rows[:end], scores[:end]
 
 
 @_compiled
-def _add_weights(postings: WeighedPostings, terms: Ints, counts: Scores, scores: Scores) -> int:
-    """Add the weights of a query's terms to the scores; return the number of its postings."""
-    rows, weights = postings.rows, postings.weights
-    posting_count = 0
-    for index in range(len(terms)):
-        low, high = postings.starts[terms[index]], postings.starts[terms[index] + 1]
-        posting_count += high - low
-        count = counts[index]
-        if count == 1.0:  # the usual case, without a multiplication; the result is the same
-            for posting in range(low, high):
-                scores[rows[posting]] += weights[posting]
+def _candidates(
+    postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace, depth: int
+) -> int:
+    """Take all documents of a query that may be among the best; return their number."""
+    size, rests, levels = len(work.keys), work.rests, work.levels
+    _start(postings, terms, counts, work)
+    if rests[0] == 0.0:
+        return 0
+    for base in range(0, size, _BLOCK):
+        end = base + _BLOCK if base + _BLOCK < size else size
+        split = _split(postings, terms, rests, levels[_LEAST])
+        first_terms = terms[:split]
+        posting_count = _find_spans(postings, first_terms, work, base, end=end)
+        _add_weights(postings, first_terms, counts, work, base=base)
+        reach = levels[_LEAST] - rests[split]
+        if reach < _SMALLEST:
+            reach = _SMALLEST
+        if posting_count * _SPARSE < end - base:
+            stop = _reaching_in_postings(postings, first_terms, work, base, reach=reach)
         else:
-            for posting in range(low, high):
-                scores[rows[posting]] += count * weights[posting]
+            stop = _reaching_in_block(work, base, reach)
+        _complete(postings, terms, counts, work, split=split, stop=stop, depth=depth)
+    candidates, scores = work.candidates, work.candidate_scores
+    count = 0
+    for position in range(work.tally[_TAKEN]):
+        score = scores[position]
+        if score >= levels[_LEAST]:
+            candidates[count] = candidates[position]
+            scores[count] = score
+            count += 1
+    return count
+
+
+@_compiled
+def _start(postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace) -> None:
+    """Set the workspace back for a query."""
+    least, rest = _SMALLEST, 0.0
+    work.rests[len(terms)] = 0.0
+    for index in range(len(terms) - 1, -1, -1):
+        rest += counts[index] * postings.highest[terms[index]] * (1 + _SLACK)
+        work.rests[index] = rest
+        work.highs[index] = 0
+        safe = counts[index] * postings.safe[terms[index]]
+        if safe > least:
+            least = safe
+    work.rests[0] = rest
+    for number in range(_BINS):
+        work.bins[number] = 0
+    scale = _BINS / rest if rest > 0.0 else 0.0
+    work.levels[_LEAST], work.levels[_SCALE] = least, scale
+    work.tally[_LOWEST] = np.int64(least * scale)
+    work.tally[_ABOVE] = work.tally[_TAKEN] = 0
+
+
+@_compiled
+def _split(postings: WeighedPostings, terms: Ints, rests: Scores, least: float) -> int:
+    """Return how many of a query's terms to add; the weights of the others are looked up.
+
+    Those are frequent terms, which without the first ones reach less than `least` together.
+    """
+    best = len(terms)
+    added = 0.0
+    for term in terms:
+        added += postings.starts[term + 1] - postings.starts[term]
+    cost = added
+    for index in range(len(terms) - 1, 0, -1):
+        term = terms[index]
+        if postings.slots[term] < 0 or rests[index] >= least * (1 - _SLACK):
+            break
+        added -= postings.starts[term + 1] - postings.starts[term]
+        if added * (1 + _LOOKUP) < cost:
+            best, cost = index, added * (1 + _LOOKUP)
+    return best
+
+
+@_compiled
+def _find_spans(
+    postings: WeighedPostings, terms: Ints, work: Workspace, base: int, end: int
+) -> int:
+    """Find the postings of terms in a block of documents; return their number."""
+    rows, posting_count = postings.rows, 0
+    for index in range(len(terms)):
+        term = terms[index]
+        first, slot = postings.first_rows[term], postings.slots[term]
+        if slot >= 0:
+            low = np.int64(postings.ranks[slot, base // WORD])
+            high = np.int64(postings.ranks[slot, (end + WORD - 1) // WORD])
+        else:
+            low = work.highs[index]
+            high, length = low, postings.starts[term + 1] - postings.starts[term]
+            while high < length and rows[first + high] < end:
+                high += 1
+        work.lows[index], work.highs[index] = low, high
+        posting_count += high - low
     return posting_count
 
 
 @_compiled
-def _take_from_postings(
-    postings: WeighedPostings, terms: Ints, work: _Workspace, depth: int
+def _add_weights(
+    postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace, base: int
+) -> None:
+    """Add the weights of terms to the scores of the documents of a block."""
+    rows, weights, scores = postings.rows, postings.weights, work.scores
+    for index in range(len(terms)):
+        count = counts[index]
+        first, start = postings.first_rows[terms[index]], postings.starts[terms[index]]
+        if count == 1.0:  # the usual case, without a multiplication; the result is the same
+            for posting in range(work.lows[index], work.highs[index]):
+                scores[np.uint64(rows[first + posting] - base)] += weights[start + posting]
+        else:
+            for posting in range(work.lows[index], work.highs[index]):
+                weight = count * weights[start + posting]
+                scores[np.uint64(rows[first + posting] - base)] += weight
+
+
+@_compiled
+def _reaching_in_postings(
+    postings: WeighedPostings, terms: Ints, work: Workspace, base: int, reach: float
 ) -> int:
-    """Take documents of the query's postings that may be among the best; set scores back to 0."""
-    scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
-    count, limit, least = 0, _ROOM * depth, _SMALLEST
-    for term in terms:
-        for posting in range(postings.starts[term], postings.starts[term + 1]):
-            row = postings.rows[posting]
-            score = scores[row]
-            scores[row] = 0.0  # a document that a later term holds too is not taken again
-            if score >= least:
-                candidates[count] = row
-                candidate_scores[count] = score
-                count += 1
-                if count == limit:
-                    count = _keep_best(work, count, depth)
-                    least = candidate_scores[:count].min()
-                    # Equal scores and keys can leave almost as many as there were. With room for as
-                    # many again, the work stays proportional to the number of postings.
-                    limit = max(_ROOM * depth, 2 * count)
-    return count
+    """Append the documents of some postings with a high enough score to the candidates.
 
-
-@_compiled
-def _take_from_documents(work: _Workspace, depth: int) -> int:
-    """Take documents of the collection that may be among the best; set scores back to 0."""
-    least = _likely_score(work, depth)
-    count = _take_from(work, depth, least)
-    if count < depth and least > _SMALLEST:  # the sample had too many of the best
-        count = _take_from(work, depth, _SMALLEST)
-    work.scores[:] = 0.0
-    return count
-
-
-@_compiled
-def _likely_score(work: _Workspace, depth: int) -> float:
-    """Return a score that more documents than the depth are likely to reach, from a sample.
-
-    It is too high now and then; `_take_from_documents` then starts again from the smallest score.
+    Return the end of the candidates; set all scores back to 0. The loop has no branch, as a
+    processor could not predict it.
     """
-    count = 0
-    for row in range(0, len(work.scores), _STRIDE):
-        if work.scores[row] > 0.0:
-            work.candidates[count] = row
-            work.candidate_scores[count] = work.scores[row]
-            count += 1
-    rank = _SAMPLE_DEPTH * depth // _STRIDE + _MARGIN
-    if rank >= count:
-        return _SMALLEST
-    return float(work.candidate_scores[_select(work, count, rank)])
-
-
-@_compiled
-def _take_from(work: _Workspace, depth: int, least: float) -> int:
-    """Take documents with at least a score, and drop most of those that are not among the best."""
-    scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
-    count, limit = 0, _ROOM * depth
-    for row in range(len(scores)):
-        score = scores[row]
-        if score >= least:
+    rows, scores = postings.rows, work.scores
+    candidates, candidate_scores = work.candidates, work.candidate_scores
+    count = np.uint64(work.tally[_TAKEN])
+    for index in range(len(terms)):
+        first = postings.first_rows[terms[index]]
+        for posting in range(first + work.lows[index], first + work.highs[index]):
+            row = rows[posting]
+            score = scores[np.uint64(row - base)]
+            scores[np.uint64(row - base)] = 0.0  # a later term's posting has none any more
             candidates[count] = row
             candidate_scores[count] = score
-            count += 1
-            if count == limit:
-                count = _keep_best(work, count, depth)
-                least = candidate_scores[:count].min()
-                limit = max(_ROOM * depth, 2 * count)  # as in `_take_from_postings`
-    return count
+            count += np.uint64(score >= reach)
+    return np.int64(count)  # type: ignore[return-value]
 
 
 @_compiled
-def _take_weightless(postings: WeighedPostings, terms: Ints, work: _Workspace, count: int) -> int:
+def _reaching_in_block(work: Workspace, base: int, reach: float) -> int:
+    """Append the documents of a block with a high enough score to the candidates.
+
+    Return the end of the candidates; set all scores back to 0.
+    """
+    scores, candidates, candidate_scores = work.scores, work.candidates, work.candidate_scores
+    count = np.uint64(work.tally[_TAKEN])
+    for first in range(np.uint64(0), np.uint64(_BLOCK), np.uint64(_GROUP)):
+        is_reached = False
+        for row in range(first, first + np.uint64(_GROUP)):
+            is_reached |= scores[row] >= reach
+        if is_reached:
+            for row in range(first, first + np.uint64(_GROUP)):
+                candidates[count] = base + np.int64(row)
+                candidate_scores[count] = scores[row]
+                count += np.uint64(scores[row] >= reach)
+    for row in range(np.uint64(_BLOCK)):
+        scores[row] = 0.0
+    return np.int64(count)  # type: ignore[return-value]
+
+
+@_compiled
+def _complete(
+    postings: WeighedPostings,
+    terms: Ints,
+    counts: Scores,
+    work: Workspace,
+    split: int,
+    stop: int,
+    depth: int,
+) -> None:
+    """Add the weights of the other terms to new candidates; keep those with high enough scores."""
+    bins, rests, tally, levels = work.bins, work.rests, work.tally, work.levels
+    candidates, candidate_scores = work.candidates, work.candidate_scores
+    slots, weights, starts = postings.slots, postings.weights, postings.starts
+    for position in range(tally[_TAKEN], stop):
+        score, row = candidate_scores[position], np.uint64(candidates[position])
+        for index in range(split, len(terms)):
+            if score + rests[index] < levels[_LEAST]:
+                break
+            term = terms[index]
+            rank = _rank(postings.bits, postings.ranks, slots[term], row)
+            if rank >= 0:
+                score += counts[index] * weights[starts[term] + rank]
+        number = int(score * levels[_SCALE])
+        if number >= _BINS:
+            number = _BINS - 1
+        if score >= levels[_LEAST] and number >= tally[_LOWEST]:
+            candidates[tally[_TAKEN]] = row
+            candidate_scores[tally[_TAKEN]] = score
+            tally[_TAKEN] += 1
+            tally[_ABOVE] += 1
+            bins[number] += 1
+            _raise_lowest(bins, tally, levels, depth)
+
+
+@_compiled
+def _raise_lowest(bins: Documents, tally: Ints, levels: Scores, depth: int) -> None:
+    """Drop the lowest bin of scores while those above it fill a list."""
+    while tally[_ABOVE] - bins[tally[_LOWEST]] >= depth:
+        tally[_ABOVE] -= bins[tally[_LOWEST]]
+        tally[_LOWEST] += 1
+        edge = tally[_LOWEST] / levels[_SCALE] * (1 - _SLACK)
+        if edge > levels[_LEAST]:
+            levels[_LEAST] = edge
+
+
+@_compiled
+def _rank(bits: Any, ranks: Any, slot: int, row: Any) -> int:
+    """Return which posting of a frequent term is that of a document; -1 where there is none."""
+    word, last = row // np.uint64(WORD), np.uint64(WORD - 1)
+    number = bits[slot, word] << (last - row % np.uint64(WORD))
+    if not number >> last:
+        return -1
+    # Compilers know this way to count bits, and use the processor's instruction.
+    number -= (number >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    number = (number & np.uint64(0x3333333333333333)) + (
+        (number >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    number = (number + (number >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    bit_count = (number * np.uint64(0x0101010101010101)) >> np.uint64(56)
+    return int(ranks[slot, word]) + int(bit_count) - 1
+
+
+@_compiled
+def _take_weightless(postings: WeighedPostings, terms: Ints, work: Workspace, count: int) -> int:
     """Take all documents that hold a term without weight, for a list with room for them."""
+    candidates, is_taken = work.candidates, work.is_taken
+    for position in range(count):
+        is_taken[candidates[position]] = True
     for term in terms:
-        # The first weight speaks for the term: all of its weights are 0, or none is.
-        if postings.weights[postings.starts[term]] == 0.0:
-            for position in range(count):
-                work.scores[work.candidates[position]] = 1.0  # marks what is taken
-            for posting in range(postings.starts[term], postings.starts[term + 1]):
-                row = postings.rows[posting]
-                if work.scores[row] == 0.0:
-                    work.scores[row] = 1.0
-                    work.candidates[count] = row
+        if postings.highest[term] == 0.0:  # so are all of its weights
+            first = postings.first_rows[term]
+            for posting in range(postings.starts[term + 1] - postings.starts[term]):
+                row = postings.rows[first + posting]
+                if not is_taken[row]:
+                    is_taken[row] = True
+                    candidates[count] = row
                     work.candidate_scores[count] = 0.0
                     count += 1
     for position in range(count):
-        work.scores[work.candidates[position]] = 0.0
+        is_taken[candidates[position]] = False
     return count
 
 
 @_compiled
-def _keep_best(work: _Workspace, count: int, depth: int) -> int:
-    """Drop the candidates that come after the best ones; return how many are left."""
-    if count <= depth:
-        return count
-    last = _select(work, count, depth - 1)
-    last_score, last_key = work.candidate_scores[last], work.keys[work.candidates[last]]
+def _cut(work: Workspace, order: Documents, count: int, depth: int) -> int:
+    """Return the length of a sorted list, with all that share score and key with the last one."""
+    length = count if count < depth else depth
+    if length == 0:
+        return 0
+    last = order[length - 1]
+    score, key = work.candidate_scores[last], work.keys[work.candidates[last]]
+    while (
+        length < count
+        and work.candidate_scores[order[length]] == score
+        and work.keys[work.candidates[order[length]]] == key
+    ):
+        length += 1
+    return length
+
+
+@_compiled
+def _keep_best(work: Workspace, count: int, depth: int) -> int:
+    """Drop the candidates that come after the best ones; return how many are left.
+
+    With many equal scores at the end of a list, sorting all candidates would take too long.
+    """
+    candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
+    for position in range(count):
+        work.order[position] = position
+    low, high = 0, count - 1
+    while low < high:  # Hoare's selection
+        left, right = _partition(work, low, high)
+        if right < depth - 1 < left:
+            break
+        if depth - 1 <= right:
+            high = right
+        else:
+            low = left
+    last = work.order[depth - 1]
+    last_score, last_key = scores[last], keys[candidates[last]]
     length = 0
     for position in range(count):
-        row, score = work.candidates[position], work.candidate_scores[position]
-        if score > last_score or (score == last_score and work.keys[row] <= last_key):
-            work.candidates[length] = row
-            work.candidate_scores[length] = score
+        row, score = candidates[position], scores[position]
+        if score > last_score or (score == last_score and keys[row] <= last_key):
+            candidates[length] = row
+            scores[length] = score
             length += 1
     return length
 
 
 @_compiled
-def _select(work: _Workspace, count: int, rank: int) -> int:
-    """Return the position of the candidate at a rank, from 0: Hoare's selection."""
-    for position in range(count):
-        work.order[position] = position
-    low, high = 0, count - 1
-    while low < high:
-        left, right = _partition(work, low, high)
-        if rank <= right:
-            high = right
-        elif rank >= left:
-            low = left
-        else:
-            break
-    return int(work.order[rank])
-
-
-@_compiled
-def _partition(work: _Workspace, low: int, high: int) -> tuple[int, int]:
+def _partition(work: Workspace, low: int, high: int) -> tuple[int, int]:
     """Put candidates before a pivot first; return where both parts meet.
 
     That is ``(left, right)`` with right < left: the order up to `right` has no candidate after the
     pivot, from `left` on none before it. A position between them holds the pivot itself.
     """
-    order = work.order
+    candidates, scores, keys, order = (
+        work.candidates,
+        work.candidate_scores,
+        work.keys,
+        work.order,
+    )
     pivot = order[(low + high) // 2]
     left, right = low, high
     while left <= right:
-        while _is_before(work, order[left], pivot):
+        while _is_before(candidates, scores, keys, first=order[left], second=pivot):
             left += 1
-        while _is_before(work, pivot, order[right]):
+        while _is_before(candidates, scores, keys, first=pivot, second=order[right]):
             right -= 1
         if left <= right:
             order[left], order[right] = order[right], order[left]
@@ -317,38 +513,150 @@ def _partition(work: _Workspace, low: int, high: int) -> tuple[int, int]:
 
 
 @_compiled
-def _sorted(work: _Workspace, length: int) -> Documents:
-    """Return the positions of the candidates by score, key and document: a merge sort."""
-    order, merged = work.order, work.spare
-    for position in range(length):
-        order[position] = position
-    width = 1
-    while width < length:
-        for low in range(0, length, 2 * width):
-            middle, high = min(low + width, length), min(low + 2 * width, length)
-            left, right = low, middle
-            for target in range(low, high):
-                if left < middle and (right >= high or _is_before(work, order[left], order[right])):
-                    merged[target] = order[left]
-                    left += 1
-                else:
-                    merged[target] = order[right]
-                    right += 1
-        order, merged = merged, order
-        width *= 2
+def _sorted(work: Workspace, length: int) -> Documents:
+    """Return the positions of the candidates by score, key and document.
+
+    A radix sort of the leading bits of the scores, whose order is that of the scores, is four times
+    as fast as one that compares. What it leaves equal is then merged.
+    """
+    order, spare, codes = work.order, work.spare, work.codes
+    _write_codes(work, length)
+    for number in range(_PASSES):
+        _sort_by_digit(work, order, spare, number, length=length)
+        order, spare = spare, order
+    low = 0
+    while low < length:
+        high = low + 1
+        while high < length and codes[order[high]] == codes[order[low]]:
+            high += 1
+        if high > low + 1:
+            _merge_sort(work, order, spare, low, last=high)
+        low = high
     return order
 
 
 @_compiled
-def _is_before(work: _Workspace, first: int, second: int) -> bool:
+def _write_codes(work: Workspace, length: int) -> None:
+    """Write the leading bits of the candidates' scores, the best ones lowest, and their order."""
+    bits, highest, lowest = work.candidate_bits, np.uint64(0), ~np.uint64(0)
+    for position in range(length):
+        highest = bits[position] if bits[position] > highest else highest
+        lowest = bits[position] if bits[position] < lowest else lowest
+    shift = np.uint64(0)
+    while (highest - lowest) >> shift >= np.uint64(1 << (_PASSES * _DIGIT)):
+        shift += np.uint64(1)
+    for position in range(length):
+        work.codes[position] = (highest - bits[position]) >> shift
+        work.order[position] = position
+
+
+@_compiled
+def _sort_by_digit(
+    work: Workspace, order: Documents, target: Documents, number: int, length: int
+) -> None:
+    """Sort positions by one digit of the candidates' codes; equal digits keep their order."""
+    codes, bins, digit = work.codes, work.bins, np.uint64(number * _DIGIT)
+    for index in range(_BINS):
+        bins[index] = 0
+    for position in range(length):
+        bins[(codes[position] >> digit) % np.uint64(_BINS)] += 1
+    start = 0
+    for index in range(_BINS):
+        bins[index], start = start, start + bins[index]
+    for rank in range(length):
+        index = (codes[order[rank]] >> digit) % np.uint64(_BINS)
+        target[bins[index]] = order[rank]
+        bins[index] += 1
+
+
+@_compiled
+def _merge_sort(work: Workspace, order: Documents, spare: Documents, first: int, last: int) -> None:
+    """Sort some positions of candidates by score, key and document."""
+    width = 1
+    while width < last - first:
+        for low in range(first, last, 2 * width):
+            middle = low + width if low + width < last else last
+            high = low + 2 * width if low + 2 * width < last else last
+            _merge(work, order, spare, low, middle=middle, high=high)
+        for target in range(first, last):
+            order[target] = spare[target]
+        width *= 2
+
+
+@_compiled
+def _merge(
+    work: Workspace, order: Documents, target: Documents, low: int, middle: int, high: int
+) -> None:
+    """Merge two sorted parts that follow each other."""
+    candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
+    left, right = low, middle
+    for position in range(low, high):
+        is_left = left < middle
+        if is_left and right < high:
+            is_left = _is_before(candidates, scores, keys, order[left], second=order[right])
+        if is_left:
+            target[position] = order[left]
+            left += 1
+        else:
+            target[position] = order[right]
+            right += 1
+
+
+@_compiled
+def _is_before(candidates: Documents, scores: Scores, keys: Keys, first: int, second: int) -> bool:
     """Tell whether a candidate comes before another one: by score, by key, then by document.
 
     Keys are far apart in memory, so they are read only where scores are equal.
     """
-    score, other_score = work.candidate_scores[first], work.candidate_scores[second]
-    if score != other_score:
-        return bool(score > other_score)
-    row, other_row = work.candidates[first], work.candidates[second]
-    if work.keys[row] != work.keys[other_row]:
-        return bool(work.keys[row] < work.keys[other_row])
+    if scores[first] != scores[second]:
+        return bool(scores[first] > scores[second])
+    row, other_row = candidates[first], candidates[second]
+    if keys[row] != keys[other_row]:
+        return bool(keys[row] < keys[other_row])
     return bool(row < other_row)
+
+
+@_compiled_and_stored
+def search_lists(
+    postings: WeighedPostings, queries: QueryTerms, work: Workspace, lists: ListBuffer, depth: int
+) -> int:
+    """Write the best documents of each query, best first; ties fall by key.
+
+    Return the number of queries whose lists found room. Documents that share score and key with the
+    last one are written too, so a list may be longer than `depth`. Where fewer than `depth`
+    documents have a positive score, those that hold a term without weight follow, with a score of
+    0. A term has none where its inverse document frequency is 0, as that of a word in every
+    document can be.
+
+    Parameters
+    ----------
+    postings
+        Postings of all terms of the queries.
+    queries
+        The queries, each of which may hold any of these terms.
+    work
+        Room that no other thread uses.
+    lists
+        Where to write.
+    depth
+        Documents of each query, at least 1.
+    """
+    end = 0
+    for query in range(len(queries.starts) - 1):
+        low, high = queries.starts[query], queries.starts[query + 1]
+        terms, counts = queries.positions[low:high], queries.counts[low:high]
+        count = _candidates(postings, terms, counts, work, depth)
+        if count < depth:
+            count = _take_weightless(postings, terms, work, count)
+        if count > 2 * depth:
+            count = _keep_best(work, count, depth)
+        order = _sorted(work, count)
+        count = _cut(work, order, count, depth)
+        if end + count > len(lists.rows):
+            return query
+        for rank in range(count):
+            lists.rows[end + rank] = work.candidates[order[rank]]
+            lists.scores[end + rank] = work.candidate_scores[order[rank]]
+        lists.lengths[query] = count
+        end += count
+    return len(queries.starts) - 1

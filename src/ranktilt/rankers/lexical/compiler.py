@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from ranktilt.rankers.lexical.compiled_search import Lists
-
 COMPILED_FROM = 500_000_000
 """Additions of term weights from which the compiled search is used.
 
@@ -24,7 +21,7 @@ compiling) would take as long as it saves.
 class Compiler:
     """The compiled search, or the reason why there is none."""
 
-    search_lists: Callable[..., Lists] | None
+    search_lists: Callable[..., int] | None
     reason: str
     """Name and version of the compiler, or why it is not used."""
 
