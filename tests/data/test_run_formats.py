@@ -869,8 +869,8 @@ def test_hits_are_found_three_objects_deep_and_no_deeper() -> None:
 
 
 def test_numbers_beyond_32_bits_are_no_whole_numbers_of_a_column() -> None:
-    def whole(number: int) -> list[int | None]:
+    def whole_numbers_of(number: int) -> list[int | None]:
         return NumberColumn.from_texts(pl.Series([str(number)])).whole_numbers.to_list()
 
-    assert whole(2**31 - 1) == [2**31 - 1]
-    assert whole(2**31) == [None]
+    assert whole_numbers_of(2**31 - 1) == [2**31 - 1]
+    assert whole_numbers_of(2**31) == [None]

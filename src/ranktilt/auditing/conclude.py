@@ -71,13 +71,15 @@ def conclude(
     notes = tuple(_notes(inputs, measurements, inferences))
     differences = tuple(_confounds(inputs))
     sensitivities = tuple(label_sensitivities(_answers_by_labels(inputs, inferences)))
+    spec = _spec(inputs)
+    values = mean_values(judged_runs, measurements.values)
     return Audit(
-        spec=_spec(inputs),
+        spec=spec,
         runs=run_names,
         measures=inputs.measures,
         groups=(ALL, *inputs.groups.names),
         queries=inputs.judgments.queries,
-        values=mean_values(judged_runs, measurements.values),
+        values=values,
         tilts=inferences.tilts,
         pair_counts=pair_counts,
         notes=notes,

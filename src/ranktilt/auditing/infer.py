@@ -99,17 +99,18 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         averaged=[*tilt_samples, *card_samples],
         effects=[*tilts, *card],
     )
+    group_samples = tuple(
+        sample
+        for sample in card_samples
+        if isinstance(sample.estimand, GroupEstimand) or sample.estimand == inputs.primary
+    )
     return Inferences(
         tilts=tuple(tilts),
         card=tuple(card),
         noise=tuple(_numerical_noise(inputs, measurements, tilts)),
         repeats=tuple(components),
         tilt_samples=tuple(tilt_samples),
-        group_samples=tuple(
-            sample
-            for sample in card_samples
-            if isinstance(sample.estimand, GroupEstimand) or sample.estimand == inputs.primary
-        ),
+        group_samples=group_samples,
         card_samples=tuple(card_samples),
     )
 
