@@ -143,5 +143,5 @@ def _require_shape(content: Content, shape: ValueShape, *, needs_grade: bool) ->
 
 
 def _without_truth(value: Any) -> Any:
-    """Return a grade; 1 or 0 for a truth value."""
+    """Return a grade as it is, and a truth value as 1 or 0."""
     return int(value) if isinstance(value, bool) else value

@@ -16,7 +16,10 @@ from ranktilt.errors import DataError, shorten
 _KEY_ENDS = re.compile(r'"\s*:')
 """End of a key in JSON."""
 _KEY_ENDS_IN_BYTES = re.compile(rb'"\s*:')
-"""The end of a key. It also occurs in strings, so that there are at least as many as keys."""
+"""End of a key in JSON as bytes.
+
+The same characters may occur in a string, so that a text has at least as many of them as keys.
+"""
 _NESTED = frozenset({dict, list})
 """Types of nested values."""
 _TOKEN = re.compile(r'"(?P<text>[^"\\]*(?:\\.[^"\\]*)*)"(?P<colon>\s*:)?|[{}]', re.DOTALL)

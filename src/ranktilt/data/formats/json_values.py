@@ -16,7 +16,7 @@ from ranktilt.data.formats.json_text import require_single_keys, require_single_
 from ranktilt.errors import DataError, shorten
 
 _FIRST = 200
-"""Values by which fields are told."""
+"""Number of values that are looked at to find which fields a file has."""
 _BEYOND = ("NaN", "Infinity")
 """Numbers that Python's json writes, although JSON does not have them."""
 
@@ -55,7 +55,7 @@ def read_lines(path: Path) -> Iterator[ValueBlock]:
                 block.values.append(_line_value(path, number, line))
                 block.lines.append(number)
         if block.values:
-            # Counting colons is exact for objects alone.
+            # The check for repeated keys takes lines of objects alone.
             if all(type(value) is dict for value in block.values):
                 require_single_keys_in_lines(path, lines, block.values, first_line=first_line)
             yield block

@@ -19,7 +19,11 @@ from ranktilt.errors import DataError, shorten
 _ID = "_id"
 """Field of a document's id."""
 SWAP = {"id": _ID, _ID: "id"}
-"""Field and column of the id have different names; a further field ``id`` is column ``_id``."""
+"""Columns of two fields whose names change places, and the fields of these columns.
+
+BEIR's field ``_id`` is our column ``id``. A file may also have a field ``id``, which is kept as
+column ``_id``.
+"""
 _FIRST = ("id", "title", "text", "source", "origin")
 """Columns that come first."""
 STRINGS = ("title", "source", "origin")
@@ -74,9 +78,10 @@ def _texts_of(
 
 
 def _frame(rows: list[dict[str, Any]], strings: tuple[str, ...]) -> pl.DataFrame | None:
-    """Make a table of a chunk's objects, which are emptied of id and text; None for a faulty one.
+    """Make a table of a chunk's objects; None if one of them has a fault.
 
-    This is the hot path of loading: whole columns are checked, and `_first_fault` finds the line.
+    Most of the time of loading is spent here. Whole columns are therefore checked at once, and
+    `_first_fault` looks for the line afterwards. Id and text are removed from the objects.
     """
     ids = [row.pop(_ID, None) for row in rows]
     texts = [row.pop("text", None) for row in rows]
@@ -108,9 +113,10 @@ def _column(values: list[Any]) -> pl.Series:
 
 
 def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Stack tables by the names of their columns.
+    """Put the rows of all tables below each other, by the names of their columns.
 
-    Null if a table lacks a column; columns of several types become raw JSON.
+    A value is null if its table lacks the column. A column that has several types becomes raw JSON:
+    each value is the bytes of its JSON.
     """
     kinds: dict[str, set[pl.DataType]] = {}
     for frame in frames:
@@ -125,7 +131,7 @@ def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _common(kinds: set[pl.DataType]) -> pl.DataType:
-    """Return the type that holds the values of several parts."""
+    """Return the type of a column that has these types: the only one, or bytes of raw JSON."""
     return pl.Binary() if len(kinds) > 1 else next(iter(kinds), pl.String())
 
 

@@ -26,8 +26,25 @@ def judgments_of_columns(
 ) -> JudgmentFile:
     """Make judgments of three columns; ids are null where there is none.
 
-    `noun` is what the file calls grades. A row without a grade was not judged, and is left out, as
-    tools export what is still to be rated. `confidence` is a judge's, where the file has it.
+    A row without a grade was not judged, and is left out: tools also export what is still to be
+    rated.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    query, document : polars.Series
+        Ids of each row; null where there is none.
+    grade : NumberColumn
+        Grade of each row.
+    noun : str
+        What the file calls a grade.
+    lines : sequence of int, optional
+        Line of each row; empty if rows are not lines of the file.
+    read_as : str, optional
+        How the file was read, for a note.
+    confidence : optional
+        How sure a judge was of each grade, where the file tells it.
     """
     line_numbers = lines if len(lines) else range(1, len(query) + 1)
     frame = pl.DataFrame(

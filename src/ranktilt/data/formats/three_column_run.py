@@ -49,7 +49,10 @@ def _split(line: str, is_tabbed: bool) -> list[str]:
 
 
 def has_ranks(queries: pl.Series, third: pl.Series) -> bool:
-    """Return whether a column counts 1, 2, 3, … in each query, and further than one in some."""
+    """Return whether a column counts 1, 2, 3, … in each query.
+
+    Some query must have two documents or more, because a column of ones may hold grades.
+    """
     frame = pl.DataFrame({"query": queries, "number": third})
     position = pl.int_range(1, pl.len() + 1).over("query")
     counts = frame.select(is_place=pl.col("number") == position, number="number")
