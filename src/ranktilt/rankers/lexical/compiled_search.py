@@ -278,8 +278,8 @@ def _find_spans(
         term = terms[index]
         first, slot = postings.first_rows[term], postings.slots[term]
         if slot >= 0:
-            low = np.int64(postings.ranks[slot, base // WORD])
-            high = np.int64(postings.ranks[slot, (end + WORD - 1) // WORD])
+            low = int(postings.ranks[slot, base // WORD])
+            high = int(postings.ranks[slot, (end + WORD - 1) // WORD])
         else:
             low = work.highs[index]
             high, length = low, postings.starts[term + 1] - postings.starts[term]
