@@ -43,7 +43,7 @@ def judgments_of_columns(
         Line of each row; empty if rows are not lines of the file.
     read_as : str, optional
         How the file was read, for a note.
-    confidence : optional
+    confidence : NumberColumn, optional
         How sure a judge was of each grade, where the file tells it.
     """
     line_numbers = lines if len(lines) else range(1, len(query) + 1)
