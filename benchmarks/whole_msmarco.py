@@ -1,4 +1,6 @@
-"""BM25 over a generated collection of MS MARCO's size: 8,841,823 passages of 56 words, 6,980 queries.
+"""BM25 over a generated collection of MS MARCO's size: 8,841,823 passages of 56 words.
+
+There are 6,980 queries.
 
 `--documents N` makes a smaller one, so that you can see how cost grows. The passages are written
 in parts, and read, indexed and searched in a process of their own.
@@ -35,7 +37,7 @@ DEPTH = 1000
 
 
 def prepare(folder: Path, args: argparse.Namespace) -> Measured:
-    """Write as many passages as the folder's name says, part by part, and queries of their words."""
+    """Write as many passages as the folder's name says, part by part, and their queries."""
     import generate
 
     count = int(folder.name)

@@ -167,6 +167,18 @@ class TestWithoutNumba:
         expected = "216 numba cannot be used: Numba needs NumPy 1\n"
         assert self.run_python(code, PYTHONPATH=path) == expected
 
+    def test_search_goes_on_where_numba_is_old(self, tmp_path: Path) -> None:
+        (tmp_path / "numba").mkdir()
+        (tmp_path / "numba" / "__init__.py").write_text("__version__ = '0.59.1'")
+        code = (
+            "import ranktilt as rt; from ranktilt.rankers.lexical import searching; "
+            "searching.COMPILED_FROM = 0; run = rt.ranker('bm25').rank(rt.bundled()); "
+            "print(len(run.queries), searching.compiler().reason)"
+        )
+        path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+        expected = "216 numba 0.59.1 is too old; pip install 'ranktilt[fast]'\n"
+        assert self.run_python(code, PYTHONPATH=path) == expected
+
     @pytest.mark.long
     def test_search_compiles_without_cache_folder(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("no folder")

@@ -16,6 +16,9 @@ They take numpy about a second. Below, importing numba (and at the first search 
 compiling) would take as long as it saves.
 """
 
+_OLDEST = 0, 60
+"""Oldest version of numba that compiles the search, as the extra ``fast`` asks."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Compiler:
@@ -34,6 +37,9 @@ def compiler() -> Compiler:
     try:
         import numba
 
+        if tuple(map(int, numba.__version__.split(".")[:2])) < _OLDEST:
+            reason = f"numba {numba.__version__} is too old; pip install 'ranktilt[fast]'"
+            return Compiler(search_lists=None, reason=reason)
         from ranktilt.rankers.lexical.compiled_search import search_lists
     except Exception as error:
         return Compiler(search_lists=None, reason=f"numba cannot be used: {error}")
