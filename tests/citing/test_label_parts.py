@@ -292,8 +292,8 @@ def test_parts_of_few_units_and_groups_of_queries(tmp_path: Path) -> None:
         assert second.value_without == pytest.approx(first.value_without)
     assert plain.by_query is not None
     assert alike.by_query is not None
-    for one_rate, by_part in zip(plain.by_query.answers, alike.by_query.answers, strict=True):
-        assert by_part.effect.value == pytest.approx(one_rate.effect.value)
+    for expected, answer in zip(plain.by_query.answers, alike.by_query.answers, strict=True):
+        assert answer.effect.value == pytest.approx(expected.effect.value)
 
 
 @dataclass(frozen=True, kw_only=True)

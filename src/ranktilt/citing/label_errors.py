@@ -11,9 +11,7 @@ the observed one divided by J. The regression at equal rank is no sum over label
 corrected this way.
 
 If rates differ by parts of the pages, such as short and long ones, a page counts what its label
-says in its own part. Shares, stages and parts of the funnel are sums of what pages count, so all
-are computed anew with `CitationRows.membership` in place of labels; there is no single J to scale
-them by. The error of each part's rates adds to theirs.
+says in its own part. There is no single J then to scale shares by: `membership` computes them anew.
 """
 
 from __future__ import annotations
