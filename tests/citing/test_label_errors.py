@@ -13,7 +13,7 @@ import pytest
 
 from ranktilt.citing.cite import cite
 from ranktilt.citing.gate import gate_citations
-from ranktilt.citing.label_errors import citation_label_model
+from ranktilt.citing.label_parts import citation_label_model
 from ranktilt.citing.result import CitationAudit, CitationEffect
 from ranktilt.data.label_errors import LabelErrors
 from tests.citing.test_cite import write_answers
@@ -110,8 +110,6 @@ def test_errors_are_saved_printed_and_gated(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_corrected_is_refused(tmp_path: Path) -> None:
-    with refused("--label-errors ai:fpr=.1|.2,fnr=.1|.2,by=kind: cite corrects all pages by the…"):
-        audit_of(tmp_path, "ai:fpr=.1|.2,fnr=.1|.2,by=kind")
     with refused("--label-errors bot:fpr=.1,fnr=.1: unknown source 'bot' (valid: …"):
         audit_of(tmp_path, "bot:fpr=.1,fnr=.1")
     sample = tmp_path / "three.csv"

@@ -21,8 +21,9 @@ Start with `cite`. `prepare` joins answers, `labelled_pages` and `retrieved_list
 `unit` finds at which unit labels are constant; `pairs` chooses what is compared, and `questions`
 lists what can be asked. `effects` asks: `infer` gives each answer its interval and p, `exchange` is
 the permutation test, and `these_units` and `further_questions` say what holds for the units at
-hand. `funnel` says where a share of citations comes from. `result`, `effect`, `stages` and `counts`
-are the outcome: data only. `gate` compares it with a limit.
+hand. `funnel` says where a share of citations comes from. `label_errors` corrects answers for wrong
+labels, `membership` by parts of the pages, and `label_parts` finds these parts. `result`, `effect`,
+`stages` and `counts` are the outcome: data only. `gate` compares it with a limit.
 
 Two engines: `comparison` asks both the same questions over `kept_pages`; `changes` asks them,
 `difference` gives the interval, and `overlap` says what both cite. `explain` says which properties

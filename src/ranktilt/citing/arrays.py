@@ -16,6 +16,8 @@ _AS_THEY_ARE = (
     "cited_words",
 )
 """Columns of a table that become arrays of the same name without a change."""
+PART = "label_part"
+"""Column with the number of a page's part, where labels of some pages err more often."""
 
 
 def pair_frame(rows: pl.DataFrame, a: str, b: str) -> pl.DataFrame:
@@ -43,6 +45,8 @@ def citation_rows(
         compared need the same numbers. By default the names that the table holds, sorted.
     """
     columns = {name: frame[name].to_numpy() for name in _AS_THEY_ARE}
+    if PART in frame.columns:
+        columns["part"] = frame[PART].to_numpy()
     return CitationRows(
         question=numbers_of(frame["query"], queries),
         cluster=numbers_of(frame["unit"], units),
@@ -68,10 +72,11 @@ def numbers_of(names: pl.Series, known: pl.Series | None = None) -> Ints:
 def joined_rows(first: CitationRows, second: CitationRows) -> CitationRows:
     """Return the rows of two engines, those of the first one before those of the second.
 
-    Their queries and units must have the same numbers.
+    Their queries and units must have the same numbers, and labels are taken as they are.
     """
     columns = {
         name: np.concatenate([getattr(first, name), getattr(second, name)])
         for name in CitationRows.__dataclass_fields__
+        if getattr(first, name) is not None
     }
     return CitationRows(**columns)

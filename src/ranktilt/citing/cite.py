@@ -15,12 +15,9 @@ from pathlib import Path
 from ranktilt.citing.domains import domain_citations, steadiness
 from ranktilt.citing.effects import Exchanges, citation_effects
 from ranktilt.citing.funnel import funnel_parts, rank_rates, stage_shares
-from ranktilt.citing.label_errors import (
-    PairCorrection,
-    citation_label_model,
-    corrected_part,
-    corrected_stage,
-)
+from ranktilt.citing.label_errors import PairCorrection
+from ranktilt.citing.label_parts import fitted_errors
+from ranktilt.citing.membership import corrected_funnel, corrected_stages
 from ranktilt.citing.notes import citation_notes, label_error_notes
 from ranktilt.citing.pairs import compared_pairs
 from ranktilt.citing.prepare import prepare
@@ -84,8 +81,8 @@ def cite(
         Number of exchanges of labels, and where they start.
     label_errors : str or LabelErrors, optional
         How often labels of two groups are wrong: ``"ai:fpr=.02,fnr=.05"``, or the file of a checked
-        sample. Rates and shares are corrected for it; rates at equal rank cannot be, and are left
-        out.
+        sample; ``"ai:by=words:3,fpr=.08|.02|.01,fnr=.2|.1|.05"`` by parts of the pages. Rates and
+        shares are corrected for it; rates at equal rank cannot be, and are left out.
     by_query : str, optional
         Give every answer by groups of queries too, and test whether they differ: a file with ids of
         queries (``"queries.tsv:market"``), or, where `labels` is a collection, a column of its
@@ -117,15 +114,16 @@ def cite(
     # How often labels are wrong, fitted to the groups; None where they are taken as they are.
     model = None
     if label_errors is not None:
-        model = citation_label_model(label_errors, by, inputs.groups)
+        model, inputs = fitted_errors(label_errors, by, inputs, labels)
     effects = tuple(citation_effects(inputs, group_pairs, exchanges, model))
     domains = tuple(domain_citations(inputs))
     stages, funnel = stage_shares(inputs, group_pairs), funnel_parts(inputs, group_pairs)
     if model is not None:
         # Wrong labels are corrected between two groups only, so there is one pair.
         correction_of_pair = PairCorrection(model=model, a=group_pairs[0][0])
-        stages = [corrected_stage(stage, correction_of_pair) for stage in stages]
-        funnel = [corrected_part(part, correction_of_pair) for part in funnel]
+        rows = inputs.pair_rows(*group_pairs[0])
+        stages = corrected_stages(stages, rows, correction_of_pair)
+        funnel = corrected_funnel(funnel, rows, correction_of_pair)
     spec = dict(inputs.spec)
     if label_errors is not None:
         spec["label_errors"] = label_errors.text

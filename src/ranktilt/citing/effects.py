@@ -18,6 +18,7 @@ from ranktilt.citing.label_errors import (
     observed_citations,
     rate_spread,
 )
+from ranktilt.citing.membership import rates_exchanged_p, share_by_parts
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.citing.questions import QuestionKey, answerable
 from ranktilt.citing.these_units import these_units
@@ -69,7 +70,10 @@ def citation_effects(
             around = spread(rows, estimate, resamples=exchanges.resamples, seed=exchanges.seed)
             effect = _effect(question.key, pair, estimate, around)
             if model is not None:
-                effect = _corrected_for_labels(effect, rows, estimate, around, model=model)
+                correction = PairCorrection(model=model, a=effect.a)
+                effect = _corrected_for_labels(
+                    effect, rows, estimate, around, correction=correction, exchanges=exchanges
+                )
             effects.append(effect)
     primary_key = effects[0].question
     primary = [effect for effect in effects if effect.question == primary_key]
@@ -117,13 +121,23 @@ def _corrected_for_labels(
     estimate: CitationEstimate,
     around: Spread,
     *,
-    model: LabelModel,
+    correction: PairCorrection,
+    exchanges: Exchanges,
 ) -> CitationEffect:
     """Correct an effect for wrong labels; `observed` is the effect by the labels as they are."""
-    correction = PairCorrection(model=model, a=effect.a)
-    if estimate.scale == "share":
+    is_plain = correction.model.is_plain
+    question, resamples, seed = effect.question, exchanges.resamples, exchanges.seed
+    if estimate.scale == "share" and is_plain:
         estimate, around = corrected_share(estimate, around, correction)
+    elif estimate.scale == "share":
+        estimate, around = share_by_parts(
+            question, rows, correction, resamples=resamples, seed=seed
+        )
     else:
+        if not is_plain:
+            # Labels whose errors differ by parts may show a preference where there is none.
+            p = rates_exchanged_p(question, rows, correction, resamples=resamples, seed=seed)
+            around = replace(around, exchange_p=p)
         rates = corrected_rates(effect.question, rows, correction)
         around = rate_spread(rates, around)
         value_a, value_b = np.clip(rates.rates, 0.0, 1.0).tolist()

@@ -45,7 +45,8 @@ def exchanged_p(
 
     With T the observed statistic and T* those of n exchanges, p = (1 + #{|T*| ≥ |T|}) / (1 + n):
     the observed labels count as one of the exchanges, so that p is never 0. NaN where the value is
-    undefined, or all units have one label.
+    undefined, or all units have one label. Where the exchange has a `distance`, that is T, and T*
+    is taken from the mean of all exchanges.
 
     Parameters
     ----------
@@ -75,7 +76,12 @@ def exchanged_p(
     if within_sizes:
         sizes = sums(unit_of_row, (estimate.support_a + estimate.support_b)[adds])[units]
         classes = size_classes(sizes)
-    observed = abs(exchange_statistic(is_a[None, :], amounts, supports)[0])
+    distance = estimate.exchange.distance
+    if distance is None:
+        observed = abs(exchange_statistic(is_a[None, :], amounts, supports)[0])
+    else:
+        # Each exchange has as many labels of group a, so this takes their mean from all of them.
+        observed, amounts = abs(distance), amounts - amounts.mean()
     as_far, exchanges = 0, 0
     for labels in exchange_blocks(is_a, resamples=resamples, seed=seed, classes=classes):
         statistics = exchange_statistic(labels, amounts, supports)

@@ -28,7 +28,7 @@ def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
     shares = []
     for a, b in pairs:
         rows = inputs.pair_rows(a, b)
-        for stage, mask in _stages(rows).items():
+        for stage, mask in stage_masks(rows).items():
             share = weighted_share(rows, rows.weight * mask)
             percent, influence = 100 * share.value, 100 * share.influence
             around = plain_spread(rows, percent, influence, support=mask, bounds=(0.0, 100.0))
@@ -58,7 +58,7 @@ def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
     return shares
 
 
-def _stages(rows: CitationRows) -> dict[Stage, Bools]:
+def stage_masks(rows: CitationRows) -> dict[Stage, Bools]:
     """Return which rows are in each stage that is known."""
     stages: dict[Stage, Bools] = {}
     if rows.is_retrieved.any():

@@ -9,6 +9,9 @@ So the number of pages, and of citations, of a group is right on average (Rogan 
 Journal of Epidemiology 107(1), 1978). A rate is the quotient of the two. A difference of shares is
 the observed one divided by J. The regression at equal rank is no sum over labels and cannot be
 corrected this way.
+
+If rates differ by parts of the pages, such as short and long ones, a page counts what its label
+says in its own part. There is no single J then to scale shares by: `membership` computes them anew.
 """
 
 from __future__ import annotations
@@ -19,15 +22,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
+from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.citing.effect import CitationEffect, ObservedCitations
 from ranktilt.citing.infer import Spread, two_way_variance
 from ranktilt.citing.questions import QuestionKey
 from ranktilt.citing.stages import FunnelPart, StageShare
-from ranktilt.data.label_errors import LabelErrors
-from ranktilt.errors import UserError
-from ranktilt.measures.citations.base import CitationEstimate, CitationRows, Floats
+from ranktilt.measures.citations.base import CitationEstimate, CitationRows, Floats, Ints
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widened
 
@@ -39,25 +39,6 @@ _HALVINGS = 60
 """Halvings of the interval in which an end is searched: beyond the precision of a float."""
 _EPSILON = 1e-12
 """Distance from 1 that a p keeps where a quantile is taken of it; that of 1 is 0."""
-
-
-def citation_label_model(errors: LabelErrors, by: str, groups: list[str]) -> LabelModel:
-    """Return how often labels of the two groups are wrong; there must be two groups.
-
-    `errors` is what the user knows: rates, or a sample of pages whose labels were checked.
-    """
-    if errors.by:
-        raise UserError(
-            f"{OPTION} {errors.text}: cite corrects all pages by the same rates; omit "
-            f"by={errors.by}, and state the rates among pages like those that answers consulted"
-        )
-    if len(groups) != 2:
-        raise UserError(
-            f"{OPTION}: cite corrects two groups of pages, and there are {len(groups)} "
-            f"({', '.join(groups)}); join some of them, such as --name {groups[1]}={groups[0]}"
-        )
-    names = Groups(by=by, names=tuple(groups), code=np.empty(0, dtype=np.int64))
-    return label_model(errors, None, names)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,22 +56,67 @@ class PairCorrection:
         return self.model.groups.names.index(self.a)
 
     @property
-    def counts(self) -> Floats:
-        """What a page counts for a group, by its label: shape (2 groups, 2 labels)."""
+    def part_counts(self) -> Floats:
+        """What a page counts for a group, by its part and label: (parts, 2 groups, 2 labels)."""
         order = [self._first, 1 - self._first]
-        return np.asarray(self.model.confusions[0].inverse[np.ix_(order, order)], dtype=np.float64)
+        inverses = [confusion.inverse for confusion in self.model.confusions]
+        return np.array([inverse[np.ix_(order, order)] for inverse in inverses], dtype=np.float64)
+
+    @property
+    def counts(self) -> Floats:
+        """What a page counts for a group, by its label, if all pages have one part: (2, 2)."""
+        counts: Floats = self.part_counts[0]
+        return counts
+
+    def page_counts(self, rows: CitationRows, group: int) -> Floats:
+        """Return what each row counts for group a (0) or group b (1)."""
+        label = np.where(rows.is_a, 0, 1)
+        counts: Floats = self.part_counts[_parts(rows), group, label]
+        return counts
+
+    def with_membership(self, rows: CitationRows) -> CitationRows:
+        """Return rows that count for group a what their labels say on average."""
+        return replace(rows, membership=self.page_counts(rows, 0))
+
+    def stretches(self, rows: CitationRows) -> Floats:
+        """Return 1/J of each row's part: what moving a page from label b to a adds to group a."""
+        counts = self.part_counts
+        stretches: Floats = (counts[:, 0, 0] - counts[:, 0, 1])[_parts(rows)]
+        return stretches
+
+    def cells(self, rows: CitationRows) -> Ints:
+        """Return the number of each row's part and label: 2 · part, plus 1 for label b."""
+        cells: Ints = 2 * _parts(rows) + np.where(rows.is_a, 0, 1)
+        return cells
 
     def totals(self, rows: CitationRows, amount: Floats) -> Floats:
-        """Sum an amount over the pages of label a, and of label b."""
-        return np.array([float(amount[rows.is_a].sum()), float(amount[~rows.is_a].sum())])
+        """Sum an amount over the pages of each part and label, shape (parts, 2 labels)."""
+        parts = _parts(rows)
+        totals = []
+        for part in range(len(self.model.parts)):
+            of_part = parts == part
+            is_a, is_b = of_part & rows.is_a, of_part & ~rows.is_a
+            totals.append([float(amount[is_a].sum()), float(amount[is_b].sum())])
+        return np.array(totals)
+
+    def corrected(self, totals: Floats) -> Floats:
+        """Return what totals by part and label are for groups a and b, over all parts."""
+        by_part = [counts @ total for counts, total in zip(self.part_counts, totals, strict=True)]
+        return np.asarray(np.sum(by_part, axis=0), dtype=np.float64)
 
     def error_parts(self, weights: Floats, totals: Floats) -> Floats:
         """Return what uncertain error rates add to the error of Σ weight · corrected total.
 
-        `weights` and `totals` are of groups a and b; `Confusion` has the formula.
+        `weights` are of groups a and b, `totals` of each part's labels a and b; `Confusion` has the
+        formula.
         """
         order = slice(None, None, -1) if self._first else slice(None)
-        return self.model.error_parts(weights[order], totals[order])
+        by_part = totals.reshape(len(self.model.parts), -1)
+        return self.model.error_parts(weights[order], by_part[:, order].ravel())
+
+    def share_error(self, totals: Floats) -> float:
+        """Return the error that uncertain rates add to a sum over what pages count for group a."""
+        return float(np.linalg.norm(self.error_parts(np.array([1.0, 0.0]), totals)))
 
     def widen(self, gap: Gap, rate_error: float, *, is_scaled: bool) -> Gap:
         """Widen an interval, because the error rates of labels are uncertain too.
@@ -102,6 +128,11 @@ class PairCorrection:
         if is_scaled and strength < FIELLER_BELOW:
             return fieller(gap, 1 / strength)
         return widened(gap, rate_error)
+
+
+def _parts(rows: CitationRows) -> Ints:
+    """Return the part of each row; 0 where labels of all pages err alike."""
+    return np.zeros(len(rows), dtype=np.int64) if rows.part is None else rows.part
 
 
 # ---- rates --------------------------------------------------------------------------------------
@@ -157,15 +188,13 @@ def corrected_rates(
     question: QuestionKey, rows: CitationRows, correction: PairCorrection
 ) -> CorrectedRates:
     """Correct citations and pages apart."""
-    pool = rows.is_consulted if question == "rate" else rows.is_retrieved
-    cited, in_pool = rows.weight * (rows.is_cited & pool), rows.weight * pool
-    counts = correction.counts
+    cited, in_pool = rate_amounts(question, rows)
     cited_totals, pool_totals = (correction.totals(rows, part) for part in (cited, in_pool))
-    citations, pages = counts @ cited_totals, counts @ pool_totals
+    citations, pages = correction.corrected(cited_totals), correction.corrected(pool_totals)
     rates = np.divide(citations, pages, out=np.full(2, np.nan), where=pages > 0)
     influences, error_parts = [], []
     for group, rate in enumerate(rates):
-        page_counts = np.where(rows.is_a, counts[group, 0], counts[group, 1])
+        page_counts = correction.page_counts(rows, group)
         influences.append(page_counts * (cited - rate * in_pool) / pages[group])
         weights = np.zeros(2)
         weights[group] = 1 / pages[group]
@@ -176,6 +205,12 @@ def corrected_rates(
         influences=(influences[0], influences[1]),
         error_parts=(error_parts[0], error_parts[1]),
     )
+
+
+def rate_amounts(question: QuestionKey, rows: CitationRows) -> tuple[Floats, Floats]:
+    """Return what each row adds to the citations, and to the pages that could be cited."""
+    pool = rows.is_consulted if question == "rate" else rows.is_retrieved
+    return rows.weight * (rows.is_cited & pool), rows.weight * pool
 
 
 def score_interval(

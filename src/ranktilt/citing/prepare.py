@@ -44,6 +44,8 @@ class CitationInputs:
     """Whether answers tell which words a page supports."""
     kept_pages: KeptPages
     """What a result keeps of the table, for comparisons and explanations."""
+    labelled_pages: pl.DataFrame
+    """All pages of the labels, whether answers hold them or not, with the columns of the file."""
     spec: dict[str, Any]
     """Where answers and labels come from."""
 
@@ -120,6 +122,7 @@ def prepare(
         counts=count_citations(answers, table, retrieved),
         has_words=answers.has_words,
         kept_pages=KeptPages.from_table(answers.answers, table),
+        labelled_pages=known.pages,
         spec={
             **answers.spec,
             **known.label_file.spec(known.pages["label"], 0),

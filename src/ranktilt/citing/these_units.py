@@ -74,8 +74,8 @@ def _value(effect: CitationEffect, rows: CitationRows, model: LabelModel | None)
         return estimate.value
     correction = PairCorrection(model=model, a=effect.a)
     if estimate.scale == "share":
-        shares = np.array([estimate.value_a, estimate.value_b])
-        return float(np.clip((correction.counts @ shares)[0], 0.0, 100.0))
+        corrected = QUESTIONS[effect.question].estimate(correction.with_membership(rows))
+        return float(np.clip(corrected.value, 0.0, 100.0))
     return corrected_rates(effect.question, rows, correction).ratio
 
 
@@ -87,17 +87,16 @@ def _interval_over_questions(
 ) -> QuestionsAlone:
     """Return the interval for further questions about the same units.
 
-    With a model of wrong labels it is corrected: both ends of a share as the share is; of a ratio,
+    With a model of wrong labels it is corrected: that of a share by what pages count; of a ratio,
     by the score of corrected rates. Then there is no second form below ten citations.
     """
-    interval = questions_alone(rows, estimate)
     if model is None:
-        return interval
+        return questions_alone(rows, estimate)
     correction = PairCorrection(model=model, a=effect.a)
     if estimate.scale == "share":
-        # The shares of group a, and those of group b below them, at either end.
-        ends = np.array([[interval.low, interval.high], [100 - interval.low, 100 - interval.high]])
-        low, high = np.clip((correction.counts @ ends)[0], 0.0, 100.0).tolist()
+        corrected = QUESTIONS[effect.question].estimate(correction.with_membership(rows))
+        interval = questions_alone(rows, corrected)
+        low, high = np.clip([interval.low, interval.high], 0.0, 100.0).tolist()
     else:
         rates = corrected_rates(effect.question, rows, correction)
         question_support = rows.per_question(estimate.support_a + estimate.support_b)

@@ -56,6 +56,13 @@ class CitationRows:
 
     NaN where the answer does not tell which words a citation supports.
     """
+    part: Ints | None = None
+    """Number of the page's part, from 0, where labels of some pages err more often than others."""
+    membership: Floats | None = None
+    """How much of the page counts for group a, where that is corrected for errors of labels.
+
+    None where labels are taken as they are: 1 for pages of group a, and 0 for others.
+    """
 
     def __len__(self) -> int:
         return len(self.question)
@@ -92,6 +99,8 @@ class CitationRows:
             is_consulted=self.is_consulted[mask],
             retrieval_rank=self.retrieval_rank[mask],
             cited_words=self.cited_words[mask],
+            part=None if self.part is None else self.part[mask],
+            membership=None if self.membership is None else self.membership[mask],
         )
 
     def per_question(self, values: Floats) -> Floats:
@@ -116,6 +125,12 @@ class Exchange:
     """What each row adds to the sum of its group, such as a citation, shape (n_rows,)."""
     support: Floats | None = None
     """What each row adds to the denominator of its group; None where the statistic is a sum."""
+    distance: float | None = None
+    """How far from neutral the answer is, where that is not the statistic of the labels.
+
+    If labels err by parts, exchanged labels alone do not center at neutral. The distance of each
+    exchange from the mean exchange is then compared with this one.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -168,10 +183,13 @@ def weighted_share(rows: CitationRows, amount: Floats) -> CitationShare:
     """Return group a's share of an amount: Σ amount · [a] / Σ amount.
 
     The influence of a row is amount · ([a] − share) / Σ amount, the derivative of the ratio by the
-    row's weight.
+    row's weight. Where `CitationRows.membership` is known, it takes the place of [a].
     """
     total = float(amount.sum())
     if total <= 0:
         return CitationShare(value=np.nan, influence=np.zeros(len(rows)))
+    if rows.membership is not None:
+        share = float((amount * rows.membership).sum()) / total
+        return CitationShare(value=share, influence=amount * (rows.membership - share) / total)
     share = float(amount[rows.is_a].sum()) / total
     return CitationShare(value=share, influence=amount * (rows.is_a - share) / total)

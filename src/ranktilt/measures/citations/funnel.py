@@ -146,9 +146,10 @@ def _spread_share(
     total = float(query_citations.sum())
     if total <= 0:
         return CitationShare(value=np.nan, influence=np.full(len(rows), np.nan))
+    is_a = rows.is_a if rows.membership is None else rows.membership
     # 0 / 0 in queries without an amount, which have no citations either.
     with np.errstate(divide="ignore", invalid="ignore"):
-        query_share = rows.per_question(amount * rows.is_a) / query_amounts
+        query_share = rows.per_question(amount * is_a) / query_amounts
     query_share = np.where(query_citations > 0, query_share, 0.0)
     value = float(np.sum(query_citations * query_share)) / total
     # Citations of each query for one unit of the amount.
@@ -158,7 +159,7 @@ def _spread_share(
         out=np.zeros_like(query_amounts),
         where=query_amounts > 0,
     )
-    distance = rows.is_a - query_share[rows.question]
+    distance = is_a - query_share[rows.question]
     influence = citations * (query_share[rows.question] - value)
     influence = influence + per_amount[rows.question] * amount * distance
     if rates is not None:
