@@ -45,8 +45,8 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
 
 
 def _rendered(result: Any, format: str, *, notes: bool) -> str:
-    # Imported when it is used: a page needs other libraries than a terminal.
     """Write a result in a format."""
+    # Imported when it is used: a page needs other libraries than a terminal.
     if format == "html":
         from ranktilt.reporting.render.html import render
     elif format == "latex":

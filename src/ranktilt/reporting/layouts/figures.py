@@ -71,8 +71,8 @@ def paper_figures(
 
 
 def _is_chosen(figure: Figure, layout: str) -> bool:
-    # The spectrum of one source is Figure 7, and the spectra of several are Figure 8.
     """Tell whether a figure is the one that is asked for, or all are."""
+    # The spectrum of one source is Figure 7, and the spectra of several are Figure 8.
     is_spectrum = (layout, figure.layout) == ("dai-fig7", "dai-fig8")
     return layout in ("", figure.layout) or is_spectrum
 
