@@ -1,4 +1,4 @@
-"""Sentences about citations by groups of queries, in a file of their own: audits need no `citing`."""
+"""Sentences about citations by groups of queries, apart from those of audits."""
 
 from __future__ import annotations
 
