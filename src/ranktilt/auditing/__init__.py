@@ -2,8 +2,13 @@
 
 Start reading in `audit`, which is four functions, each in a module of its name: `prepare` groups
 documents (`grouping`, which also finds twins) and aligns runs with judgments (`judged_run`),
-`measure` computes values per query, `infer` adds intervals and p (`significance`, `effects`),
-`conclude` makes the `Audit` (`result`) with its notes and provenance.
+`measure` computes values per query, `infer` adds intervals and p, `conclude` makes the `Audit`
+(`result`) with its notes and provenance.
+
+To follow one number: `judged_run.group_values` calls the measure (`measures/relevance`, then its
+own file), `infer` puts the values into a `significance.Sample`, `significance.effects` makes an
+`effects.Effect` of it (its interval and p are from `statistics/inversion`), `Effect.verdict` is the
+rule that decides, and `answer/verdict` applies it to a run.
 
 - `card`: the questions besides Relative Δ; how head-to-head, rank gap and score gap of twins are
   computed is in `measures/twins`

@@ -6,10 +6,11 @@ if the tilt is within the *margin*. A *correction* changes rankings so that the 
 a correction, and a *candidate* is one method at one strength. The *baseline* is the ranker without
 any correction.
 
-Start with `mitigate.mitigate`. Its steps are in `levelling`: it tests the ranker (`baseline`) over
-all queries, fits the methods on some (`query_split`, `methods`), chooses their strengths on others
-(`selection`), and compares the candidates on the rest (`bench.compare_candidates`: it has them
-audited by `audited_candidates`, takes `bench_effects`, and makes a `bench_result.Bench`).
+Start with `mitigate.mitigate`, which reads its arguments. Its steps are in `levelling`: it tests
+the ranker (`baseline`) over all queries, fits the methods on some (`query_split`, `methods`),
+chooses their strengths on others (`selection`), and compares the candidates on the rest
+(`bench.compare_candidates`: it has them audited by `audited_candidates`, takes `bench_effects`, and
+makes a `bench_result.Bench`).
 
 - `offset`, `interleave`, `fair_rerank`, `causal`, `projection`: a correction each, which is a
   ranker too, and its `method.Method`; what corrections share is in `base`

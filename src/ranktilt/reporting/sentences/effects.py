@@ -57,6 +57,28 @@ def interval_words(effect: Effect) -> str:
     return f"[{low}, {high}]"
 
 
+def tilt_name(tilt: Effect) -> str:
+    """Name what an effect is one of: Relative Δ, or the estimand."""
+    return tilt.estimand.term if isinstance(tilt.estimand, RelativeDelta) else tilt.name
+
+
+def tilt_numbers(tilt: Effect, *limits: float) -> str:
+    """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``.
+
+    The interval has digits enough to tell its ends from the limits, which are in its own unit.
+    """
+    estimand = tilt.estimand
+    if not tilt.has_interval:
+        return estimand.answer(tilt.value)
+    digits = digits_apart(
+        [estimand.scale * end for end in (tilt.low, tilt.high)],
+        [estimand.scale * limit for limit in limits],
+        estimand.digits,
+    )
+    low, high = (estimand.amount(end, digits=digits) for end in (tilt.low, tilt.high))
+    return f"{estimand.answer(tilt.value)} [{low}, {high}]"
+
+
 def bounds(low: float, high: float, *limits: float) -> str:
     """Print an interval of percentages, with digits enough to tell its ends from the limits."""
     digits = digits_apart((low, high), limits)

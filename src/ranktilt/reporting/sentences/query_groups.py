@@ -14,11 +14,8 @@ from ranktilt.auditing.query_groups.result import (
     TiltVariance,
     small_groups,
 )
-from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
-from ranktilt.citing.questions import QuestionKey
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import decimal, probability
-from ranktilt.reporting.sentences.citing import ratio_words
 from ranktilt.reporting.sentences.effects import corrected_p, interval_words
 
 _MOST_SENTENCES = 4
@@ -84,49 +81,12 @@ def _worst_words(worst: GroupAnswer, count: int) -> str:
     numbers = ", ".join(filter(None, (value, queries, corrected_p(effect))))
     if not effect.estimand.sided:
         return f"it is farthest from random lists in {worst.group} ({numbers})"
-    return f"it is largest in {worst.group}{toward} ({numbers}; {_largest_of(count)})"
+    return f"it is largest in {worst.group}{toward} ({numbers}; {largest_of(count)})"
 
 
-def _largest_of(count: int) -> str:
+def largest_of(count: int) -> str:
     """Say that the largest of several answers is no fair estimate."""
     return f"the largest of {count}, so more queries of this group would likely show less"
-
-
-def citation_breakdown_sentences(
-    breakdown: CitationBreakdown, primary: QuestionKey
-) -> Iterator[str]:
-    """Say of each pair whether groups of queries differ, and in which a side is cited least."""
-    for difference in breakdown.differences:
-        if difference.question != primary:
-            continue
-        words = difference_words(breakdown.column, difference)
-        answers = breakdown.answers_to(difference)
-        known = [answer for answer in answers if not math.isnan(answer.effect.value)]
-        sentence = f"{subject(difference, several=False)}: {words}"
-        if len(known) > 1 and not math.isnan(difference.p):
-            worst = max(known, key=_citation_distance)
-            sentence = f"{sentence}; it is {_worst_citation_words(worst, len(known))}"
-        yield sentence
-
-
-def _citation_distance(answer: CitationGroupAnswer) -> float:
-    """Return how far an answer is from neutral; a ratio and its inverse are as far."""
-    effect = answer.effect
-    if effect.scale == "share":
-        return abs(effect.value - effect.neutral)
-    return math.inf if not effect.value else abs(math.log(effect.value))
-
-
-def _worst_citation_words(answer: CitationGroupAnswer, count: int) -> str:
-    effect = answer.effect
-    value = f"{effect.a} pages are cited {ratio_words(effect.value)} times as often"
-    if effect.scale == "share":
-        value = f"{effect.a} pages get {decimal(effect.value)} %"
-    citations = counted(effect.citations_a, "citation", "citations")
-    return (
-        f"largest in {answer.group} ({value}, {citations} on "
-        f"{counted(effect.questions, 'query', 'queries')}; {_largest_of(count)})"
-    )
 
 
 def variance_sentence(row: TiltVariance, *, several: bool, noise: str = "documents") -> str:

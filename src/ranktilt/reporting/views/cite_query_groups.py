@@ -34,8 +34,8 @@ from ranktilt.reporting.interval_chart import (
 )
 from ranktilt.reporting.numbers import DASH, count, decimal, number, number_of, p_value, percent
 from ranktilt.reporting.sentences.citing import QUESTION_WORDS, ratio_words, units_word
+from ranktilt.reporting.sentences.citing_query_groups import citation_breakdown_sentences
 from ranktilt.reporting.sentences.query_groups import (
-    citation_breakdown_sentences,
     group_count_sentences,
     variance_sentence,
 )
