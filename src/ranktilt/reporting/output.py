@@ -20,7 +20,7 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
 
     Parameters
     ----------
-    result : Audit, Check, Comparison, Gate, Validation, another result, or Document
+    result : Audit, Comparison, Gate, another result, or Document
         What to print.
     format : {"table", "markdown", "csv", "latex", "html"}, optional
         ``table``: plain text with verdicts and legend. ``markdown``, ``latex`` (booktabs): the
@@ -45,8 +45,8 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
 
 
 def _rendered(result: Any, format: str, *, notes: bool) -> str:
-    # Imported when it is used: a page needs other libraries than a terminal.
     """Write a result in a format."""
+    # Imported when it is used: a page needs other libraries than a terminal.
     if format == "html":
         from ranktilt.reporting.render.html import render
     elif format == "latex":
