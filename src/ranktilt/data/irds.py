@@ -136,8 +136,8 @@ def _without_network(library: Any) -> Iterator[None]:
 def _read_error(
     name: CollectionName, error: Exception, messages: list[str], home: Path
 ) -> UserError:
-    # The library prints which file to fetch by hand, and where to put it.
     """Return the error for a data set that cannot be read, with the library's reason."""
+    # The library prints which file to fetch by hand, and where to put it.
     about_files = [text for text in messages if str(home) in text]
     if about_files:
         reason = about_files[-1].removesuffix(".")

@@ -78,8 +78,8 @@ def check_growth(
 
 
 def _growth_outcome(change: Change, max_growth: float) -> Outcome:
-    # In the unit of `change`; 0 needs no conversion, which gives NaN where the unit is not points.
     """Decide a check of a growth."""
+    # In the unit of `change`; 0 needs no conversion, which gives NaN where the unit is not points.
     ceiling = half_width(change.estimand, max_growth) if max_growth else 0.0
     if math.isnan(change.growth) or not change.testable:
         return "inconclusive"

@@ -83,8 +83,8 @@ class _ShuffledGroups:
     def from_labels(
         cls, labels: DrawnLabels, groups: Mapping[int, _Group], measures: Sequence[Measure]
     ) -> _ShuffledGroups:
-        # One copy, so that the documents of each group are read as whole rows.
         """Read the members of each group from labels of shape (draws, n_judgments)."""
+        # One copy, so that the documents of each group are read as whole rows.
         labels_of_judgment = np.ascontiguousarray(labels.T)
         is_member: dict[int, Floats] = {}
         ideal: dict[int, Sequence[Floats]] = {}

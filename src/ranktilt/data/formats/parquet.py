@@ -248,8 +248,8 @@ def _cell(value: Any) -> str | None:
 
 
 def _id_cell(value: Any) -> str | None:
-    # pandas writes 1 as 1.0 if a value of the column is missing.
     """Return the value of an id as text."""
+    # pandas writes 1 as 1.0 if a value of the column is missing.
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return str(int(value))
     return _cell(value)

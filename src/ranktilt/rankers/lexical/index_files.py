@@ -192,8 +192,8 @@ class IndexWriter:
 
 
 def _digest(texts: pl.Series) -> bytes:
-    # Lengths say where each text ends: "ab", "c" is not "a", "bc".
     """Return a hash of texts."""
+    # Lengths say where each text ends: "ab", "c" is not "a", "bc".
     digest = hashlib.blake2b(texts.str.len_bytes().to_numpy().tobytes(), digest_size=16)
     digest.update(texts.str.join("").cast(pl.Binary).item())
     return digest.digest()

@@ -59,11 +59,11 @@ def paper_figures(
     need("vl_convert", extra="plots", for_="figures of papers")
     pictures: dict[str, bytes] = {}
     for result in results:
-        front = _front(result, results)
+        prefix = _file_prefix(result, results)
         for _, figure in _figures(result):
             if _is_chosen(figure, layout):
                 name = (layout or figure.layout).replace("-fig", "-figure-") or _slug(figure.title)
-                file = _free(f"{front}{name}", format, pictures)
+                file = _free(f"{prefix}{name}", format, pictures)
                 pictures[file] = _picture(figure, format)
     if not pictures:
         raise UserError(_nothing(results, layout))
@@ -71,8 +71,8 @@ def paper_figures(
 
 
 def _is_chosen(figure: Figure, layout: str) -> bool:
+    """Tell whether a figure is of this layout, or all are chosen."""
     # The spectrum of one source is Figure 7, and the spectra of several are Figure 8.
-    """Tell whether a figure is the one that is asked for, or all are."""
     is_spectrum = (layout, figure.layout) == ("dai-fig7", "dai-fig8")
     return layout in ("", figure.layout) or is_spectrum
 
@@ -177,7 +177,7 @@ def _coloured(drawing: Drawing) -> str:
     return re.sub(r"var\((--[a-z]+)\)", lambda match: palette[match[1]], json.dumps(drawing))
 
 
-def _front(result: Result, results: Sequence[Result]) -> str:
+def _file_prefix(result: Result, results: Sequence[Result]) -> str:
     """Return the beginning of a result's file names; empty where it is the only one of its kind."""
     alike = [candidate for candidate in results if type(candidate) is type(result)]
     if len(alike) == 1:

@@ -150,8 +150,8 @@ def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> st
 
 @answer_words.register
 def _property_lift(estimand: PropertyLiftOfFirstRanks, effect: Effect, noun: str) -> str:
-    # Sides are called high-price and low-price.
     """Answer in words: how far the first ranks prefer a property."""
+    # Sides are called high-price and low-price.
     _, _, property_name = effect.a.partition("-")
     where = "higher" if (effect.value > 0) == effect.a.startswith("high") else "lower"
     return f"its first {estimand.cutoff} results are {where} in {property_name} than the whole list"

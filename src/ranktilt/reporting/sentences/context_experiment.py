@@ -60,7 +60,7 @@ def leading(experiment: ContextExperiment) -> Finding:
 
 
 def derived(experiment: ContextExperiment) -> dict[str, Any]:
-    """Return what a file says in words."""
+    """Return the verdicts as sentences, which the saved file holds besides the fields."""
     return {"verdicts": [finding.sentence for finding in effect_findings(experiment)]}
 
 

@@ -72,8 +72,8 @@ def fault_note(fault: FaultRow) -> str:
 
 
 def _missing_twins(fault: FaultRow) -> str:
-    # The total counts the pairs too, so it equals the count only where there is no pair.
     """Say why documents have no twins."""
+    # The total counts the pairs too, so it equals the count only where there is no pair.
     if fault.count == fault.total:
         return "no origin is shared; twins need the same origin, or the same _id in two files"
     return "; ".join(_outside_pool(fault.details))
@@ -94,5 +94,5 @@ def _outside_pool(details: FaultDetails) -> list[str]:
 
 
 def derived(fault: FaultRow) -> dict[str, str]:
-    """Return what a check's file says of a fault in words."""
+    """Return the meaning and the note of a fault, which a check's file holds besides its fields."""
     return {"meaning": MEANINGS[fault.name], "note": fault_note(fault)}

@@ -65,8 +65,8 @@ def use_sentences(report: FileReport) -> list[str]:
 
 
 def _use(report: FileReport, use: Use) -> str:
-    # Judgments ask the same question as a run does, but lack other files.
     """Say what a file can be used for."""
+    # Judgments ask the same question as a run does, but lack other files.
     if report.kind == JUDGMENTS and use == "whose relevant documents rank higher":
         return _RANKED_BY_JUDGMENTS
     return _USES[use]

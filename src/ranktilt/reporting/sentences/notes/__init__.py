@@ -31,7 +31,7 @@ def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
 
 
 def derived(note: Note) -> dict[str, str]:
-    """Return what a file says of a note in words."""
+    """Return the note's sentence, which a file holds besides its fields."""
     return {"sentence": note_sentence(note)}
 
 

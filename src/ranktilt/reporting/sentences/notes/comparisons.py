@@ -242,7 +242,7 @@ def mismatch_words(mismatch: Mismatch) -> str:
 
 
 def derived_unmatched(call: UnmatchedCall) -> dict[str, str]:
-    """Return what a file says in words of a call that cannot be matched."""
+    """Return why a call cannot be matched, in words, which a file holds besides its fields."""
     return {"reason": mismatch_words(call.mismatch)}
 
 

@@ -229,7 +229,10 @@ def _gap_units(note: GapUnits) -> str:
     )
 
 
-_EVERYWHERE, _ON_AVERAGE = "divergence, share of positions", "divergence, mean margin"
+_EVERYWHERE = "divergence, share of positions"
+"""Column of the theorem's condition at every position."""
+_ON_AVERAGE = "divergence, mean margin"
+"""Column of the theorem's condition on average over positions."""
 _CONDITIONS = {_EVERYWHERE: "divergence at every position", _ON_AVERAGE: "divergence on average"}
 """Conditions whose names are those of columns, in words."""
 
