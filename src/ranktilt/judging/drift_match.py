@@ -85,7 +85,10 @@ class JudgeMatch:
 
     @property
     def graded(self) -> list[Graded]:
-        """The pairs that humans and both judges graded, for each side."""
+        """The pairs that humans and both judges graded, for each side.
+
+        Numbers of pairs that only one of them graded are 0: no change is computed from them.
+        """
         with_human = self.pairs.drop_nulls("human")
         return [
             Graded(
@@ -172,6 +175,7 @@ def _require_alike(new: AuditedJudges, old: AuditedJudges) -> None:
 
 
 def _scale(audit: AuditedJudges) -> str:
+    """Name the scale of grades of an audit, such as ``0 to 3``."""
     steps = audit.grades.steps
     words = f"0 to {audit.top / steps:g}"
     return words if steps == 1 else f"{words} in steps of 1/{steps}"
@@ -252,6 +256,10 @@ def _common_values(
 
 
 def _system_values(values: KeptValues, side: str) -> SystemValues:
+    """Return the values of systems under one side's judge.
+
+    An audit does not keep `bounds`, `rescaled` and `more`, and orders of systems need none of them.
+    """
     return SystemValues(
         judge=side,
         measure=values.measure,

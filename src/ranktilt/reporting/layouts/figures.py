@@ -28,11 +28,11 @@ Result = Any
 """A result, or one that was loaded with its collection."""
 FORMATS = ("svg", "pdf", "png")
 """Formats of files."""
-_COLUMN = 240
-"""Points: as wide as a column of a paper."""
-_NOTEBOOK = 520
-"""Pixels: as wide as a figure of a notebook."""
-_WORDS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
+_PAPER_WIDTH = 240
+"""Width of a column of a paper, in points."""
+_NOTEBOOK_WIDTH = 520
+"""Width of a figure in a notebook, in pixels."""
+_LETTERS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
 """Size of letters, in points."""
 _CONFIG = {
     "font": "sans-serif",
@@ -40,8 +40,8 @@ _CONFIG = {
     "view": {"stroke": None},
     "text": {"fontSize": 7},
     "title": {"fontSize": 8, "fontWeight": "normal"},
-    "axis": {**_WORDS, "gridColor": "#e9ecf1"},
-    "legend": _WORDS,
+    "axis": {**_LETTERS, "gridColor": "#e9ecf1"},
+    "legend": _LETTERS,
 }
 """Look of a figure in print."""
 
@@ -103,7 +103,7 @@ class ResultFigure:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Return the figure as a notebook shows it, and in words."""
         description = f"{self.figure.title}. {self.figure.says}"
-        drawing = {**self.figure.drawing, "description": description, "width": _NOTEBOOK}
+        drawing = {**self.figure.drawing, "description": description, "width": _NOTEBOOK_WIDTH}
         return {
             "application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)),
             "text/plain": repr(self),
@@ -160,8 +160,8 @@ def _figures_of_layouts(result: Any) -> Iterator[tuple[str, Figure]]:
 
 def for_paper(drawing: Drawing) -> str:
     """Return a specification with the size, the letters and the colours of print."""
-    height = min(drawing["height"], _COLUMN)
-    return _coloured({**drawing, "config": _CONFIG, "width": _COLUMN, "height": height})
+    height = min(drawing["height"], _PAPER_WIDTH)
+    return _coloured({**drawing, "config": _CONFIG, "width": _PAPER_WIDTH, "height": height})
 
 
 def _coloured(drawing: Drawing) -> str:
