@@ -27,7 +27,7 @@ _MOST_BINS = 10
 """Most bins of the curve."""
 _PAIRS_OF_BIN = 20
 """Pairs that a bin has on average, at least."""
-_UNSURE = 1 / 3
+_UNSURE_SHARE = 1 / 3
 """Share of grades that count as unsure."""
 
 
@@ -301,7 +301,7 @@ def unsure_border(confidence: Floats) -> float:
     """Return the confidence up to which grades are unsure: as near to a third as values allow."""
     values, sizes = np.unique(confidence, return_counts=True)
     shares = np.cumsum(sizes) / len(confidence)
-    return float(values[np.abs(shares[:-1] - _UNSURE).argmin()])
+    return float(values[np.abs(shares[:-1] - _UNSURE_SHARE).argmin()])
 
 
 def _means(rows: pl.DataFrame, is_of_twins: bool, twins: Sequence[str]) -> list[GradeMean]:

@@ -22,7 +22,7 @@ from ranktilt.judging.systems import SystemValues
 
 NEW, OLD = "new", "old"
 """Names of both sides while they are compared; the judges may have one name."""
-_NAMED = 3
+_MOST_NAMED = 3
 """Most judges or systems that a note names."""
 _FEW_COMMON = 0.9
 """Share of a judge's pairs below which the common ones are called few."""
@@ -143,7 +143,7 @@ def _lone_notes(
     """Note what only one audit has."""
     lone = [name for name in names if name not in common]
     if lone:
-        first = tuple(lone[:_NAMED])
+        first = tuple(lone[:_MOST_NAMED])
         yield OnlyInOneAudit(part=part, side=side, number=len(lone), first=first)
 
 

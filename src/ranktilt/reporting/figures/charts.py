@@ -42,21 +42,21 @@ from ranktilt.reporting.tones import Tone
 
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Ranks that an axis labels."""
-_FEW = 500
+_FEW_POINTS = 500
 """Number of points below which each of them is drawn large."""
 _ROOM = 0.08
 """Share of an axis that is left free at either end."""
 _LINE_HEIGHT = 24
 """Pixels of a row."""
-_APART = "\u2003" * 3
+_LABEL_GAP = "\u2003" * 3
 """Blanks between two parts of a label."""
 _NAME_LETTERS = 24
 """Most letters of a name beside other text."""
 _LINE_LETTERS = 40
 """Most letters of a name that is alone in its line."""
-_LABELLED = 12
+_MOST_LABELLED = 12
 """Most points that each have their name."""
-_FARTHEST = 205.0
+_LARGEST_DELTA = 205.0
 """Largest Relative Δ on an axis: 200, the largest possible value, and some room."""
 _TIP = {"field": "tip"}
 """Field of the text that appears at a mark."""
@@ -201,7 +201,7 @@ def clouds(
         y=up,
         detail={"field": "pair", "type": "nominal"},
     )
-    size = 60 if len(rows) < _FEW else 25
+    size = 60 if len(rows) < _FEW_POINTS else 25
     marks = layer(
         rows,
         {"type": "point", "size": size, "strokeWidth": 1.5},
@@ -367,7 +367,7 @@ def forest(
 def _directions(sides: tuple[str, str]) -> str:
     """Return the line below an axis that says which side each direction favours."""
     first, second = (middle_out(side, _NAME_LETTERS) for side in sides)
-    return plain(f"◀ {second}{_APART}{first} ▶")
+    return plain(f"◀ {second}{_LABEL_GAP}{first} ▶")
 
 
 def _forest_background(
@@ -465,7 +465,7 @@ def scatter(
     sideways = {"y": up, "color": look["color"]}
     upwards = {"x": across, "color": look["color"]}
     labels = layer(
-        rows if len(rows) <= _LABELLED else [],
+        rows if len(rows) <= _MOST_LABELLED else [],
         _point_label(middle=sum(span) / 2),
         x=across,
         y=up,
@@ -534,5 +534,5 @@ def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -
         values += [mark.value, mark.low, mark.high, mark.neutral, *mark.band]
     known = [value for value in values if np.isfinite(value)]
     room = 0.05 * (max(known) - min(known)) or 1e-6
-    farthest = max([_FARTHEST, *(1.06 * abs(mark.value) for mark in marks)])
+    farthest = max([_LARGEST_DELTA, *(1.06 * abs(mark.value) for mark in marks)])
     return [max(min(known) - room, -farthest), min(max(known) + room, farthest)]

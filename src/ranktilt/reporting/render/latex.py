@@ -42,11 +42,11 @@ _SMALL_PRINT_COLUMNS = 9
 """Most columns of a table that fit across the page in small print; more need smaller print."""
 _TEXT_WIDTH = 0.94
 """Share of the line's width that all columns of texts have together."""
-_SPANNING = r"p{0.96\linewidth}"
+_SPANNING_ALIGNMENT = r"p{0.96\linewidth}"
 """Alignment of a cell that spans columns of texts: a paragraph, which wraps."""
 _SIDES = {"first": (0x00, 0x72, 0xB2), "second": (0xD5, 0x5E, 0x00)}
 """Blue and orange, told apart by the colour-blind (after Okabe and Ito)."""
-_DARKEST = 0.6
+_DARKEST_SHARE = 0.6
 """Largest share of a colour in a shade."""
 _SHADED = (
     "Shaded: Relative Δ, blue above 0 and orange below, the darker the further from it "
@@ -112,7 +112,7 @@ def _panels(block: Panels) -> Iterator[str]:
         yield r"\small"
     yield rf"\begin{{tabular}}{{{_alignment(columns)}}}"
     yield r"\toprule"
-    spanning = rf"\multicolumn{{{width}}}{{{_SPANNING if has_texts else 'l'}}}"
+    spanning = rf"\multicolumn{{{width}}}{{{_SPANNING_ALIGNMENT if has_texts else 'l'}}}"
     yield from _panel_rows(block.tables, spanning, width)
     yield r"\bottomrule"
     yield r"\end{tabular}"
@@ -175,7 +175,7 @@ def _shade(cell: Cell) -> str:
     """Colour a cell that favours a side, the darker the more."""
     if cell.tone not in _SIDES or cell.value is None:
         return ""
-    share = _DARKEST * min(abs(cell.value) / 100, 1)
+    share = _DARKEST_SHARE * min(abs(cell.value) / 100, 1)
     parts = (round(255 - share * (255 - part)) for part in _SIDES[cell.tone])
     return rf"\cellcolor[HTML]{{{''.join(f'{part:02X}' for part in parts)}}}"
 

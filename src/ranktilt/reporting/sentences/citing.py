@@ -41,7 +41,7 @@ FUNNEL_WORDS = {
     "unretrieved": "cited without being retrieved",
     "total": "in all",
 }
-_SMALL = 1.0
+_SMALL_RATIO = 1.0
 """Ratios below it are printed with three decimals."""
 
 
@@ -253,7 +253,7 @@ def ratio_words(value: float) -> str:
         return "–"
     if isinf(value):
         return "∞"
-    return rounded(value, 3 if value < _SMALL else 2)
+    return rounded(value, 3 if value < _SMALL_RATIO else 2)
 
 
 def _ratio_interval(low: float, high: float) -> str:

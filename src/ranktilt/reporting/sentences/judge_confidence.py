@@ -12,9 +12,9 @@ from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.tones import Tone
 
-_POINTS = 5.0
+_CONFIDENCE_MARGIN = 5.0
 """Points of confidence that count as one margin."""
-_GRADES = 0.1
+_GRADE_MARGIN = 0.1
 """Grades that count as one margin."""
 
 
@@ -26,7 +26,7 @@ def confidence_findings(calibration: Calibration) -> Iterator[Finding]:
     yield Finding(
         kind="described",
         sentence=calibration_sentence(calibration),
-        size=100 * abs(excess.value) / _POINTS,
+        size=100 * abs(excess.value) / _CONFIDENCE_MARGIN,
         run=calibration.judge,
         tone=tone,
     )
@@ -35,7 +35,7 @@ def confidence_findings(calibration: Calibration) -> Iterator[Finding]:
         yield Finding(
             kind="favours" if tilt.is_shown else "inconclusive",
             sentence=unsure_sentence(calibration.judge, tilt),
-            size=abs(tilt.difference.value) / _GRADES,
+            size=abs(tilt.difference.value) / _GRADE_MARGIN,
             run=calibration.judge,
             tone="warning" if tilt.is_shown else "unsure",
         )

@@ -24,7 +24,7 @@ CHANGE_TONES: dict[DriftKind, Tone] = {
     "inconclusive": "unsure",
 }
 """Tone by the verdict on a change."""
-_LOSS = 5
+_PROPOSED_LOSS = 5
 """Points of κ that a next step allows to be lost."""
 
 
@@ -248,7 +248,8 @@ def drift_steps(drift: JudgeDrift) -> Iterator[NextCommand]:
     words = ["ranktilt", "report", new, old, "-o", "both.html"]
     yield NextCommand(text="See both audits on one page", command=shlex.join(words))
     if any(change.question == "agreement" for change in drift.changes):
-        words = ["ranktilt", "gate", new, "--baseline", old, "--max-loss", str(_LOSS)]
+        words = ["ranktilt", "gate", new, "--baseline", old, "--max-loss", str(_PROPOSED_LOSS)]
         yield NextCommand(
-            text=f"Let CI fail if the judge loses {_LOSS} points of κ", command=shlex.join(words)
+            text=f"Let CI fail if the judge loses {_PROPOSED_LOSS} points of κ",
+            command=shlex.join(words),
         )

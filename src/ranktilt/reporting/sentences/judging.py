@@ -55,13 +55,13 @@ _PREFERENCE_KINDS: dict[Favour, FindingKind] = {
 """Kind of a finding by whether a judge favours a family."""
 _GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
 """Kind of a finding by the verdict on a gap."""
-_GRADES = 0.1
+_GAP_MARGIN_VALUE = 0.1
 """`GAP_MARGIN` as a number."""
 _MOST_FAVOURS = 2
 """Judges that favour a side and are named in the headline."""
 _MOST_AGREEMENTS = 3
 """Judges whose agreement is put in words."""
-_NORMAL = 1.96
+_NORMAL_QUANTILE = 1.96
 """Standard errors from the middle of a 95 % interval to its end."""
 
 
@@ -180,7 +180,7 @@ def _preference_finding(preference: FamilyPreference) -> Finding:
 
 def _standard_errors(estimate: Estimate) -> float:
     """Return how many standard errors an estimate lies from 0, as far as its interval tells."""
-    error = (estimate.high - estimate.low) / (2 * _NORMAL)
+    error = (estimate.high - estimate.low) / (2 * _NORMAL_QUANTILE)
     return abs(estimate.value) / error if error > 0 else 0.0
 
 
@@ -188,7 +188,7 @@ def _weakness_finding(weakness: Weakness) -> Finding:
     return Finding(
         kind="favours",
         sentence=weakness_sentence(weakness),
-        size=weakness.edit.gap / _GRADES,
+        size=weakness.edit.gap / _GAP_MARGIN_VALUE,
         run=weakness.judge,
     )
 

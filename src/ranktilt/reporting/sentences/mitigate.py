@@ -292,7 +292,7 @@ def bench_notes(bench: Bench) -> Iterator[str]:
         yield direction_sentence(bench.fits.direction.spec)
     if "left_out" in bench.spec:
         yield from _left_out(bench.spec)
-        if bench.candidates[1:]:
+        if bench.methods:
             yield (
                 "intervals for differences from the baseline ignore document sampling and are "
                 "slightly too narrow"
@@ -300,12 +300,12 @@ def bench_notes(bench: Bench) -> Iterator[str]:
     yield from note_sentences(bench.notes)
     reference = bench.spec["reference"]
     is_by_source = bench.spec["by"] == "source"
-    if bench.candidates[1:] and bench.document_sets == (ALL,) and is_by_source:
+    if bench.methods and bench.document_sets == (ALL,) and is_by_source:
         yield (
             f"effectiveness on {reference} documents alone is unknown, as they were not "
             "ranked alone"
         )
-    if bench.candidates[1:] and not bench.selected:
+    if bench.methods and not bench.selected:
         yield (
             f"each of the {len(bench.candidates) - 1} candidates has its own 95 % intervals; the "
             "more there are, the more likely one is called level by chance"

@@ -216,7 +216,7 @@ def _compared(bench: Bench) -> tuple[Candidate, ...]:
 
 def _has_costs(bench: Bench) -> bool:
     """Tell whether candidates may cost effectiveness or order."""
-    return bool((bench.document_sets or bench.movements) and bench.candidates[1:])
+    return bool((bench.document_sets or bench.movements) and bench.methods)
 
 
 def _is_grouped(bench: Bench) -> bool:
@@ -328,7 +328,7 @@ def _units(bench: Bench) -> str:
         ("Ratios, and effectiveness in %", "") if ratio else ("In %", " in points")
     )
     difference = ""
-    if bench.candidates[1:]:
+    if bench.methods:
         baseline = bench.baseline.name
         difference = f"; change: the difference from {baseline} on the same queries{of_difference}"
     return f"{units}{difference}. * corrected p < .05."
