@@ -161,6 +161,7 @@ def _reflected(value: Floats, samples: _Totals | None) -> Estimate:
 
 
 def _excess(value: Floats, samples: _Totals | None) -> Estimate:
+    """Return the excess of confidence with the interval of its resamples, if any."""
     if samples is None:
         return Estimate(float(value))
     spread = interval(samples.excess)

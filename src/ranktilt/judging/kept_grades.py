@@ -185,10 +185,12 @@ def _with_sources(pairs: pl.DataFrame, collection: Collection | None) -> pl.Data
 
 
 def _text_of_grades(grades: pl.Series) -> str:
+    """Write grades as the text of an array, missing ones as `_UNGRADED`."""
     return text_of_array(grades.fill_null(_UNGRADED).to_numpy().astype("<i4"))
 
 
 def _grades_of_text(text: str) -> pl.Series:
+    """Read grades from the text of an array, `_UNGRADED` as missing."""
     grades = pl.Series(array_of_text(text, "<i4"), dtype=pl.Int64)
     return grades.replace(_UNGRADED, None)
 
@@ -203,6 +205,7 @@ def _text_of_numbers(names: pl.Series, distinct_names: pl.Series) -> str:
 
 
 def _row_of_values(values: KeptValues) -> dict[str, Any]:
+    """Return the record of a measure's values; `_values_of_row` reads it again."""
     return {
         "judge": values.judge,
         "measure": values.measure,
@@ -214,6 +217,7 @@ def _row_of_values(values: KeptValues) -> dict[str, Any]:
 
 
 def _values_of_row(row: Mapping[str, Any]) -> KeptValues:
+    """Read the record of a measure's values."""
     shape = len(row["runs"]), len(row["queries"])
     return KeptValues(
         judge=row["judge"],

@@ -92,6 +92,7 @@ def equivalence_words(row: Equivalence) -> str:
 
 
 def _margin(row: Equivalence) -> str:
+    """Print the margin of a test of equivalence, in points."""
     return margin_words(100 * row.margin)
 
 

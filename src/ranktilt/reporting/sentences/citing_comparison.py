@@ -117,10 +117,12 @@ def _ratios(change: CitationChange, low: float, high: float) -> str:
 
 
 def _ratio_ends(low: float, high: float) -> str:
+    """Print the interval of a ratio after its value; empty where there is none."""
     return "" if isnan(low) else f" [{ratio_words(low)}, {ratio_words(high)}]"
 
 
 def _point_ends(low: float, high: float) -> str:
+    """Print the interval of points after their value; empty where there is none."""
     return "" if isnan(low) else f" [{signed(low)}, {signed(high)}]"
 
 

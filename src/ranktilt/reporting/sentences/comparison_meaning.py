@@ -146,7 +146,7 @@ def _more_queries(comparison: Comparison) -> tuple[NextCommand, ...]:
 
 
 def derived(comparison: Comparison) -> dict[str, Any]:
-    """Return what a comparison's file says in words."""
+    """Return what a comparison's file holds besides the fields, such as verdicts."""
     verdicts = [
         {
             "run": verdict.run,

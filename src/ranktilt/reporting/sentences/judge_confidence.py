@@ -57,6 +57,7 @@ def calibration_sentence(calibration: Calibration) -> str:
 
 
 def _points(excess: Estimate) -> str:
+    """Print an excess of confidence in points, with its interval."""
     value = f"{signed(100 * excess.value)} points"
     if isnan(excess.low):
         return value
@@ -64,6 +65,7 @@ def _points(excess: Estimate) -> str:
 
 
 def _error(error: Estimate) -> str:
+    """Print a calibration error in points, with its interval."""
     value = rounded(100 * error.value)
     if isnan(error.low):
         return f"{value} points"

@@ -38,6 +38,7 @@ def dose_sentence(doses: LengthDoses) -> str:
 
 
 def _ends(doses: LengthDoses) -> str:
+    """Print the interval of the slope after its value; empty where there is none."""
     if isnan(doses.low):
         return ""
     return f" [{signed(doses.low, 2)}, {signed(doses.high, 2)}]"

@@ -185,6 +185,7 @@ def _standard_errors(estimate: Estimate) -> float:
 
 
 def _weakness_finding(weakness: Weakness) -> Finding:
+    """Return an edit that fools a judge as a finding; its size is in margins of grades."""
     return Finding(
         kind="favours",
         sentence=weakness_sentence(weakness),
@@ -194,6 +195,7 @@ def _weakness_finding(weakness: Weakness) -> Finding:
 
 
 def _order_finding(audit: JudgeAudit, agreement: RankAgreement) -> Finding:
+    """Return how a judge orders systems as a finding; the larger τ comes first."""
     return Finding(
         kind="described",
         sentence=order_sentence(audit, agreement),
@@ -203,6 +205,7 @@ def _order_finding(audit: JudgeAudit, agreement: RankAgreement) -> Finding:
 
 
 def _agreement_finding(agreement: Agreement) -> Finding:
+    """Return a judge's agreement with humans as a finding; the larger κ comes first."""
     return Finding(
         kind="described",
         sentence=agreement_sentence(agreement),
@@ -325,6 +328,7 @@ def derived(audit: JudgeAudit) -> dict[str, Any]:
 
 
 def _gap_row(effect: Effect) -> dict[str, Any]:
+    """Return the verdict on a gap between twins' grades as a file holds it."""
     verdict = effect.verdict(GAP_MARGIN)
     side = effect.side(verdict)
     return {
@@ -340,6 +344,7 @@ def _gap_row(effect: Effect) -> dict[str, Any]:
 
 
 def _preference_row(preference: FamilyPreference) -> dict[str, Any]:
+    """Return the verdict on a family of systems as a file holds it."""
     return {
         "run": preference.judge,
         "kind": preference.verdict,
@@ -353,5 +358,5 @@ def _preference_row(preference: FamilyPreference) -> dict[str, Any]:
 
 
 def derived_preference(preference: FamilyPreference) -> dict[str, Any]:
-    """Return what the file says of one preference in words."""
+    """Return the sentence on a preference, which a file holds besides its fields."""
     return {"sentence": preference_sentence(preference)}

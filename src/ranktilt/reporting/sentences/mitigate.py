@@ -98,6 +98,7 @@ def _missed_sentence(effect: Effect, verdict: Verdict) -> str:
 
 
 def _chosen_sentence(choice: Choice, candidate: Candidate) -> str:
+    """Say what the chosen candidate changes, at what price, and what it leaves."""
     bench = choice.bench
     tilts = [bench.tilt(candidate.name, pair) for pair in bench.pairs]
     sides = list(dict.fromkeys(tilt.side(tilt.favours) for tilt in tilts if tilt.favours))
@@ -136,6 +137,7 @@ def effect_of_correction(choice: Choice, candidate: Candidate) -> str:
 def _move_words(
     bench: Bench, candidate: Candidate, pair: Pair, *, with_interval: bool = True
 ) -> str:
+    """Say from where to where a candidate moves the tilt of a pair."""
     before = bench.tilt(bench.baseline.name, pair)
     after = bench.tilt(candidate.name, pair)
     estimand = before.estimand
@@ -357,6 +359,7 @@ def _strength_words(bench: Bench) -> str:
 
 
 def _precision(offset: GroupOffset) -> str:
+    """Print the interval of an offset, and the queries behind it."""
     queries = counted(offset.queries, "query", "queries")
     if math.isnan(offset.low):
         return f"{queries}, no interval"
@@ -412,10 +415,12 @@ def direction_sentence(spec: Mapping[str, Any]) -> str:
 
 
 def _signed(value: float, digits: int) -> str:
+    """Print a number with its sign, in significant digits."""
     return f"{value:+.{digits}g}".replace("-", "−")
 
 
 def _ends(low: float, high: float) -> str:
+    """Print an interval, or that it has no ends."""
     return "[no end]" if math.isnan(low) else f"[{_signed(low, 3)}, {_signed(high, 3)}]"
 
 

@@ -458,10 +458,12 @@ def _fault_name(row: FaultRow) -> Cell:
 
 
 def _share_text(row: FaultRow) -> str:
+    """Print the share of faulty texts; for length, the ratio of lengths."""
     return f"× {row.shown_value}" if row.name == LENGTH else row.shown_value
 
 
 def _verdict(row: FaultRow) -> Cell:
+    """Print the verdict on a fault; for length, with the range that it is outside of."""
     is_outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
     low, high = LENGTH_NOTICE
     note = f"outside {low:g}–{high:g}" if is_outside else ""

@@ -36,6 +36,7 @@ def derived(note: Note) -> dict[str, str]:
 
 
 def _scope(scope: Scope) -> str:
+    """Name what a note is about."""
     if scope.kind == "judge":
         return f"tilts under {scope.name}"
     if scope.kind == "documents":

@@ -190,6 +190,7 @@ def _tilts_from_medians(note: TiltsFromMedians) -> str:
 
 
 def _pair(pair: GroupPair) -> str:
+    """Name both groups of a pair."""
     return f"{pair.a} and {pair.b}"
 
 
