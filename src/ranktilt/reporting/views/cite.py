@@ -192,7 +192,7 @@ def _is_drawn(effect: CitationEffect) -> bool:
 def _ratio_row(effect: CitationEffect) -> IntervalRow:
     """Draw a ratio on a scale of powers of 2.
 
-    With too few units for an interval over others, it is the one over further queries to these.
+    With too few units, it has the interval over further queries about the same units.
     """
     low, high = effect.low, effect.high
     if effect.these_units is not None:
