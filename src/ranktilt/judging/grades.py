@@ -96,10 +96,11 @@ def _on_scale(
     frame: pl.DataFrame, top: int | None, name: str, grades: str | Path | pl.DataFrame
 ) -> tuple[pl.DataFrame, list[Note]]:
     """Leave out few grades outside the scale, with a note; refuse many."""
-    bad = (pl.col("grade") != pl.col("grade").round()) | ~pl.col("grade").is_between(
-        0, _HIGHEST_GRADE
-    )
-    outside = frame.filter(bad if top is None else bad | (pl.col("grade") > top))
+    is_fraction = pl.col("grade") != pl.col("grade").round()
+    is_outside = is_fraction | ~pl.col("grade").is_between(0, _HIGHEST_GRADE)
+    if top is not None:
+        is_outside = is_outside | (pl.col("grade") > top)
+    outside = frame.filter(is_outside)
     scale = "0 or more" if top is None else f"0 to {top}"
     notes = list[Note]()
     if outside.height > _STRAY_SHARE * frame.height:
@@ -146,13 +147,14 @@ def grade_steps(grades: Sequence[Any]) -> int:
     values = [_values(table) for table in grades if isinstance(table, str | Path | pl.DataFrame)]
     if all(np.mean(part != np.round(part)) <= _STRAY_SHARE for part in values if len(part)):
         return 1  # a few are left out where they are read
-    every = np.concatenate([*values, np.zeros(1)])
+    all_grades = np.concatenate([*values, np.zeros(1)])
     for steps in range(1, _MOST_STEPS + 1):
         # Thirds are written .33 as well as .333.
         tolerance = _ROUNDING_ERROR * steps if steps > 1 else 0.0
-        if (np.abs(every * steps - np.round(every * steps)) <= tolerance).all():
+        in_steps = all_grades * steps
+        if (np.abs(in_steps - np.round(in_steps)) <= tolerance).all():
             return steps
-    fraction = next(value for value in every if value != round(value))
+    fraction = next(value for value in all_grades if value != round(value))
     raise UserError(
         f"grades are fractions without a common step (first: {fraction:g}): expected whole grades, "
         "or fractions such as halves, quarters or tenths; round them"
