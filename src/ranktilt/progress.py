@@ -18,8 +18,10 @@ from ranktilt.errors import visible
 
 Listener = Callable[[str, int, int], None]
 """Called with (label, number of steps done, number of all steps)."""
-_DELAY, _PAUSE = 0.5, 0.1
-"""Seconds of work before a notebook shows it, and between two drawings."""
+_DELAY = 0.5
+"""Seconds of work after which a notebook shows its progress."""
+_PAUSE = 0.1
+"""Least seconds between two drawings."""
 
 _listener: ContextVar[Listener | None] = ContextVar("ranktilt_progress", default=None)
 """What is told of progress; None for nobody."""

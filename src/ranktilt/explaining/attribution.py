@@ -59,12 +59,12 @@ CITATION = (
     "shares of R²: Lindeman, Merenda & Gold 1980; clustered errors: Cameron, Gelbach & Miller 2011"
 )
 """Sources of the methods."""
-_SAME = 1e-9
+_ROUNDING_SPREAD = 1e-9
 """Share of the largest difference below which the spread of differences is only rounding.
 
 A property in which all twins differ by the same cannot explain why some gaps are larger.
 """
-_COLLINEAR = 10
+_COLLINEAR_INFLATION = 10
 """Variance inflation above which a note says that properties go together.
 
 Their coefficients are then uncertain: the data hardly tell which of them matters.
@@ -216,7 +216,7 @@ def _attribution(
     differences, query = differences[known], pairs.query[known]
     origin = collection.origin_codes()[pairs.reference[known]]
     spread = differences.std(axis=0)
-    varies = spread > _SAME * np.abs(differences).max(axis=0)
+    varies = spread > _ROUNDING_SPREAD * np.abs(differences).max(axis=0)
     scaled = differences[:, varies] / spread[varies]
     score_fit, rank_fit = (
         regress(pair_gaps[gap].to_numpy()[known], scaled, query, origin)
@@ -298,7 +298,7 @@ def _cautions(
     inflated = [
         PropertyValue(name=name, value=float(by) if np.isfinite(by) else np.nan)
         for name, by in zip(properties, fit.inflation, strict=True)
-        if by > _COLLINEAR
+        if by > _COLLINEAR_INFLATION
     ]
     if inflated:
         yield PropertiesInflated(run=run, source=source, properties=tuple(inflated))

@@ -15,8 +15,10 @@ from ranktilt.explaining.base import ProbeFigure, ProbeTable
 
 REMAINS = "what remains"
 """Name of the row of what remains."""
-_PART, _COEFFICIENT = "part of the gap, sd", "coefficient"
-"""Columns of a property's part and of its coefficient."""
+_PART = "part of the gap, sd"
+"""Column of a property's part of the gap, in standard deviations of a query's scores."""
+_COEFFICIENT = "coefficient"
+"""Column of a property's coefficient."""
 _DECIMALS = {_PART: 3, _COEFFICIENT: 3, "% of R²": 1, "R² without": 4, "inflation": 2}
 """Decimals of each column."""
 

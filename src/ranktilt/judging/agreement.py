@@ -20,6 +20,8 @@ _LENGTHS = ("short documents", "documents of middle length", "long documents")
 """Names of the strata by length."""
 _SHARES = ("few query words", "some query words", "many query words")
 """Names of the strata by the share of query words."""
+_SEED = 11
+"""Number that is added to the user's seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +88,8 @@ class QueryDraws:
         """Return the draws of so many queries, of shape (resamples, queries)."""
         if queries not in self.latest:
             self.latest.clear()
-            rng = np.random.default_rng([self.seed, 11])
+            # Added to the seed, so that other statistics have independent draws.
+            rng = np.random.default_rng([self.seed, _SEED])
             shares = np.full(queries, 1 / queries)
             draws = rng.multinomial(queries, shares, size=self.resamples)
             self.latest[queries] = draws.astype(np.float64)
@@ -102,6 +105,7 @@ def query_tables(pairs: pl.DataFrame, top: int) -> Floats:
     """Count the pairs of grades of each query; shape (queries, top + 1, top + 1)."""
     query = pairs["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
     size = top + 1
+    # Index of each pair's cell, if the table is written row by row.
     cell = (query * size + pairs["human"].to_numpy()) * size + pairs["judged"].to_numpy()
     shape = int(query.max(initial=-1)) + 1, size, size
     return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
@@ -111,7 +115,7 @@ def per_query(graded: Graded, top: int) -> Iterator[QueryAgreement]:
     """Yield the agreement for each query."""
     names = graded.pairs["query_id"].unique().sort()
     for name, table in zip(names, query_tables(graded.pairs, top), strict=True):
-        values = _coefficients(table, 1)
+        values = _coefficients(table, relevant=1)  # of no effect: binary kappa is not used here
         yield QueryAgreement(
             judge=graded.judge,
             query=name,
@@ -182,10 +186,11 @@ def _coefficients(tables: Floats, relevant: int) -> dict[str, Floats]:
     """Compute every coefficient of agreement from tables of counts (…, grades, grades)."""
     size = tables.shape[-1]
     total = tables.sum((-2, -1))
-    apart = np.subtract.outer(np.arange(size), np.arange(size))
+    # Human grade minus the judge's, for each cell.
+    differences = np.subtract.outer(np.arange(size), np.arange(size))
     with np.errstate(invalid="ignore", divide="ignore"):
         exact = np.einsum("...ii->...", tables) / total
-        gap = -(tables * apart).sum((-2, -1)) / total
+        gap = -(tables * differences).sum((-2, -1)) / total
         # α counts pairs of ratings in either order, so that its table is symmetric.
         coincidences = tables + np.swapaxes(tables, -1, -2)
         return {

@@ -27,7 +27,7 @@ _MOST_BINS = 10
 """Most bins of the curve."""
 _PAIRS_OF_BIN = 20
 """Pairs that a bin has on average, at least."""
-_UNSURE = 1 / 3
+_UNSURE_SHARE = 1 / 3
 """Share of grades that count as unsure."""
 
 
@@ -59,21 +59,24 @@ def calibrate(
     """Compare confidences with agreement, for each judge whose grades have a ``confidence``."""
     calibrations, notes = list[Calibration](), list[Note]()
     for judge, grades in by_judge.items():
-        is_told = "confidence" in grades.columns and grades["confidence"].count() > 0
-        if not is_told or not judged.is_complete:
+        has_confidence = "confidence" in grades.columns and grades["confidence"].count() > 0
+        if not has_confidence or not judged.is_complete:
             continue
         rows = judged.of_judge(judge).join(
             grades.select(*PAIR, "confidence"), on=PAIR, how="inner", maintain_order="left"
         )
-        sure = rows.drop_nulls("confidence")
-        graded = sure.drop_nulls("human")
+        with_confidence = rows.drop_nulls("confidence")
+        graded = with_confidence.drop_nulls("human")
         reason = _unused_reason(graded)
         if reason is not None:
             notes.append(ConfidenceUnused(judge=judge, reason=reason, pairs=graded.height))
             continue
         calibration = _calibration(judge, graded, options)
-        tilt = _unsure_tilt(sure, judged.twins, options) if judged.twins else None
-        calibrations.append(replace(calibration, without=rows.height - sure.height, tilt=tilt))
+        tilt = None
+        if judged.twins:
+            tilt = _unsure_tilt(with_confidence, judged.twins, options)
+        without = rows.height - with_confidence.height
+        calibrations.append(replace(calibration, without=without, tilt=tilt))
     return Calibrations(
         calibrations=tuple(_corrected(calibrations, options.correction)), notes=tuple(notes)
     )
@@ -101,13 +104,14 @@ def equal_bins(confidence: Floats) -> npt.NDArray[np.int64]:
     """
     count = len(confidence)
     bins = min(_MOST_BINS, max(2, count // _PAIRS_OF_BIN))
-    values, number, sizes = np.unique(confidence, return_inverse=True, return_counts=True)
+    values, value_of_row, sizes = np.unique(confidence, return_inverse=True, return_counts=True)
     middle = (np.cumsum(sizes) - sizes / 2) / count
-    of_value = np.minimum((middle * bins).astype(np.int64), bins - 1)
+    bin_of_value = np.minimum((middle * bins).astype(np.int64), bins - 1)
     # Two values or more are never one bin: there would be no curve.
-    if len(values) > 1 and of_value[0] == of_value[-1]:
-        of_value[-1] += 1
-    return np.unique(of_value[number], return_inverse=True)[1].astype(np.int64)
+    if len(values) > 1 and bin_of_value[0] == bin_of_value[-1]:
+        bin_of_value[-1] += 1
+    # Bins without a value get no number.
+    return np.unique(bin_of_value[value_of_row], return_inverse=True)[1].astype(np.int64)
 
 
 def _calibration(judge: str, graded: pl.DataFrame, options: CalibrationOptions) -> Calibration:
@@ -161,6 +165,7 @@ def _reflected(value: Floats, samples: _Totals | None) -> Estimate:
 
 
 def _excess(value: Floats, samples: _Totals | None) -> Estimate:
+    """Return the excess of confidence with the interval of its resamples, if any."""
     if samples is None:
         return Estimate(float(value))
     spread = interval(samples.excess)
@@ -301,7 +306,7 @@ def unsure_border(confidence: Floats) -> float:
     """Return the confidence up to which grades are unsure: as near to a third as values allow."""
     values, sizes = np.unique(confidence, return_counts=True)
     shares = np.cumsum(sizes) / len(confidence)
-    return float(values[np.abs(shares[:-1] - _UNSURE).argmin()])
+    return float(values[np.abs(shares[:-1] - _UNSURE_SHARE).argmin()])
 
 
 def _means(rows: pl.DataFrame, is_of_twins: bool, twins: Sequence[str]) -> list[GradeMean]:

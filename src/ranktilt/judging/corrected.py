@@ -17,6 +17,9 @@ from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.equivalence import t_interval
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS, powered_mean
 
+_SEED = 17
+"""Number that is added to the user's seed, so that other statistics have independent draws."""
+
 
 def sampled_queries(graded: Graded, labels: int, seed: int) -> tuple[list[str], int]:
     """Draw queries at random until their pairs use up so many human labels.
@@ -30,7 +33,7 @@ def sampled_queries(graded: Graded, labels: int, seed: int) -> tuple[list[str], 
             f"--human-sample {labels}: all {graded.pairs.height:,} pairs have human grades; "
             "draw fewer of them"
         )
-    order = np.random.default_rng([seed, 17]).permutation(sizes.height)
+    order = np.random.default_rng([seed, _SEED]).permutation(sizes.height)
     used = np.cumsum(sizes["len"].to_numpy()[order])
     number = int(np.searchsorted(used, labels, side="right"))
     if number < 2:

@@ -22,7 +22,7 @@ from ranktilt.judging.systems import SystemValues
 
 NEW, OLD = "new", "old"
 """Names of both sides while they are compared; the judges may have one name."""
-_NAMED = 3
+_MOST_NAMED = 3
 """Most judges or systems that a note names."""
 _FEW_COMMON = 0.9
 """Share of a judge's pairs below which the common ones are called few."""
@@ -85,7 +85,10 @@ class JudgeMatch:
 
     @property
     def graded(self) -> list[Graded]:
-        """The pairs that humans and both judges graded, for each side."""
+        """The pairs that humans and both judges graded, for each side.
+
+        Numbers of pairs that only one of them graded are 0: no change is computed from them.
+        """
         with_human = self.pairs.drop_nulls("human")
         return [
             Graded(
@@ -140,7 +143,7 @@ def _lone_notes(
     """Note what only one audit has."""
     lone = [name for name in names if name not in common]
     if lone:
-        first = tuple(lone[:_NAMED])
+        first = tuple(lone[:_MOST_NAMED])
         yield OnlyInOneAudit(part=part, side=side, number=len(lone), first=first)
 
 
@@ -172,6 +175,7 @@ def _require_alike(new: AuditedJudges, old: AuditedJudges) -> None:
 
 
 def _scale(audit: AuditedJudges) -> str:
+    """Name the scale of grades of an audit, such as ``0 to 3``."""
     steps = audit.grades.steps
     words = f"0 to {audit.top / steps:g}"
     return words if steps == 1 else f"{words} in steps of 1/{steps}"
@@ -252,6 +256,10 @@ def _common_values(
 
 
 def _system_values(values: KeptValues, side: str) -> SystemValues:
+    """Return the values of systems under one side's judge.
+
+    An audit does not keep `bounds`, `rescaled` and `more`, and orders of systems need none of them.
+    """
     return SystemValues(
         judge=side,
         measure=values.measure,

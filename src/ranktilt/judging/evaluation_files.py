@@ -63,7 +63,7 @@ _EXPECTED = (
 )
 """What a file should hold, for errors."""
 
-_GRADES = "pass grades with --human and --judge, runs with --runs"
+_GRADES_HINT = "pass grades with --human and --judge, runs with --runs"
 """Hint for a file of grades or of a run."""
 
 
@@ -166,18 +166,16 @@ def _read(path: Path) -> list[Value]:
     rows = list(_rows(lines, delimiter))
     header = [field.strip().lower() for field in rows[0].fields]
     if any(name in _DOCUMENT for name in header):
-        message = (
-            f"expected values per query, got documents ({', '.join(rows[0].fields)}); {_GRADES}"
-        )
+        fields = ", ".join(rows[0].fields)
+        message = f"expected values per query, got documents ({fields}); {_GRADES_HINT}"
         raise DataError(path, message, line=first_row)
     if any(name in _QUERY for name in header):
         values = list(_table_values(path, header, rows))
     elif len(header) == 3:
         values = list(_trec_eval_values(path, rows))
     else:
-        message = (
-            f"{_EXPECTED}, got {len(header)} fields: {shorten(lines[first_row - 1])}; {_GRADES}"
-        )
+        line = shorten(lines[first_row - 1])
+        message = f"{_EXPECTED}, got {len(header)} fields: {line}; {_GRADES_HINT}"
         raise DataError(path, message, line=first_row)
     if not values:
         raise DataError(

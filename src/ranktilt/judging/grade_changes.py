@@ -50,9 +50,13 @@ def _source_means(pairs: pl.DataFrame, twins: Sequence[str]) -> Iterator[GradeMe
 
 
 def grade_changes(match: JudgeMatch, top: int, options: ComparisonOptions) -> Iterator[JudgeChange]:
-    """Yield the change of the mean grade, of all documents and of each source, and of the tilt."""
-    every = [GradeMean(rows=match.pairs)]
-    change = _inferred(match.judge, every, float(top), options)
+    """Yield the change of the mean grade, of all documents and of each source, and of the tilt.
+
+    `top` is the highest grade: a mean grade changes by at most `top`, and a gap of two sources,
+    which is from -`top` to `top`, by at most twice as much.
+    """
+    all_pairs = [GradeMean(rows=match.pairs)]
+    change = _inferred(match.judge, all_pairs, float(top), options)
     if change is None:
         return
     yield replace(change, question="grade")
@@ -81,7 +85,10 @@ def _inferred(
     *,
     is_tilt: bool = False,
 ) -> JudgeChange | None:
-    """Return a change of grades with its interval; None without rows."""
+    """Return a change of grades with its interval; None without rows.
+
+    `bound` is the largest possible change. The caller adds what the change is of.
+    """
     compared = mean_change(means, bound=bound, resamples=options.resamples, seed=options.seed)
     if compared is None:
         return None
@@ -100,6 +107,7 @@ def _inferred(
 
 
 def _with_growth(change: JudgeChange, compared: MeanChange) -> JudgeChange:
+    """Add how much further from 0 the new tilt is, whichever source it favours."""
     return replace(
         change,
         growth=abs(compared.new) - abs(compared.old),

@@ -92,10 +92,12 @@ def judge_variation(pairs: pl.DataFrame) -> Variation:
     grades, a judge that gives several grades in all can vary.
     """
     queries = pairs.group_by("query_id").agg(pl.col("judged", "human").n_unique())
-    apart = queries.filter(pl.col("human") > 1)
     if pairs["judged"].n_unique() < 2:
         return grade_variation(queries.height, queries.height)
-    return grade_variation(max(apart.height, 1), apart.filter(pl.col("judged") == 1).height)
+    varied = queries.filter(pl.col("human") > 1)
+    constant = varied.filter(pl.col("judged") == 1)
+    # At least one query, so that a judge that gives several grades counts as one that can vary.
+    return grade_variation(max(varied.height, 1), constant.height)
 
 
 def _by_human_grade(twins: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -152,4 +154,5 @@ class GradedTwins:
         )
         null = sums / len(gap)
         p = NullDistribution.from_draws(sample.value, null).p
-        return replace(sample, null=NullDistribution(0.0, 0.0, p))
+        # Only the p: the neutral value of twins is 0, without a band of random labels.
+        return replace(sample, null=NullDistribution(low=0.0, high=0.0, p=p))

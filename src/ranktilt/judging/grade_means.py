@@ -27,7 +27,7 @@ class GradeMean:
     rows: pl.DataFrame
     """``query_id``, ``origin``, and the values ``new`` and ``old`` of both judges."""
     factor: float = 1.0
-    """What the mean is multiplied with in a sum of means."""
+    """Factor of the mean in a sum of means, such as −1 where it is subtracted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,13 +110,13 @@ def mean_change(
 
 def _query_sums(means: Sequence[GradeMean]) -> list[_QuerySums]:
     """Sum the rows of each query; all means have the same queries and numbers of origins."""
-    every = pl.concat([mean.rows.select("query_id", "origin") for mean in means])
-    queries = every["query_id"].unique().sort()
-    origins = every["origin"].unique().sort()
+    all_rows = pl.concat([mean.rows.select("query_id", "origin") for mean in means])
+    queries = all_rows["query_id"].unique().sort()
+    origins = all_rows["origin"].unique().sort()
     sums = []
     for mean in means:
-        query = _numbers(mean.rows["query_id"], queries)
-        origin = _numbers(mean.rows["origin"], origins)
+        query = _indices(mean.rows["query_id"], queries)
+        origin = _indices(mean.rows["origin"], origins)
         new, old = (mean.rows[side].cast(pl.Float64).to_numpy() for side in ("new", "old"))
         ones = np.ones(len(query))
         clusters = Clusters(query=query, origin=origin, total=new - old, weight=ones)
@@ -131,9 +131,9 @@ def _query_sums(means: Sequence[GradeMean]) -> list[_QuerySums]:
     return sums
 
 
-def _numbers(names: pl.Series, known: pl.Series) -> Ints:
-    """Return the place of each name among the known ones."""
-    index = pl.DataFrame({"name": known}).with_row_index("number")
+def _indices(names: pl.Series, distinct_names: pl.Series) -> Ints:
+    """Return the index of each name in a list of distinct names."""
+    index = pl.DataFrame({"name": distinct_names}).with_row_index("number")
     joined = pl.DataFrame({"name": names}).join(index, on="name", how="left", maintain_order="left")
     return joined["number"].to_numpy().astype(np.int64)
 

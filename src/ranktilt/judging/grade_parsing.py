@@ -13,16 +13,18 @@ import polars as pl
 from ranktilt.llm.cleaning import clean_answer
 
 GRADES = (0, 1, 2, 3)
-"""The scale of UMBRELA and of TREC's passage tracks, from "has nothing to do with the query" on."""
-UNREADABLE, FILTERED = "unreadable", "filtered"
-"""Flags of answers without a grade of the scale, and of those that a content filter held back."""
+"""The scale of UMBRELA and of TREC's passage tracks: 0 is "has nothing to do with the query"."""
+UNREADABLE = "unreadable"
+"""Flag of an answer without a grade of the scale."""
+FILTERED = "filtered"
+"""Flag of an answer that a content filter held back."""
 
 _SCORE = re.compile(r"final score\s*(?:\(O\))?\W{0,4}[:=]([^\n]*)", re.IGNORECASE)
-"""Line of UMBRELA's prompt with the grade."""
+"""The line of an answer that UMBRELA's prompt asks for; the prompt calls the final score O."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 """A JSON object without others inside."""
 _KEYS = ("o", "score", "grade")
-"""Keys of an object that may have the grade."""
+"""Keys of an object that may have the grade, by precedence; ``o`` is UMBRELA's final score."""
 _CONFIDENCE = "confidence"
 """Key of an object that may tell how sure the judge is."""
 _DECORATION = " \t*_`\"'#()[]"
@@ -45,8 +47,9 @@ def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
     read with them.
     """
     cleaned = clean_answer(answer)
+    # First with the wrappers (`plain`): JSON and fences are wrappers too.
     for text in dict.fromkeys((cleaned.plain, cleaned.text)):
-        for readings in (_scores(text), _objects(text), _last_line(text, cut_off)):
+        for readings in (_scores(text), _objects(text), _bare_numbers(text, cut_off)):
             grades = set(readings)
             if grades:
                 return grades.pop() if len(grades) == 1 else None
@@ -97,41 +100,54 @@ def _objects(text: str) -> Iterator[int | None]:
     for fields in _fields(text):
         for key in _KEYS:
             if key in fields:
-                value = fields[key]
-                yield None if isinstance(value, bool | float) else _on_scale(str(value))
+                # 2 and "2" are grades; 2.0 and true are none.
+                yield _on_scale(str(fields[key]))
                 break
 
 
-def _last_line(text: str, cut_off: bool) -> Iterator[int | None]:
-    """Read the last line, and earlier lines that are only a number too."""
-    lines = [_BARE.fullmatch(line.strip(_DECORATION)) for line in text.splitlines()]
-    if lines and lines[-1] and (len(lines) == 1 or not cut_off):
-        for number in lines:
-            if number is not None:
-                yield _on_scale(number[1])
+def _bare_numbers(text: str, cut_off: bool) -> Iterator[int | None]:
+    """Yield the grades on lines that are only a number, if the last line is one of them.
+
+    Earlier lines count too, so that two different numbers are no grade.
+    """
+    matches = [_BARE.fullmatch(line.strip(_DECORATION)) for line in text.splitlines()]
+    if not matches or matches[-1] is None:
+        return
+    # The limit of tokens may have cut the last line short of what would make it no number. It may
+    # also be so low that it leaves room for a digit alone, which is then the complete answer.
+    if cut_off and len(matches) > 1:
+        return
+    for match in matches:
+        if match is not None:
+            yield _on_scale(match[1])
 
 
 def _on_scale(number: str) -> int | None:
     """Return a number if it is a grade of the scale, else None."""
+    # Compared as texts: "03" is no grade, and `int` refuses thousands of digits.
     return int(number) if number in {str(grade) for grade in GRADES} else None
 
 
 def _flags(grade: int | None, finish: str | None) -> list[str]:
-    """Return the flags of an answer."""
+    """Return the flags of an answer; `finish` is the server's reason why it ended."""
     if grade is not None:
         return []
     return [FILTERED if finish == "content_filter" else UNREADABLE]
 
 
 def check_grade(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
-    """Check answers of a judge: ``text`` is the grade, and an answer without one has a flag."""
+    """Check answers of a judge: ``text`` is the grade, and an answer without one has a flag.
+
+    This is a `ranktilt.generation.batched_requests.Check`, whose arguments and columns are the same
+    for all tasks: a grade does not depend on its `source`, and has no ``opening`` or ``closing``.
+    """
     grades = [
-        parse_grade(answer, cut_off=end == "length")
-        for answer, end in zip(raw, finish, strict=True)
+        parse_grade(answer, cut_off=reason == "length")
+        for answer, reason in zip(raw, finish, strict=True)
     ]
-    flags = [_flags(grade, end) for grade, end in zip(grades, finish, strict=True)]
-    nothing = [None] * len(grades)
-    columns = {"text": grades, "opening": nothing, "closing": nothing, "flags": flags}
+    flags = [_flags(grade, reason) for grade, reason in zip(grades, finish, strict=True)]
+    nulls = [None] * len(grades)
+    columns = {"text": grades, "opening": nulls, "closing": nulls, "flags": flags}
     types = {
         "text": pl.Int64(),
         "opening": pl.String(),

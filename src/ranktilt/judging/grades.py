@@ -24,17 +24,17 @@ from ranktilt.data.notes.judges import (
 )
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
 
-_HIGHEST = 2**31 - 1
+_HIGHEST_GRADE = 2**31 - 1
 """Highest grade that is read."""
-_STRAY = 0.01
+_STRAY_SHARE = 0.01
 """Largest share of grades outside the scale; if there are more, it is another scale."""
 _MOST_STEPS = 20
 """Most steps of a grade that are tried for fractions."""
-_ROUNDED = 0.005
+_ROUNDING_ERROR = 0.005
 """Largest distance of a fraction from its step, in grades; files have two decimals."""
-_PERCENT = 100
+_HIGHEST_PERCENT = 100
 """Highest confidence in percent."""
-_COINCIDENCE = 0.05
+_CHANCE_OVERLAP = 0.05
 """Share of common pairs in the smaller file below which common ids may be chance."""
 
 
@@ -69,7 +69,7 @@ class Graded(NamedTuple):
         if self.pairs["judged"].n_unique() == 1:
             yield OneGrade(judge=self.judge, grade=int(self.pairs["judged"][0]))
         smaller = self.pairs.height + min(self.human_only, self.judge_only)
-        if self.pairs.height < _COINCIDENCE * smaller:
+        if self.pairs.height < _CHANCE_OVERLAP * smaller:
             yield FewCommonPairs(judge=self.judge, pairs=self.pairs.height)
 
 
@@ -96,11 +96,14 @@ def _on_scale(
     frame: pl.DataFrame, top: int | None, name: str, grades: str | Path | pl.DataFrame
 ) -> tuple[pl.DataFrame, list[Note]]:
     """Leave out few grades outside the scale, with a note; refuse many."""
-    bad = (pl.col("grade") != pl.col("grade").round()) | ~pl.col("grade").is_between(0, _HIGHEST)
-    outside = frame.filter(bad if top is None else bad | (pl.col("grade") > top))
+    is_fraction = pl.col("grade") != pl.col("grade").round()
+    is_outside = is_fraction | ~pl.col("grade").is_between(0, _HIGHEST_GRADE)
+    if top is not None:
+        is_outside = is_outside | (pl.col("grade") > top)
+    outside = frame.filter(is_outside)
     scale = "0 or more" if top is None else f"0 to {top}"
     notes = list[Note]()
-    if outside.height > _STRAY * frame.height:
+    if outside.height > _STRAY_SHARE * frame.height:
         number = counted(outside.height, "grade is not", "grades are not")
         message = f"expected whole grades from {scale}, got {outside['grade'][0]:g} ({number})"
         hint = "" if top is None else "; --top-grade N sets the highest"
@@ -125,7 +128,9 @@ def _require_confidence(frame: pl.DataFrame, file: str | Path) -> None:
     value = wrong["confidence"][0]
     number = counted(wrong.height, "value is not", "values are not")
     highest = frame["confidence"].fill_nan(None).to_numpy()
-    is_percent = bool(np.nanmax(highest, initial=0.0) > 1 and np.nanmax(highest) <= _PERCENT)
+    is_percent = bool(
+        np.nanmax(highest, initial=0.0) > 1 and np.nanmax(highest) <= _HIGHEST_PERCENT
+    )
     hint = "; divide percentages by 100" if is_percent else ""
     shape = "a text" if np.isnan(value) else f"{value:g}"
     line = wrong["line"][0] if "line" in wrong.columns else None
@@ -140,15 +145,16 @@ def grade_steps(grades: Sequence[Any]) -> int:
     common step.
     """
     values = [_values(table) for table in grades if isinstance(table, str | Path | pl.DataFrame)]
-    if all(np.mean(part != np.round(part)) <= _STRAY for part in values if len(part)):
+    if all(np.mean(part != np.round(part)) <= _STRAY_SHARE for part in values if len(part)):
         return 1  # a few are left out where they are read
-    every = np.concatenate([*values, np.zeros(1)])
+    all_grades = np.concatenate([*values, np.zeros(1)])
     for steps in range(1, _MOST_STEPS + 1):
         # Thirds are written .33 as well as .333.
-        tolerance = _ROUNDED * steps if steps > 1 else 0.0
-        if (np.abs(every * steps - np.round(every * steps)) <= tolerance).all():
+        tolerance = _ROUNDING_ERROR * steps if steps > 1 else 0.0
+        in_steps = all_grades * steps
+        if (np.abs(in_steps - np.round(in_steps)) <= tolerance).all():
             return steps
-    fraction = next(value for value in every if value != round(value))
+    fraction = next(value for value in all_grades if value != round(value))
     raise UserError(
         f"grades are fractions without a common step (first: {fraction:g}): expected whole grades, "
         "or fractions such as halves, quarters or tenths; round them"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -89,7 +89,7 @@ class Grades:
     messages: tuple[str, ...] = ()
     """Messages of the server in place of answers, without repetitions."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """How they were made; plain JSON values."""
+    """How the grades were made; plain JSON values."""
 
     @property
     def unanswered(self) -> int:
@@ -133,11 +133,11 @@ def grade(
     runs = list(runs)
     inputs = prepare_grades(collection, llm, grading, runs=runs)
     llm.check()
-    ((judge, sampling),) = inputs.sources.items()
-    with journal_of(llm) if journal is None else journal as known:
+    ((judge, sampling),) = inputs.sources.items()  # a judge is one source of answers
+    with journal_of(llm) if journal is None else journal as open_journal:
         config = RoundConfig(
             llm=llm,
-            journal=known,
+            journal=open_journal,
             sampling=sampling,
             template=inputs.template,
             check=check_grade,
@@ -147,9 +147,9 @@ def grade(
             label=f"grading as {judge}",
         )
         outcome = ask_until_accepted(config, inputs.tasks)
-    rejected = [*inputs.rejected, *outcome.rejected]
-    outcome.rejected = sorted(rejected, key=attrgetter("row"))
+    rejected = sorted([*inputs.rejected, *outcome.rejected], key=attrgetter("row"))
     ratings = np.full((inputs.pairs.height, inputs.settings.repeats), np.nan)
+    # A row is a request: pair n has the rows from n * repeats on.
     for row, text in outcome.accepted.items():
         ratings.flat[row] = int(text)
     answers = _answers(inputs, outcome)
@@ -159,10 +159,8 @@ def grade(
         pairs=inputs.pairs,
         ratings=ratings,
         answers=answers,
-        counts=_counts(inputs, ratings, outcome),
-        messages=tuple(
-            dict.fromkeys(rejected.message for rejected in outcome.rejected if rejected.message)
-        ),
+        counts=_counts(inputs, ratings, outcome, rejected),
+        messages=tuple(dict.fromkeys(request.message for request in rejected if request.message)),
         spec=_spec(collection, llm, inputs, runs),
     )
 
@@ -174,7 +172,7 @@ def median_qrels(pairs: pl.DataFrame, ratings: npt.NDArray[np.float64]) -> pl.Da
     """
     readable = (~np.isnan(ratings)).sum(axis=1)
     graded = readable > 0
-    ordered = np.sort(ratings[graded], axis=1)  # NaN last
+    ordered = np.sort(ratings[graded], axis=1)  # puts NaN last
     median = np.take_along_axis(ordered, (readable[graded, None] - 1) // 2, axis=1)[:, 0]
     return pairs.filter(pl.Series(graded)).with_columns(grade=pl.Series(median).cast(pl.Int32))
 
@@ -230,6 +228,7 @@ def _reasons(counts: GradeCounts) -> str:
 def _answers(inputs: GradingInputs, outcome: RoundOutcome) -> pl.DataFrame:
     """Return the table of all answers."""
     records, repeats = pl.concat(outcome.records), inputs.settings.repeats
+    # A row is a request: pair n has the rows from n * repeats on.
     pairs = inputs.pairs[(records["row"] // repeats).to_list()]
     grades = records["text"].cast(pl.Int32, strict=False).alias("grade")
     answers = records.with_columns(
@@ -239,16 +238,19 @@ def _answers(inputs: GradingInputs, outcome: RoundOutcome) -> pl.DataFrame:
 
 
 def _counts(
-    inputs: GradingInputs, ratings: npt.NDArray[np.float64], outcome: RoundOutcome
+    inputs: GradingInputs,
+    ratings: npt.NDArray[np.float64],
+    outcome: RoundOutcome,
+    rejected: Sequence[Rejected],
 ) -> GradeCounts:
-    """Count requests by outcome."""
+    """Count requests by outcome; `rejected` has those that were not sent too."""
     records = pl.concat(outcome.records)
     return GradeCounts(
         pairs=len(ratings),
         graded=int((~np.isnan(ratings)).any(axis=1).sum()),
         requests=ratings.size,
         readable=len(outcome.accepted),
-        rejected=dict(sorted(Counter(map(_reason, outcome.rejected)).items())),
+        rejected=dict(sorted(Counter(map(_reason, rejected)).items())),
         without_text=inputs.without_text,
         fresh=int(records["fresh"].sum()),
         prompt_tokens=int(records["prompt_tokens"].sum()),
@@ -258,6 +260,7 @@ def _counts(
 
 def _reason(rejected: Rejected) -> str:
     """Return the reason why a request has no grade."""
+    # `check_grade` gives an answer at most one flag.
     return rejected.flags[0] if rejected.reason == FLAGGED else rejected.reason
 
 

@@ -32,11 +32,11 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 
 EvaluationsOf = str | Path | pl.DataFrame
 """Values as a user passes them: a file, a folder or a table."""
-_DEFAULT = "nDCG@10"
+_DEFAULT_MEASURE = "nDCG@10"
 """Measure to compare if the user names none."""
 _MOST_MEASURES = 4
 """Most measures to compare without being named, if the default is not among them."""
-_LISTED = 8
+_MOST_LISTED = 8
 """Most measures that an error lists."""
 
 
@@ -261,13 +261,13 @@ def _measures(
     if measures is not None:
         return _common_measures(measures, common, every_evaluations)
     if not common:
-        of_humans = ", ".join(human.measures[:_LISTED])
-        of_judge = ", ".join(judges[0].measures[:_LISTED])
+        of_humans = ", ".join(human.measures[:_MOST_LISTED])
+        of_judge = ", ".join(judges[0].measures[:_MOST_LISTED])
         raise UserError(
             f"no measure in common: humans have {of_humans}; {judges[0].judge} has {of_judge}"
         )
-    if _DEFAULT in common:
-        return [_DEFAULT]
+    if _DEFAULT_MEASURE in common:
+        return [_DEFAULT_MEASURE]
     if len(common) > _MOST_MEASURES:
         raise UserError(
             f"name the measures to compare (-m): the files have {_joined_names(common)}"
@@ -303,8 +303,8 @@ def _name(measure: str | Measure) -> str:
 
 def _joined_names(measures: Sequence[str]) -> str:
     """Name the first measures, and count the rest."""
-    listed = ", ".join(measures[:_LISTED])
-    rest = len(measures) - _LISTED
+    listed = ", ".join(measures[:_MOST_LISTED])
+    rest = len(measures) - _MOST_LISTED
     return f"{listed} and {rest} more" if rest > 0 else listed
 
 

@@ -24,11 +24,11 @@ from ranktilt.data.collection import Collection
 from ranktilt.measures.ranking import Floats
 
 MOST_ROWS = 3_000_000
-"""Grades that are kept: some 20 MB in the file. Of more, nothing is."""
+"""Most grades that are kept, some 20 MB in the file; an audit with more keeps none."""
 PAIR = ("query_id", "doc_id")
 """Columns that identify a graded pair."""
 _UNGRADED = -1
-"""Stands for no grade in a file."""
+"""Number that a file has in place of a missing grade."""
 _SCHEMA = {
     "query_id": pl.String,
     "doc_id": pl.String,
@@ -85,14 +85,14 @@ class KeptGrades:
         twins: Sequence[str] = (),
         steps: int = 1,
     ) -> KeptGrades:
-        """Take the grades of every judge; nothing of more than `MOST_ROWS` of them."""
+        """Take the grades of every judge; none if there are more than `MOST_ROWS` of them."""
         frames = [frame.select(*PAIR, "grade") for frame in by_judge.values()]
         is_complete = sum(frame.height for frame in frames) <= MOST_ROWS
         if not is_complete:
             frames = [frame.clear() for frame in frames]
         empty = pl.DataFrame(schema=dict.fromkeys(PAIR, pl.String))
-        every = pl.concat([empty, *(frame.select(PAIR) for frame in frames)])
-        pairs = every.unique(PAIR, keep="first", maintain_order=True)
+        graded_pairs = pl.concat([empty, *(frame.select(PAIR) for frame in frames)])
+        pairs = graded_pairs.unique(PAIR, keep="first", maintain_order=True)
         grades = dict[str, pl.Series]()
         for name, frame in zip(by_judge, frames, strict=True):
             joined = pairs.join(frame, on=PAIR, how="left", maintain_order="left")
@@ -124,7 +124,10 @@ class KeptGrades:
         return self.pairs.with_columns(grade=self.grades[judge]).drop_nulls("grade")
 
     def row(self) -> dict[str, Any]:
-        """Return what a file holds of it."""
+        """Return the record in an audit's file; `from_row` reads it again.
+
+        Queries and documents are named once; pairs have their numbers.
+        """
         queries = self.pairs["query_id"].unique(maintain_order=True)
         documents = self.pairs.unique("doc_id", keep="first", maintain_order=True)
         row: dict[str, Any] = {
@@ -143,7 +146,7 @@ class KeptGrades:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> KeptGrades:
-        """Return what `row` was called on."""
+        """Read the record that `row` writes."""
         names = {name: names_of_text(row[name]) for name in ("queries", "documents")}
         of_documents = {name: names_of_text(row[name]) for name in ("sources", "origins")}
         query, document = (array_of_text(row[name], "<i4") for name in ("query", "document"))
@@ -182,17 +185,19 @@ def _with_sources(pairs: pl.DataFrame, collection: Collection | None) -> pl.Data
 
 
 def _text_of_grades(grades: pl.Series) -> str:
+    """Write grades as the text of an array, missing ones as `_UNGRADED`."""
     return text_of_array(grades.fill_null(_UNGRADED).to_numpy().astype("<i4"))
 
 
 def _grades_of_text(text: str) -> pl.Series:
+    """Read grades from the text of an array, `_UNGRADED` as missing."""
     grades = pl.Series(array_of_text(text, "<i4"), dtype=pl.Int64)
     return grades.replace(_UNGRADED, None)
 
 
-def _text_of_numbers(names: pl.Series, known: pl.Series) -> str:
-    """Write each name as its number among the known ones."""
-    numbers = pl.DataFrame({"name": known}).with_row_index("number")
+def _text_of_numbers(names: pl.Series, distinct_names: pl.Series) -> str:
+    """Write each name as its index in a list of distinct names."""
+    numbers = pl.DataFrame({"name": distinct_names}).with_row_index("number")
     column = pl.DataFrame({"name": names}).join(
         numbers, on="name", how="left", maintain_order="left"
     )
@@ -200,6 +205,7 @@ def _text_of_numbers(names: pl.Series, known: pl.Series) -> str:
 
 
 def _row_of_values(values: KeptValues) -> dict[str, Any]:
+    """Return the record of a measure's values; `_values_of_row` reads it again."""
     return {
         "judge": values.judge,
         "measure": values.measure,
@@ -211,6 +217,7 @@ def _row_of_values(values: KeptValues) -> dict[str, Any]:
 
 
 def _values_of_row(row: Mapping[str, Any]) -> KeptValues:
+    """Read the record of a measure's values."""
     shape = len(row["runs"]), len(row["queries"])
     return KeptValues(
         judge=row["judge"],

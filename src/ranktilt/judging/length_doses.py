@@ -15,7 +15,7 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.query_ratio import QueryRatio
 
 Course = Literal["rising", "falling", "constant", "mixed"]
-"""How the mean grade goes from each dose to the next."""
+"""How the mean grade changes from each dose to the next."""
 _RANGE = (float(GRADES[0]), float(GRADES[-1]))
 """Lowest and highest grade."""
 
@@ -51,7 +51,7 @@ class LengthDoses:
     high: float
     """Upper end of the same interval."""
     p: float
-    """p of no slope."""
+    """p if the true slope is 0."""
     pairs: int
     """Pairs of query and passage with a grade at every dose."""
     queries: int
@@ -99,30 +99,32 @@ def length_doses(
     words = np.stack([side["words"].cast(pl.Float64).to_numpy() for side in sides])
     lengths = words / words[0]
     query = sides[0]["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
-    ones = _query_sums(query, np.ones(len(query)))
+    passage_counts = _query_sums(query, np.ones(len(query)))
     dose_grades = []
     for dose, grade, length in zip(doses.values(), grades, lengths, strict=True):
-        mean = QueryRatio(numerator=_query_sums(query, grade), denominator=ones)
-        around = mean.inference(neutral=0.0, bounds=_RANGE, resamples=resamples, seed=seed)
+        mean = QueryRatio(numerator=_query_sums(query, grade), denominator=passage_counts)
+        of_mean = mean.inference(neutral=0.0, bounds=_RANGE, resamples=resamples, seed=seed)
         dose_grade = DoseGrade(
             dose=dose,
             length=float(length.mean()),
             grade=mean.value,
-            low=around.low,
-            high=around.high,
+            low=of_mean.low,
+            high=of_mean.high,
         )
         dose_grades.append(dose_grade)
     slope = _slope(query, np.log2(lengths), grades)
-    around = slope.inference(neutral=0.0, bounds=(-np.inf, np.inf), resamples=resamples, seed=seed)
+    of_slope = slope.inference(
+        neutral=0.0, bounds=(-np.inf, np.inf), resamples=resamples, seed=seed
+    )
     return LengthDoses(
         judge=judge,
         grades=tuple(dose_grades),
         slope=slope.value,
-        low=around.low,
-        high=around.high,
-        p=around.p,
+        low=of_slope.low,
+        high=of_slope.high,
+        p=of_slope.p,
         pairs=len(query),
-        queries=len(ones),
+        queries=len(passage_counts),
         left_out=originals - len(query),
     )
 
@@ -138,4 +140,5 @@ def _slope(query: npt.NDArray[np.int64], logarithms: Floats, grades: Floats) -> 
 
 
 def _query_sums(query: npt.NDArray[np.int64], values: Floats) -> Floats:
+    """Return the sum of the passages' values for each query."""
     return np.bincount(query, weights=values).astype(np.float64)

@@ -39,7 +39,7 @@ _SENTENCE = re.compile(r"\S[^.!?]*[.!?]+(?=\s|$)")
 """A sentence."""
 _WORD = re.compile(r"\w+")
 """A word."""
-_DRAWS = 200
+_MOST_DRAWS = 200
 """Most documents to draw for the padding of one passage."""
 
 
@@ -65,7 +65,7 @@ class ProbedPair:
         """
         meant = {word.lower() for word in _WORD.findall(self.query)} - stop_words("lucene")
         sentences, size = list[str](), 0
-        count = min(_DRAWS, len(self.texts) - len(self.versions))
+        count = min(_MOST_DRAWS, len(self.texts) - len(self.versions))
         rows = sample_rows(self.rng, count, len(self.texts), self.versions)
         for row in self.rng.permutation(rows):
             for sentence in _SENTENCE.findall(self.texts[int(row)]):

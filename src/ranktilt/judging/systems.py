@@ -43,9 +43,12 @@ from ranktilt.statistics.rank_correlation import (
 
 RESAMPLES = 1_000
 """Resamples for coefficients of orders, which are slow to compute."""
-_WITHIN = 1.96
-"""Standard deviations of the limits of agreement."""
-_CELLS = 1 << 15
+_LIMITS_OF_AGREEMENT = 1.96
+"""Half-width of the limits of agreement, in standard deviations: 95 % of normal differences.
+
+Bland and Altman, The Lancet 327, 1986.
+"""
+_CELLS_AT_ONCE = 1 << 15
 """Numbers to compute at a time, which fit the processor's cache."""
 
 Coefficient = Callable[[Floats, Floats], Floats]
@@ -159,23 +162,24 @@ def system_values(
     ]
     further = _values(graded.more, "grade", runs, measures) if graded.more.height else None
     query_ids = pairs["query_id"].unique(maintain_order=True)
-    every_measure, notes = list[SystemValues](), list[Note]()
+    measured, notes = list[SystemValues](), list[Note]()
     for index, measure in enumerate(measures):
-        human, judged, graded_as, relevant_as = (column[index] for column in columns)
-        known = ~np.isnan(human + judged).any(axis=0)
-        if not known.any():
+        human, judged, by_rescaled, by_whole = (column[index] for column in columns)
+        is_known = ~np.isnan(human + judged).any(axis=0)
+        if not is_known.any():
             raise UserError(
                 f"{graded.judge}: no query has a relevant document under both judges, "
                 f"for {measure!r}"
             )
-        if not known.all():
+        if not is_known.all():
             lacking = QueriesWithoutRelevant(
-                judge=graded.judge, measure=repr(measure), queries=int((~known).sum())
+                judge=graded.judge, measure=repr(measure), queries=int((~is_known).sum())
             )
             notes.append(lacking)
         more = np.empty((len(runs), 0)) if further is None else further[index]
         is_defined = ~np.isnan(more).any(0)
-        scaled = relevant_as if measure.binary else graded_as
+        # A binary measure counts a document as relevant from a whole grade on.
+        scaled = by_whole if measure.binary else by_rescaled
         # On the judge's scale a query may have nothing relevant.
         scaled = np.where(np.isnan(scaled), human, scaled)
         run_names = tuple(run.name for run in runs)
@@ -184,22 +188,22 @@ def system_values(
             measure=repr(measure),
             bounds=measure.bounds,
             runs=run_names,
-            queries=tuple(query_ids.filter(pl.Series(known))),
-            human=human[:, known],
-            judged=judged[:, known],
-            rescaled=scaled[:, known],
+            queries=tuple(query_ids.filter(pl.Series(is_known))),
+            human=human[:, is_known],
+            judged=judged[:, is_known],
+            rescaled=scaled[:, is_known],
             more=more[:, is_defined],
         )
-        every_measure.append(values)
-    return every_measure, notes
+        measured.append(values)
+    return measured, notes
 
 
 def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
     """Put human grades on the judge's scale.
 
-    Each human grade becomes the mean grade that the judge gives to such pairs, made to rise with
-    the human grade. A judge whose grades are a rising function of the human ones then gives the
-    same numbers, and so cannot prefer any system.
+    Each human grade becomes the mean grade that the judge gives to pairs with this human grade. The
+    means are made to rise with the human grade, by isotonic regression. A judge whose grades are a
+    rising function of the human ones then gives the same numbers, and so cannot prefer any system.
     """
     means = (
         pairs.group_by("human").agg(pl.col("judged").mean(), pl.len().alias("weight")).sort("human")
@@ -240,7 +244,9 @@ def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLE
             estimates[name] = Estimate(value, *ends)
     difference = judged - human
     bias = float(difference.mean())
-    spread = _WITHIN * float(np.std(difference, ddof=1)) if len(difference) > 1 else np.nan
+    spread = (
+        _LIMITS_OF_AGREEMENT * float(np.std(difference, ddof=1)) if len(difference) > 1 else np.nan
+    )
     centred = human - human.mean()
     slope = float(centred @ judged / (centred @ centred)) if centred.any() else np.nan
     return RankAgreement(
@@ -272,7 +278,7 @@ def _resampled_means(values: SystemValues, resamples: int, seed: int) -> tuple[F
 def _in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats:
     """Compute a coefficient of many resamples, in parts whose tables fit the cache."""
     parts = []
-    for start, stop in blocks(len(human), human.shape[1] ** 2, _CELLS):
+    for start, stop in blocks(len(human), human.shape[1] ** 2, _CELLS_AT_ONCE):
         parts.append(coefficient(human[start:stop], judged[start:stop]))
     return np.concatenate(parts)
 

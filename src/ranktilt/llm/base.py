@@ -324,7 +324,7 @@ def llm(text: str, **options: Any) -> LLM:
         raise UserError(f"{kind}: no model is named; expected openai:MODEL or transformers:FOLDER")
     model_class = pkgutil.resolve_name(KINDS[kind])
     chosen = {option: value for option, value in options.items() if value is not None}
-    valid = list(inspect.signature(model_class).parameters)[1:]
+    _, *valid = inspect.signature(model_class).parameters  # the first is the model's name
     for option in chosen:
         if option not in valid:
             raise unknown(f"option of {kind}", option, valid)

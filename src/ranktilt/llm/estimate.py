@@ -72,7 +72,7 @@ def counting(llm: LLM) -> TokenCounter:
 
 def _count_by_bytes(texts: Sequence[str]) -> list[int]:
     """Estimate the tokens of each text by its bytes, rounded up."""
-    return [-(-len(text.encode()) // BYTES_A_TOKEN) for text in texts]
+    return [math.ceil(len(text.encode()) / BYTES_A_TOKEN) for text in texts]
 
 
 def price_of(tokens_in: int, tokens_out: int, price: tuple[float, float] | None) -> float | None:
@@ -117,7 +117,7 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return ""
     minutes = int(seconds // 60)
-    if minutes >= 6000:
+    if minutes >= 6000:  # 100 hours
         return f"{minutes / 1440:,.0f} days"
     if minutes > 99:
         return f"{minutes // 60} h {minutes % 60} min"

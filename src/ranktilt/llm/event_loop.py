@@ -11,7 +11,7 @@ from typing import Any
 
 from ranktilt.optional import need
 
-_TURN = 0.2
+_WAIT_SECONDS = 0.2
 """Seconds of a single wait: once polars is imported, Ctrl-C interrupts no wait without an end."""
 OpenClient = Callable[[], AbstractAsyncContextManager[Any]]
 """Gives the context in which a client is open; the client's ``serve`` does a piece of work."""
@@ -59,7 +59,7 @@ def flow(
                 for number, piece in next_work:
                     task = asyncio.run_coroutine_threadsafe(serve(number, piece), loop)
                     pending.append(task)
-                done, _ = wait(pending, _TURN, FIRST_COMPLETED)
+                done, _ = wait(pending, _WAIT_SECONDS, FIRST_COMPLETED)
                 finished = [task for task in pending if task in done]  # in the order of the work
                 pending = [task for task in pending if task not in done]
                 yield from _results(finished)

@@ -283,7 +283,7 @@ TEXTS_A_REQUEST = 64
 """Texts that are sent together for their vectors."""
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
-_PATIENCE = 8
+_PATIENCE_FACTOR = 8
 """Factor of `FEWEST` once there are answers: the rest may be prompts that nobody can answer."""
 
 
@@ -433,7 +433,7 @@ class ServerMonitor:
         `has_answered` says whether a journal has an answer already.
         """
         self._answered = self._answered or has_answered
-        most = self._most * (_PATIENCE if has_answered else 1)
+        most = self._most * (_PATIENCE_FACTOR if has_answered else 1)
         for reply in replies:
             if reply.answer is not None:
                 self._answered = True

@@ -26,11 +26,11 @@ from ranktilt.llm.untrusted import (
     token_texts,
 )
 
-_WIDTH = 200
+_MESSAGE_WIDTH = 200
 """Most characters of an error's words."""
-_DATED = re.compile(r"[-@:]?(\d{4}-\d\d-\d\d|\d{4,8}|latest|main)")
+_VERSION_DATE = re.compile(r"[-@:]?(\d{4}-\d\d-\d\d|\d{4,8}|latest|main)")
 """What a dated version adds to a model's name."""
-_PASSING = {408, 409, 429}
+_TEMPORARY_CODES = {408, 409, 429}
 """Codes below 500 of errors that may pass: time limit, conflict, too many requests."""
 LONGEST_WAIT = 120.0
 """Most seconds that the client waits if a server asks it to."""
@@ -98,7 +98,7 @@ def classify_error(
 
 def _may_pass(status: int) -> bool:
     """Tell whether an error may pass, so that the same request can succeed later."""
-    return status in _PASSING or status >= 500
+    return status in _TEMPORARY_CODES or status >= 500
 
 
 def _lasting_error(
@@ -164,7 +164,7 @@ def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, st
     """
     fields = body if isinstance(body, dict) else {"message": body}
     text = clean(message_text(fields.get("message") or fields.get("detail")))
-    words = plain_line(re.sub(r"<[^<>]*>", " ", text).strip().rstrip("."), _WIDTH)
+    words = plain_line(re.sub(r"<[^<>]*>", " ", text).strip().rstrip("."), _MESSAGE_WIDTH)
     labels = (plain_line(message_text(fields.get(name))) for name in ("code", "type"))
     return words, " ".join(labels)
 
@@ -273,4 +273,4 @@ def same_model(requested: str, returned: str) -> bool:
     short, long = (name.casefold().rstrip("/").rpartition("/")[2] for name in (requested, returned))
     if not long.startswith(short):
         return False
-    return long == short or _DATED.fullmatch(long[len(short) :]) is not None
+    return long == short or _VERSION_DATE.fullmatch(long[len(short) :]) is not None

@@ -1,4 +1,7 @@
-"""Read the text of a language model, such as ``openai:MODEL(temperature=0,concurrency=16)``."""
+"""Read the text of a language model, such as ``openai:MODEL(temperature=0,concurrency=16)``.
+
+The grammar is that of a stage of rankers (`ranktilt.spec`), without a depth.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class ModelSpec:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     """Options of `Sampling` that the text names."""
     batches: Mapping[str, Any] = field(default_factory=dict)
-    """Options of batches: ``poll_interval`` in seconds, ``give_up_batch`` by its id."""
+    """Options of batches: ``poll_interval`` (seconds), ``give_up_batch`` (ids, with | between)."""
 
     def connect(self, *, batch: bool = False, device: str | None = None) -> LLM:
         """Return the model, which is neither asked nor loaded yet.
@@ -47,9 +50,10 @@ class ModelSpec:
             options.setdefault("device", device)
         model = llm(self.name, **options)
         if batch:
-            give_up = self.batches.get("give_up_batch", "")
-            names = [name.strip() for name in give_up.split("|") if name.strip()]
-            return in_batches(model, self.batches.get("poll_interval"), give_up=names)
+            # Several ids are separated by "|", because commas separate options.
+            batch_ids = self.batches.get("give_up_batch", "").split("|")
+            given_up = [batch_id.strip() for batch_id in batch_ids if batch_id.strip()]
+            return in_batches(model, self.batches.get("poll_interval"), give_up=given_up)
         if self.batches:
             raise UserError(f"{next(iter(self.batches))} of {self.name} needs --batch")
         return model
@@ -62,8 +66,9 @@ def model_options(kind: str) -> dict[str, inspect.Parameter]:
     """
     if kind not in KINDS:
         raise unknown("language model", kind, (f"{name}:…" for name in KINDS))
-    parameters = list(inspect.signature(pkgutil.resolve_name(KINDS[kind])).parameters.values())[1:]
-    return {parameter.name: parameter for parameter in parameters}
+    client = pkgutil.resolve_name(KINDS[kind])
+    _, *options = inspect.signature(client).parameters.values()  # the first is the model's name
+    return {option.name: option for option in options}
 
 
 def sampling_options() -> dict[str, Any]:
@@ -95,7 +100,7 @@ def read_model(text: str) -> ModelSpec:
         raise UserError("the text of a language model has bytes that are not UTF-8")
     stages = parse_stages(text)
     stage = stages[0]
-    if len(stages) > 1 or stage.k is not None:
+    if len(stages) > 1 or stage.k is not None:  # ">>" or "@k", which only rankers have
         raise UserError(f"expected one language model, such as openai:MODEL, got {text!r}")
     if stage.argument is None:
         llm(stage.name)  # names the kinds there are, or says that no model is named

@@ -20,7 +20,7 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
 
     Parameters
     ----------
-    result : Audit, Check, Comparison, Gate, Validation, another result, or Document
+    result : Audit, Comparison, Gate, another result, or Document
         What to print.
     format : {"table", "markdown", "csv", "latex", "html"}, optional
         ``table``: plain text with verdicts and legend. ``markdown``, ``latex`` (booktabs): the

@@ -20,8 +20,10 @@ from ranktilt.reporting.document import (
     text_column,
 )
 
-_MOST, _SHOWN = 20, 3
-"""Items of a list that are shown, and of a longer one; the file of the result holds them all."""
+_MOST_LISTED = 20
+"""Most elements of a list that are all shown."""
+_FIRST_LISTED = 3
+"""Elements that are shown of a longer list; the file of the result holds all of them."""
 MOST_NAMED = 3
 """Runs that a page's heading names."""
 _REPEATS = "the same inputs, options and versions give the same numbers"
@@ -104,9 +106,11 @@ def _list_text(values: Sequence[Any]) -> str:
     """Write a list: in full, or its first values and how many follow."""
     if any(isinstance(value, Mapping) for value in values):
         return "\n".join(map(_text, values))
-    if len(values) <= _MOST:
+    if len(values) <= _MOST_LISTED:
         return ", ".join(map(_text, values))
-    return f"{', '.join(map(_text, values[:_SHOWN]))} and {len(values) - _SHOWN:,} more"
+    return (
+        f"{', '.join(map(_text, values[:_FIRST_LISTED]))} and {len(values) - _FIRST_LISTED:,} more"
+    )
 
 
 def _field_text(name: str, value: Any) -> str:

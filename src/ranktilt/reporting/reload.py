@@ -34,7 +34,7 @@ NO_LISTS = "The ranked lists are left out: the audit keeps none (keep_top=0)."
 """Note on an audit without ranked lists."""
 NAMED = ("hub:", "irds:")
 """How a collection begins that a library keeps."""
-_LONGEST = 120
+_LONGEST_REASON = 120
 """Most characters of a reason."""
 _TOLERANCE = 1e-6
 """Far below what one swapped pair changes, above what another processor's rounding does."""
@@ -389,4 +389,4 @@ class InputFiles:
         path = PurePath(name)
         inside = self.folder is not None and path.is_relative_to(self.folder)
         text = str(path.relative_to(str(self.folder))) if inside else path.name
-        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        return text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"

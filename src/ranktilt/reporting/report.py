@@ -79,12 +79,15 @@ RESULTS: tuple[type[Result], ...] = (
 
 
 def laid_out() -> tuple[type[Result], ...]:
-    """Return the kinds of results that some layout of a paper shows."""
+    """Return the kinds of results that a paper's tables or figures can show."""
     return tuple(kind for kind in RESULTS if kind in result_types())
 
 
-_LONGEST = 330
-"""Most characters of a headline about all results; a longer one is about the first."""
+_LONGEST_HEADLINE = 330
+"""Most characters of a headline that joins all results.
+
+If it would be longer, the headline is the first result's, with the number of the others.
+"""
 
 
 def report(
@@ -100,7 +103,7 @@ def report(
 
     Parameters
     ----------
-    results : Audit, Validation or another result, str or Path, or a sequence of these
+    results : Audit, Comparison or another result, str or Path, or a sequence of these
         Results, or the JSON files they were saved in. Several become the parts of one page, in the
         order given.
     path : str or Path
@@ -142,7 +145,7 @@ def report(
     if layout is None:
         write_bytes(target, report_page(loaded, texts=texts).encode())
     else:
-        write_bytes(target, _laid_out(loaded, layout, target))
+        write_bytes(target, _paper_output(loaded, layout, target))
     return target
 
 
@@ -154,25 +157,25 @@ def _require_not_read(target: Path, sources: Sequence[Given]) -> None:
             raise UserError(f"{target}: this file is read too; choose another file for the page")
 
 
-def _laid_out(results: Sequence[Any], layout: str | Layout, path: Path) -> bytes:
+def _paper_output(results: Sequence[Any], layout: str | Layout, path: Path) -> bytes:
     """Make a table or figure of a paper, in the format that the file's ending says."""
     from ranktilt.reporting.layouts.figures import FORMATS, paper_figures
     from ranktilt.reporting.layouts.layout import PAPER, layout_named
     from ranktilt.reporting.layouts.tables import paper_tables
 
     if isinstance(layout, str) and layout != PAPER:
-        layout_named(layout)
+        layout_named(layout)  # refuses an unknown name, before the ending is looked at
     name = layout if isinstance(layout, str) else layout.name
     tables = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
     ending = path.suffix.lower()
     if ending.removeprefix(".") in FORMATS:
-        drawn = paper_figures(results, format=ending.removeprefix("."), layout=name)
-        if len(drawn) > 1:
+        figures = paper_figures(results, format=ending.removeprefix("."), layout=name)
+        if len(figures) > 1:
             raise UserError(
-                f"{name} is {len(drawn)} figures of these results; write all of them: "
+                f"{name} is {len(figures)} figures of these results; write all of them: "
                 f"ranktilt report RESULT.json --layout {name} --figures DIR"
             )
-        return next(iter(drawn.values()))
+        return next(iter(figures.values()))
     if ending not in tables:
         raise unknown(
             "ending of a file with a layout", ending, [*tables, *(f".{name}" for name in FORMATS)]
@@ -189,7 +192,7 @@ def opened(
 ) -> list[Any]:
     """Read results, and the collections of audits (`LoadedAudit`).
 
-    A file that is named twice counts once.
+    A file that is named twice counts once. `kinds` are the kinds of results that are allowed.
     """
     sources = _read_once(results, kinds)
     contents = [source.result for source in sources]
@@ -197,7 +200,7 @@ def opened(
         if not isinstance(result, tuple(kinds)):
             raise UserError(f"expected {_expected(kinds)}, or its file, got {shorten(result)}")
     _require_one_audit(contents, collection=collection, runs=runs)
-    with used_from_files(*contents):
+    with used_from_files(*contents):  # an error names the file whose content causes it
         return [
             _reloaded(source.result, source.file, collection=collection, runs=runs)
             for source in sources
@@ -290,22 +293,24 @@ def report_page(
     """Write results as the parts of one page; their explorers share `budget` characters."""
     if not results:
         raise UserError("a report needs a result, such as an audit")
-    share = budget // max(sum(map(_explorers, results)), 1) if texts else 0
-    pages = [_page(result, share) for result in results]
+    explorer_count = sum(map(_explorer_count, results))
+    explorer_budget = budget // max(explorer_count, 1) if texts else 0
+    pages = [_page(result, explorer_budget) for result in results]
     with used_from_files(*results):
+        # The headline begins with the result whose first finding is the largest.
         order = sorted(range(len(pages)), key=lambda index: leading(results[index]).order)
         return html_document(pages[0] if len(pages) == 1 else _joined(pages, order))
 
 
-def _explorers(result: Any) -> int:
-    """Return how many audits of a result could be looked through on a page."""
+def _explorer_count(result: Any) -> int:
+    """Return for how many audits of a result a page can have an explorer."""
     if isinstance(result, LoadedSourceAudits):
         return len(result.parts)
     return int(isinstance(result, LoadedAudit))
 
 
 def _page(result: Loaded | Result, budget: int) -> Document:
-    """Return the content of a result's page."""
+    """Return the content of a result's page; each explorer has `budget` characters."""
     with used_from_files(result):
         if isinstance(result, LoadedAudit):
             return audit_view(result, budget=budget)
@@ -315,32 +320,36 @@ def _page(result: Loaded | Result, budget: int) -> Document:
 
 
 def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
-    """Join pages in the order given; the headline follows `order`, indices of pages."""
+    """Join pages in the order given; only the headline follows `order`, indices of pages.
+
+    The first page of `order` also gives the first screen: its meaning, and the figure that shows
+    its answer (`Document.hero`).
+    """
     titles = _distinct([page.kind for page in pages])
     sections: list[Section] = []
-    verdicts: list[Sentence] = []
-    notes: list[str] = []
+    sentences: list[Sentence] = []
+    legend: list[str] = []
     first = pages[order[0]]
     for number, (title, page) in enumerate(zip(titles, pages, strict=True), start=1):
-        answers = [] if page is first else _answers(page)
-        for section in (*answers, *page.shown_sections("page")):
+        first_screen = [] if page is first else _first_screen(page)
+        for section in (*first_screen, *page.shown_sections("page")):
             sections.append(_part_section(section, title, number))
-        verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
-        notes += [*page.legend, *page.notes]
+        sentences += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
+        legend += [*page.legend, *page.notes]
     headline = " ".join(f"{titles[index]}: {pages[index].headline}" for index in order)
-    if len(headline) > _LONGEST:
+    if len(headline) > _LONGEST_HEADLINE:
         headline = _first_of(titles, pages, order[0])
     names = chain.from_iterable(page.names for page in pages)
     has_sides = any(page.sides for page in pages)
     return Document(
         kind=f"Report on {len(pages)} results",
         headline=headline,
-        sentences=tuple(verdicts),
+        sentences=tuple(sentences),
         sections=tuple(sections),
         meaning=f"{titles[order[0]]}: {first.meaning}" if first.meaning else "",
         hero=first.hero,
         names=tuple(names),
-        legend=tuple(dict.fromkeys(notes)),
+        legend=tuple(dict.fromkeys(legend)),  # results often share sentences
         sides=SIDES if has_sides else (),
     )
 
@@ -354,11 +363,12 @@ def _part_section(section: Section, title: str, number: int) -> Section:
     )
 
 
-def _answers(page: Document) -> list[Section]:
-    """Return the first screen of a page as a section of its part of a joined page."""
+def _first_screen(page: Document) -> list[Section]:
+    """Return the first screen of a page as a section of a joined page; none without a figure."""
+    if page.hero is None or not page.hero.blocks:
+        return []
     leads = tuple(filter(None, (page.headline, page.meaning)))
-    blocks = () if page.hero is None else (page.hero,)
-    return [Section("answer", "In short", leads, blocks)] if page.hero_blocks else []
+    return [Section("answer", "In short", leads, (page.hero,))]
 
 
 def _first_of(titles: Sequence[str], pages: Sequence[Document], first: int) -> str:

@@ -22,8 +22,10 @@ _STRETCH = re.compile(rf"({_WORD}(?:[ \u00a0]+{_WORD})*)")
 """Words of this kind, and the blanks between them."""
 _RIGHT_TO_LEFT_LETTER = re.compile(f"[{_RIGHT_TO_LEFT}]")
 """Looked for first: `_STRETCH` takes a second for a word of 10,000 other letters."""
-_ISOLATE, _END = "\u2068", "\u2069"
-"""Signs between which the direction of writing affects nothing outside."""
+_ISOLATE = "\u2068"
+"""Unicode's first strong isolate: text up to `_END` does not affect the direction around it."""
+_END = "\u2069"
+"""Unicode's pop directional isolate, which ends it."""
 
 
 def direction_parts(text: str) -> list[tuple[str, bool]]:

@@ -5,6 +5,7 @@ They are drawn anew for each epoch, from the seed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,7 +25,7 @@ DrawNegatives = Callable[[np.random.Generator, int, int], list[int]]
 
 It takes a generator, the index of a query, and the index of a positive among the query's positives.
 """
-_MEGA = 32
+_BATCHES_SORTED = 32
 """Number of batches whose rows are sorted by length together.
 
 Sorting all rows would give every epoch the same batches; sorting none would pad short texts to the
@@ -193,7 +194,7 @@ class BatchSampler:
     """Whether a last batch with too few rows is left out."""
 
     def __len__(self) -> int:
-        return -(-self.rows.count // self.batch_size)
+        return math.ceil(self.rows.count / self.batch_size)
 
     def set_epoch(self, epoch: int) -> None:
         """Draw the rows of an epoch; the trainer calls it before each."""
@@ -206,9 +207,10 @@ class BatchSampler:
         rng = np.random.default_rng([self.rows.seed, self.rows.epoch, 1])
         lengths = self.rows.lengths[drawn.documents].max(axis=1)
         order = rng.permutation(len(lengths))
-        for start in range(0, len(order), size * _MEGA):
-            mega = order[start : start + size * _MEGA]
-            batches = self._batches(mega[np.argsort(-lengths[mega], kind="stable")], drawn)
+        for start in range(0, len(order), size * _BATCHES_SORTED):
+            chunk = order[start : start + size * _BATCHES_SORTED]
+            longest_first = chunk[np.argsort(-lengths[chunk], kind="stable")]
+            batches = self._batches(longest_first, drawn)
             yield from (batches[number] for number in rng.permutation(len(batches)))
 
     def _batches(self, order: Ints, drawn: Rows) -> list[list[int]]:
@@ -219,7 +221,7 @@ class BatchSampler:
         size, barred_documents = self.batch_size, self.rows.barred
         if barred_documents is None:
             return [order[start : start + size].tolist() for start in range(0, len(order), size)]
-        batch_count = -(-len(order) // size)
+        batch_count = math.ceil(len(order) / size)
         batches = [_Batch() for _ in range(batch_count)]
         for row in order.tolist():
             documents = set(drawn.documents[row].tolist())

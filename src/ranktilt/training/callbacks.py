@@ -16,7 +16,7 @@ from ranktilt.progress import report
 
 CHECKPOINT_EVERY = 60.0
 """Seconds between checkpoints."""
-_RISING = 0.1
+_WARM_UP_SHARE = 0.1
 """Share of the time in which the learning rate rises from 0 to its peak (warm-up).
 
 In a training by steps, `TrainingRun.arguments` has the same share of the steps.
@@ -80,7 +80,9 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
             share = min(self.spent / (60 * self.minutes), 1.0)
             for group in optimizer.param_groups:
                 # The lower of the rising line and the falling line; they meet at the peak.
-                group["lr"] = self.rate * min(share / _RISING, (1 - share) / (1 - _RISING))
+                group["lr"] = self.rate * min(
+                    share / _WARM_UP_SHARE, (1 - share) / (1 - _WARM_UP_SHARE)
+                )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Save, stop and report."""

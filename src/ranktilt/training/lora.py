@@ -1,6 +1,6 @@
 """Fine-tune a chat model's attention, so that it does not choose documents by their group.
 
-It learns from pairs of documents whose right answer belongs equally often to either group.
+It learns from pairs of documents; each group has the right answer equally often.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prompts about pairs of documents whose right answer belongs equally often to either group."""
+"""Prompts about pairs of documents; each group has the right answer equally often."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
+from ranktilt.auditing.pairwise.pairs import KINDS, draw_pairs, two_groups
 from ranktilt.data.collection import Collection
 from ranktilt.data.run import codes
 from ranktilt.errors import UserError, counted
@@ -31,11 +31,11 @@ class PairExamples:
     answers: list[str]
     """Right answer of each prompt."""
     protected: npt.NDArray[np.bool_]
-    """Whether the answer is the protected document."""
+    """For each prompt, whether its right answer is the protected document."""
     queries: list[str]
     """Ids of the queries to learn from."""
     held_out: list[str]
-    """Ids of all other queries with judgments."""
+    """Ids of all other queries with judgments; no prompt is about them."""
 
 
 def pair_examples(
@@ -85,12 +85,14 @@ def pair_examples(
         collection.qrels.filter(pl.col("query_id").is_in(training_queries)),
         collection.spec,
     )
-    pairs_per_query = math.ceil(options.pairs_per_epoch / (2 * training_count))
+    # `draw_pairs` draws this many pairs of each kind.
+    pairs_per_query = math.ceil(options.pairs_per_epoch / (len(KINDS) * training_count))
     pairs = draw_pairs(part, sides, pairs=pairs_per_query, seed=options.seed).frame
     order = random.Random(f"{options.seed} pairs").sample(range(pairs.height), pairs.height)
     pairs = pairs[np.array(order, dtype=np.int64)]
     questions = _questions(collection, ranker, pairs)
     right_answers = _right_answers(pairs["kind"])
+    # The third pair of a kind is the first whose right answer is listed second.
     if len({answer.text for answer in right_answers}) < 2:
         raise UserError(
             f"{counted(pairs.height, 'pair', 'pairs')} to train on: expected four or more, so "
@@ -112,17 +114,26 @@ def pair_examples(
 
 @dataclass(frozen=True, kw_only=True)
 class _RightAnswer:
-    """A right answer: its document, and whether that is listed first."""
+    """The document that is to be the right answer of a prompt, and its position there."""
 
     is_protected: bool
     """Whether it is the protected document."""
     is_first: bool
-    """Whether the document is listed first."""
+    """Whether it is listed first."""
 
     @property
     def text(self) -> str:
         """The answer as the model gives it."""
         return "[1]" if self.is_first else "[2]"
+
+
+_TURNS = (
+    _RightAnswer(is_protected=True, is_first=True),
+    _RightAnswer(is_protected=False, is_first=True),
+    _RightAnswer(is_protected=True, is_first=False),
+    _RightAnswer(is_protected=False, is_first=False),
+)
+"""Right answers of the first four pairs of a kind, and of every four after them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,11 +148,14 @@ class _PairQuestion:
     """Text of the other document."""
 
     def task(self, answer: _RightAnswer) -> Task:
-        """Return the task whose right answer is this one."""
-        documents = [self.protected, self.unprotected]
-        if answer.is_protected != answer.is_first:
-            documents.reverse()
-        return Task(query=self.query, passages=documents)
+        """Return a prompt's query and passages, in the order that makes an answer right."""
+        # The protected document is first as the right answer listed first, or as the wrong one
+        # before a right answer listed second.
+        if answer.is_protected == answer.is_first:
+            passages = [self.protected, self.unprotected]
+        else:
+            passages = [self.unprotected, self.protected]
+        return Task(query=self.query, passages=passages)
 
 
 def _questions(
@@ -150,30 +164,26 @@ def _questions(
     """Return each pair with the texts that the model reads."""
     texts = readable_texts(ranker, collection)
     query_texts = dict(collection.queries.select("id", "text").iter_rows())
+    # Rows of the documents in the collection, by their ids.
     protected_rows = codes(pairs["protected"], collection.ids)
     unprotected_rows = codes(pairs["unprotected"], collection.ids)
     return [
         _PairQuestion(
             query=query_texts[query],
-            protected=ranker.prompt_text(texts[int(protected)]),
-            unprotected=ranker.prompt_text(texts[int(unprotected)]),
+            protected=ranker.prompt_text(texts[int(protected_row)]),
+            unprotected=ranker.prompt_text(texts[int(unprotected_row)]),
         )
-        for query, protected, unprotected in zip(
+        for query, protected_row, unprotected_row in zip(
             pairs["query"], protected_rows, unprotected_rows, strict=True
         )
     ]
 
 
 def _right_answers(kinds: pl.Series) -> list[_RightAnswer]:
-    """Return a right answer for each pair: four in turn within each kind of pair.
-
-    They are the protected document first, the other one first, the protected one second, and the
-    other one second.
-    """
-    pairs_of_kind = Counter[str]()
+    """Choose the right answer of each pair, by `_TURNS` within each kind of pair."""
+    kind_counts = Counter[str]()
     answers = []
     for kind in kinds:
-        number = pairs_of_kind[kind]
-        pairs_of_kind[kind] += 1
-        answers.append(_RightAnswer(is_protected=number % 2 == 0, is_first=number // 2 % 2 == 0))
+        answers.append(_TURNS[kind_counts[kind] % len(_TURNS)])
+        kind_counts[kind] += 1
     return answers

@@ -54,8 +54,12 @@ class ErrorsThatExplain(Note):
     b: str
     cutoff: int
     one_kind: float
+    """Difference of error rates that explains it if only one group is taken for the other, 0 to 1.
+
+    See `ranktilt.auditing.label_errors.sensitivity.LabelSensitivity`.
+    """
     both_kinds: float
-    """See `LabelSensitivity`."""
+    """The same if one group is taken for the other more often, and the other as much less often."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,11 +68,11 @@ from ranktilt.statistics.variation import Variation
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_ALIASED = 1 - 1e-9
+_ALIASED_CORRELATION = 1 - 1e-9
 """Correlation above which two columns change together, rounding aside."""
 _FEWEST = 10
 """Queries, and documents, below which nothing is tested."""
-_ABSENT = 0.05
+_ABSENT_SHARE = 0.05
 """Share of versions that were not retrieved, from which on a note says so."""
 
 
@@ -188,7 +188,7 @@ def _check_main_effects(names: Sequence[str], levels: Floats, centred: Floats) -
                 reason = "one level only"
             raise UserError(f"factor {name!r} has {reason}: its effect cannot be estimated")
     for a, b in combinations(range(len(names)), 2):
-        if abs(_correlation(centred[:, a], centred[:, b])) > _ALIASED:
+        if abs(_correlation(centred[:, a], centred[:, b])) > _ALIASED_CORRELATION:
             raise UserError(
                 f"factors {names[a]!r} and {names[b]!r} are aliased: they change together in every "
                 "version"
@@ -226,7 +226,7 @@ def _alias_sets(products: Floats) -> list[list[int]]:
         if not column.any():
             continue
         for numbers in alias_sets:
-            if abs(_correlation(products[:, numbers[0]], column)) > _ALIASED:
+            if abs(_correlation(products[:, numbers[0]], column)) > _ALIASED_CORRELATION:
                 numbers.append(number)
                 break
         else:
@@ -568,7 +568,7 @@ def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[Not
     if standing.left_out:
         documents = standing.left_out + len(standing.rows)
         yield DocumentsNotRetrieved(run=name, left_out=standing.left_out, documents=documents)
-    if standing.absent > _ABSENT:
+    if standing.absent > _ABSENT_SHARE:
         yield VersionsNotRetrieved(run=name, share=standing.absent, is_cut=bool(standing.cut))
     if "score gap" not in fits:
         yield NoScoreGap(run=name)

@@ -44,7 +44,7 @@ class GapProperty:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutProperty:
-    """A property that is in no part, and why."""
+    """A property that explains no part of any gap, or of one run's gaps, and why."""
 
     name: str
     """Name of the property."""
@@ -56,7 +56,7 @@ class LeftOutProperty:
 
 @dataclass(frozen=True, kw_only=True)
 class ListCoverage:
-    """How many of the documents that could be ranked a run's lists hold."""
+    """How many documents the lists of a run hold, of all that they could hold."""
 
     run: str
     """Name of the run."""
@@ -80,9 +80,10 @@ class GapPart:
     property_name: str
     """Name of the property."""
     value: float
-    """Γ·β (see `ranktilt.statistics.gelbach`), in the outcome's unit.
+    """Γ·β of `ranktilt.statistics.gelbach`, in the outcome's unit.
 
-    Above 0 if it makes the gap in favour of the first group larger.
+    It is `difference` times `coefficient` divided by `spread`. Above 0 if the property makes the
+    gap in favour of the first group larger.
     """
     low: float
     """Lower end of the 95 % interval."""
@@ -91,9 +92,12 @@ class GapPart:
     error: float
     """Standard error."""
     p: float
-    """Level at which the interval first excludes 0; NaN if there is too little data to test."""
+    """Smallest level at which the interval excludes 0; NaN if there is too little data to test.
+
+    See `ranktilt.statistics.inversion`.
+    """
     p_corrected: float
-    """p, corrected over all runs and pairs of one outcome."""
+    """`p`, corrected for the tests of all runs, pairs and properties of one outcome."""
     difference: float
     """Γ: how much more of the property the first group has within lists, in its unit."""
     difference_low: float
@@ -101,7 +105,10 @@ class GapPart:
     difference_high: float
     """Upper end of its 95 % interval."""
     coefficient: float
-    """How much the outcome changes with one standard deviation of the property, all else equal."""
+    """β times `spread`: how much the outcome changes with one standard deviation of the property.
+
+    Group and other properties are equal.
+    """
     coefficient_low: float
     """Lower end of its 95 % interval."""
     coefficient_high: float
@@ -109,7 +116,7 @@ class GapPart:
     spread: float
     """Standard deviation of the property within lists."""
     inflation: float
-    """Factor by which the group and the other properties increase the coefficient's variance."""
+    """Variance inflation factor: 1 for a property that goes with no other, nor with the group."""
 
     @property
     def is_shown(self) -> bool:
@@ -142,9 +149,9 @@ class ExplainedGap:
     error: float
     """Standard error."""
     p: float
-    """Level at which the interval first excludes 0; NaN if there is too little data to test."""
+    """Smallest level at which the interval excludes 0; NaN if there is too little data to test."""
     p_corrected: float
-    """p, corrected over all runs and pairs of one outcome."""
+    """`p`, corrected for the tests of all runs and pairs of one outcome."""
     detectable: float
     """Smallest gap that would be shown four times in five (`detectable_effect`)."""
     remaining: float
@@ -164,13 +171,20 @@ class ExplainedGap:
     queries: int
     """Number of lists that hold both groups."""
     documents: int
-    """Number of different documents of both groups, twins counted once."""
+    """Number of different documents of both groups.
+
+    Twins, which are versions of one document by different sources, count once.
+    """
     entries: int
     """Number of entries of both groups over all lists, with a value of every property."""
     dropped: int
     """Number of entries without a value of some property, which are left out."""
     effective_n: float
-    """Effective number of queries or of documents, whichever is smaller."""
+    """Effective number of queries or of documents, whichever is smaller.
+
+    It is the number of equally weighted ones that would be as informative; see
+    `ranktilt.statistics.two_way.effective_number`.
+    """
 
     @property
     def has_enough(self) -> bool:
@@ -184,7 +198,7 @@ class ExplainedGap:
 
     @property
     def clearness(self) -> float:
-        """How many standard errors the gap is from 0; 0 without an error."""
+        """How many standard errors the gap is from 0; orders gaps of different units."""
         return abs(self.value / self.error) if self.error > 0 else 0.0
 
     @property
@@ -248,12 +262,12 @@ class ExplainedGaps(
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """Names, in the order in which they were given."""
+        """Names of the runs, in the order in which they were given."""
         return tuple(dict.fromkeys(gap.run for gap in self.gaps))
 
     @property
     def primary(self) -> tuple[ExplainedGap, ...]:
-        """One gap for each run and pair: in scores, or in ranks where a run has an order alone."""
+        """One gap for each run and pair: in scores, or in ranks if the run has no scores."""
         firsts: dict[tuple[str, str, str], ExplainedGap] = {}
         for outcome in OUTCOMES:
             for gap in self.of_outcome(outcome):

@@ -26,9 +26,9 @@ MOST_UNKNOWN = 0.5
 
 Above it, the property is left out. Below it, the documents without a value are left out.
 """
-_FOLLOWS = 1e-8
-"""Smallest share of a property's variance within lists that other properties do not determine."""
-_SAME = 1e-12
+_LEAST_OWN_VARIANCE = 1e-8
+"""Share of a property's variance within lists that the properties before it must leave open."""
+_ROUNDING_VARIANCE = 1e-12
 """Largest variance within lists, relative to the square of the largest value, that is rounding."""
 
 
@@ -70,10 +70,10 @@ class PairRows:
         """Choose the entries of both groups, and the properties whose parts can be computed."""
         first, second = (measured.groups.index(name) for name in pair)
         group = measured.groups.code[entries.document]
-        of_pair = np.flatnonzero((group == first) | (group == second))
+        pair_entries = np.flatnonzero((group == first) | (group == second))
         properties = measured.table.measured
-        values = _property_values(properties, measured.collection, entries, of_pair)
-        names = [single.about.name for single in properties]
+        values = _property_values(properties, measured.collection, entries, pair_entries)
+        names = [measurement.about.name for measurement in properties]
         left_out = []
         is_mostly_unknown = np.isnan(values).mean(axis=0) > MOST_UNKNOWN
         for name in np.array(names)[is_mostly_unknown].tolist():
@@ -83,11 +83,11 @@ class PairRows:
         ]
         values = values[:, ~is_mostly_unknown]
         is_known = ~np.isnan(values).any(axis=1)
-        rows, values = of_pair[is_known], values[is_known]
+        rows, values = pair_entries[is_known], values[is_known]
         is_compared = _in_long_lists(entries.query[rows])
         rows, values = rows[is_compared], values[is_compared]
         side = (group[rows] == first).astype(np.float64)
-        chosen, following = _told_apart(side, values, entries.query[rows], known_names)
+        chosen, dependent = _independent_columns(side, values, entries.query[rows], known_names)
         return cls(
             entries=entries,
             rows=rows,
@@ -96,7 +96,7 @@ class PairRows:
             names=tuple(known_names[column] for column in chosen),
             document=measured.collection.origin_codes()[entries.document[rows]],
             dropped=int((~is_known).sum()),
-            left_out=(*left_out, *following),
+            left_out=(*left_out, *dependent),
         )
 
     @property
@@ -109,6 +109,7 @@ class PairRows:
         """Number of lists with documents of both groups."""
         if not len(self.side):
             return 0
+        # Centred within lists, the side is 0 in a list that holds one group alone.
         side = within(self.side[:, None], self.query)[:, 0]
         return len(np.unique(self.query[side != 0]))
 
@@ -134,10 +135,12 @@ def _property_values(
     """Return the value of each property, shape (n_rows, n_properties)."""
     query_row, document = entries.query_row[rows], entries.document[rows]
     columns = []
-    for single in measured:
-        values = single.of_entries(collection, query_row, document)
+    for measurement in measured:
+        values = measurement.of_entries(collection, query_row, document)
         # A feature of texts may depend on the query; it is unknown if the collection lacks that.
-        columns.append(values if single.probe is None else np.where(query_row < 0, np.nan, values))
+        if measurement.probe is not None:
+            values = np.where(query_row < 0, np.nan, values)
+        columns.append(values)
     return np.stack(columns, axis=1)
 
 
@@ -148,7 +151,7 @@ def _in_long_lists(query: Ints) -> Bools:
     return is_long
 
 
-def _told_apart(
+def _independent_columns(
     side: Floats, values: Floats, query: Ints, names: Sequence[str]
 ) -> tuple[list[int], list[LeftOutProperty]]:
     """Choose the properties that vary within lists, and that those before them do not determine.
@@ -167,12 +170,12 @@ def _told_apart(
         property_values = centred[:, column]
         variance = float(property_values @ property_values)
         largest = float(np.abs(values[:, column]).max())
-        if variance <= _SAME * len(property_values) * largest**2:
+        if variance <= _ROUNDING_VARIANCE * len(property_values) * largest**2:
             left_out.append(LeftOutProperty(name=name, reason="one value"))
             continue
         rest = property_values - basis @ (basis.T @ property_values)
         rest = rest - basis @ (basis.T @ rest)  # twice, for what rounding leaves
-        if float(rest @ rest) <= _FOLLOWS * variance:
+        if float(rest @ rest) <= _LEAST_OWN_VARIANCE * variance:
             left_out.append(LeftOutProperty(name=name, reason="follows"))
             continue
         basis = np.column_stack([basis, _normed(rest[:, None])])

@@ -88,7 +88,7 @@ class NoPropertiesError(UserError):
         holder = collection.spec.get("labels", "the collection")
         columns = "no column of numbers besides the labels"
         if left_out:
-            names = join_words([single.name for single in left_out])
+            names = join_words([column.name for column in left_out])
             columns = f"no column of numbers ({names} {'hold' if left_out[1:] else 'holds'} none)"
         super().__init__(
             f"nothing to explain the gap with: {holder} has {columns}; add a column that could go "
@@ -143,7 +143,7 @@ def measure_properties(
         else:
             numbers = [column for column in columns if _numbers(columns[column]) is not None]
             measured.append(_named_probe(name, collection, groups, numbers))
-    refuse_twice([single.about.name for single in measured], "property")
+    refuse_twice([measurement.about.name for measurement in measured], "property")
     if not measured:
         raise UserError("expected at least one property, such as words")
     return PropertyTable(measured=tuple(measured), left_out=(), has_texts=has_texts(collection))
@@ -161,14 +161,14 @@ def _all_properties(
         else:
             measured.append(MeasuredProperty.from_column(column.name, numbers))
     with_texts = has_texts(collection)
-    taken = {single.about.name for single in measured}
-    if groups.by == LENGTH:
-        taken.add(LENGTH)
+    taken_names = {measurement.about.name for measurement in measured}
+    if groups.by == LENGTH:  # the groups are made from it
+        taken_names.add(LENGTH)
     features = text_features() if with_texts else []
     if not with_query_words:
         features = [feature for feature in features if not isinstance(feature, QueryWordsProbe)]
     for feature in features:
-        if not {feature.name, feature.label} & taken:
+        if not {feature.name, feature.label} & taken_names:
             measured.append(MeasuredProperty.from_probe(feature, collection, groups))
     if not measured:
         raise NoPropertiesError(collection, left_out)
@@ -177,11 +177,11 @@ def _all_properties(
 
 def _columns(collection: Collection, groups: Groups) -> list[pl.Series]:
     """Return the columns that may be properties: no ids, texts, groups or levels of a design."""
-    taken = {*DOC_COLUMNS, groups.by, POOL}
+    other_columns = {*DOC_COLUMNS, groups.by, POOL}
     return [
         column
         for column in collection.docs.iter_columns()
-        if column.name not in taken and not column.name.startswith(PREFIX)
+        if column.name not in other_columns and not column.name.startswith(PREFIX)
     ]
 
 

@@ -28,15 +28,15 @@ LONGEST = {"text": 20_000, "query": 2_000, "title": 500, "id": 300}
 """Characters of each that are carried."""
 DIGITS = 5
 """Significant digits of a score."""
-_LEVEL = 5
+_GZIP_LEVEL = 5
 """6 makes NFCorpus 1 % smaller and takes 1.6 times as long, 9 hardly smaller and 2.7 times."""
-_SHRUNK = 0.35
+_CHARACTERS_A_BYTE = 0.35
 """Characters in the page for a byte of text, about."""
 _FIRST_COUNT = 200
 """Queries or texts that are packed first, to see how much room they take."""
-_FILLED = 0.9
+_FULL_ENOUGH = 0.9
 """Share of the budget that is full enough."""
-_TRIES = 8
+_MOST_TRIES = 8
 """Most attempts to find out how much fits."""
 
 
@@ -123,7 +123,7 @@ class Material:
         Many texts have half the room.
         """
         letters = int(self.docs["text"].str.len_bytes().sum())
-        room = budget - int(min(_SHRUNK * letters, budget / 2))
+        room = budget - int(min(_CHARACTERS_A_BYTE * letters, budget / 2))
         queries, lists = _fitted(len(self.order), room, self._packed_lists)
         documents = self.needed(queries)
         texts = ""
@@ -279,13 +279,13 @@ def _fitted(total: int, budget: int, pack_first: Callable[[int], str]) -> tuple[
     """
     low, high, best = 0, total + 1, None
     count = min(total, _FIRST_COUNT)
-    for _ in range(_TRIES):
+    for _ in range(_MOST_TRIES):
         text = pack_first(count)
         if len(text) <= budget:
             low, best = count, (count, text)
         else:
             high = count
-        if low + 1 >= high or (best is not None and len(best[1]) > _FILLED * budget):
+        if low + 1 >= high or (best is not None and len(best[1]) > _FULL_ENOUGH * budget):
             break
         count = max(min(int(count * budget / max(len(text), 1)), high - 1), low + 1)
     return best or (1, pack_first(1))
@@ -307,4 +307,4 @@ def rounded(values: Floats) -> Floats:
 def pack(content: Any) -> str:
     """Write as JSON (NaN is null), compressed with gzip, in base64."""
     data = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
-    return base64.b64encode(gzip.compress(data, _LEVEL, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(data, _GZIP_LEVEL, mtime=0)).decode()

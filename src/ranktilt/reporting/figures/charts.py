@@ -42,20 +42,22 @@ from ranktilt.reporting.tones import Tone
 
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Ranks that an axis labels."""
-_FEW = 500
-"""Points below which each of them is drawn large."""
+_FEW_POINTS = 500
+"""Number of points below which each of them is drawn large."""
 _ROOM = 0.08
-"""Part of an axis that is left free at either end."""
+"""Share of an axis that is left free at either end."""
 _LINE_HEIGHT = 24
 """Pixels of a row."""
-_APART = "\u2003" * 3
+_LABEL_GAP = "\u2003" * 3
 """Blanks between two parts of a label."""
-_LONGEST, _LONG = 24, 40
-"""Letters of a name, and of one that stands alone in its line."""
-_LABELLED = 12
-"""Points up to which each of them has its name."""
-_FARTHEST = 205.0
-"""Points of Relative Δ, which ends at 200, and some room."""
+_NAME_LETTERS = 24
+"""Most letters of a name beside other text."""
+_LINE_LETTERS = 40
+"""Most letters of a name that is alone in its line."""
+_MOST_LABELLED = 12
+"""Most points that each have their name."""
+_LARGEST_DELTA = 205.0
+"""Largest Relative Δ on an axis: 200, the largest possible value, and some room."""
 _TIP = {"field": "tip"}
 """Field of the text that appears at a mark."""
 
@@ -199,7 +201,7 @@ def clouds(
         y=up,
         detail={"field": "pair", "type": "nominal"},
     )
-    size = 60 if len(rows) < _FEW else 25
+    size = 60 if len(rows) < _FEW_POINTS else 25
     marks = layer(
         rows,
         {"type": "point", "size": size, "strokeWidth": 1.5},
@@ -364,8 +366,8 @@ def forest(
 
 def _directions(sides: tuple[str, str]) -> str:
     """Return the line below an axis that says which side each direction favours."""
-    first, second = (middle_out(side, _LONGEST) for side in sides)
-    return plain(f"◀ {second}{_APART}{first} ▶")
+    first, second = (middle_out(side, _NAME_LETTERS) for side in sides)
+    return plain(f"◀ {second}{_LABEL_GAP}{first} ▶")
 
 
 def _forest_background(
@@ -404,7 +406,7 @@ def _forest_rows(groups: Mapping[str, Sequence[Mark]]) -> list[_ForestRow]:
     for name, marks in groups.items():
         is_headed = bool(name) and len(marks) > 1
         if is_headed:
-            rows.append(_ForestRow(label=middle_out(name, _LONG)))
+            rows.append(_ForestRow(label=middle_out(name, _LINE_LETTERS)))
         for mark in marks:
             label = _row_label(mark, "" if is_headed else name, is_headed=is_headed)
             rows.append(_ForestRow(label=label, mark=mark))
@@ -463,7 +465,7 @@ def scatter(
     sideways = {"y": up, "color": look["color"]}
     upwards = {"x": across, "color": look["color"]}
     labels = layer(
-        rows if len(rows) <= _LABELLED else [],
+        rows if len(rows) <= _MOST_LABELLED else [],
         _point_label(middle=sum(span) / 2),
         x=across,
         y=up,
@@ -497,7 +499,7 @@ def _scatter_row(point: ScatterPoint, names: Mapping[Tone, str]) -> dict[str, An
     texts = {
         "tone": plain(names[mark.tone]),
         "tip": mark.tip,
-        "text": middle_out(plain(mark.label), _LONGEST),
+        "text": middle_out(plain(mark.label), _NAME_LETTERS),
     }
     return {**sideways, **upwards, **texts}
 
@@ -518,8 +520,8 @@ def _point_label(*, middle: float) -> Drawing:
 def _row_label(mark: Mark, name: str, *, is_headed: bool) -> str:
     """Return the label of a row: below a heading it is set in, alone it may be longer."""
     if is_headed:
-        return f"  {middle_out(mark.label, _LONGEST)}"
-    return middle_out(name or mark.label, _LONG)
+        return f"  {middle_out(mark.label, _NAME_LETTERS)}"
+    return middle_out(name or mark.label, _LINE_LETTERS)
 
 
 def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -> list[float]:
@@ -532,5 +534,5 @@ def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -
         values += [mark.value, mark.low, mark.high, mark.neutral, *mark.band]
     known = [value for value in values if np.isfinite(value)]
     room = 0.05 * (max(known) - min(known)) or 1e-6
-    farthest = max([_FARTHEST, *(1.06 * abs(mark.value) for mark in marks)])
+    farthest = max([_LARGEST_DELTA, *(1.06 * abs(mark.value) for mark in marks)])
     return [max(min(known) - room, -farthest), min(max(known) + room, farthest)]

@@ -46,9 +46,9 @@ INK, DIM, LINE, SHADE, PAPER = (
 """Names of the page's colours, which follow its light or dark theme."""
 X, Y = "x", "y"
 """Fields of the data for the two axes."""
-_SHORT = 20
+_SHORT_NAME = 20
 """Letters of names that stand beside each other in a legend."""
-_LETTER = 7.0
+_LETTER_WIDTH = 7.0
 """Pixels of a letter, about."""
 
 
@@ -139,7 +139,7 @@ def tones(used: Iterable[Tone], names: Mapping[Tone, str] | None = None) -> dict
 def series(names: Sequence[str], values: Sequence[Any], *, legend: bool = True) -> Drawing:
     """Give each name a colour, shape or dash, in their order."""
     legend_options: Drawing = {"title": None, "orient": "top", "labelLimit": 360}
-    if max(map(len, names), default=0) > _SHORT:
+    if max(map(len, names), default=0) > _SHORT_NAME:
         legend_options["columns"] = 1
     scale = {
         "domain": [plain(name) for name in names],
@@ -209,7 +209,8 @@ def row_axis(labels: Sequence[str], headings: Sequence[str]) -> Drawing:
         "ticks": False,
         "domain": False,
         "labelAlign": "left",
-        "labelPadding": 12 + round(_LETTER * max((len(label) for label in labels), default=0)),
+        "labelPadding": 12
+        + round(_LETTER_WIDTH * max((len(label) for label in labels), default=0)),
         "labelFontWeight": {"condition": {"test": bold, "value": "bold"}, "value": "normal"},
     }
     return {

@@ -111,7 +111,7 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
     try:
         value = math.nan if text.lower() == "nan" else plain_float(text)
     except ValueError:
-        value = math.inf
+        value = math.inf  # refused below, as infinite numbers are
     if math.isinf(value):
         raise DataError(path, f"expected a number as value, or nan, got {shorten(text)}", line=line)
     return PaperCell(**row, value=value, text=text)

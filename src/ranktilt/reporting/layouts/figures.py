@@ -28,11 +28,11 @@ Result = Any
 """A result, or one that was loaded with its collection."""
 FORMATS = ("svg", "pdf", "png")
 """Formats of files."""
-_COLUMN = 240
-"""Points: as wide as a column of a paper."""
-_NOTEBOOK = 520
-"""Pixels: as wide as a figure of a notebook."""
-_WORDS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
+_PAPER_WIDTH = 240
+"""Width of a column of a paper, in points."""
+_NOTEBOOK_WIDTH = 520
+"""Width of a figure in a notebook, in pixels."""
+_LETTERS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
 """Size of letters, in points."""
 _CONFIG = {
     "font": "sans-serif",
@@ -40,8 +40,8 @@ _CONFIG = {
     "view": {"stroke": None},
     "text": {"fontSize": 7},
     "title": {"fontSize": 8, "fontWeight": "normal"},
-    "axis": {**_WORDS, "gridColor": "#e9ecf1"},
-    "legend": _WORDS,
+    "axis": {**_LETTERS, "gridColor": "#e9ecf1"},
+    "legend": _LETTERS,
 }
 """Look of a figure in print."""
 
@@ -59,11 +59,11 @@ def paper_figures(
     need("vl_convert", extra="plots", for_="figures of papers")
     pictures: dict[str, bytes] = {}
     for result in results:
-        front = _front(result, results)
+        prefix = _file_prefix(result, results)
         for _, figure in _figures(result):
             if _is_chosen(figure, layout):
                 name = (layout or figure.layout).replace("-fig", "-figure-") or _slug(figure.title)
-                file = _free(f"{front}{name}", format, pictures)
+                file = _free(f"{prefix}{name}", format, pictures)
                 pictures[file] = _picture(figure, format)
     if not pictures:
         raise UserError(_nothing(results, layout))
@@ -71,7 +71,7 @@ def paper_figures(
 
 
 def _is_chosen(figure: Figure, layout: str) -> bool:
-    """Tell whether a figure is the one that is asked for, or all are."""
+    """Tell whether a figure is of this layout, or all are chosen."""
     # The spectrum of one source is Figure 7, and the spectra of several are Figure 8.
     is_spectrum = (layout, figure.layout) == ("dai-fig7", "dai-fig8")
     return layout in ("", figure.layout) or is_spectrum
@@ -103,7 +103,7 @@ class ResultFigure:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Return the figure as a notebook shows it, and in words."""
         description = f"{self.figure.title}. {self.figure.says}"
-        drawing = {**self.figure.drawing, "description": description, "width": _NOTEBOOK}
+        drawing = {**self.figure.drawing, "description": description, "width": _NOTEBOOK_WIDTH}
         return {
             "application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)),
             "text/plain": repr(self),
@@ -160,8 +160,8 @@ def _figures_of_layouts(result: Any) -> Iterator[tuple[str, Figure]]:
 
 def for_paper(drawing: Drawing) -> str:
     """Return a specification with the size, the letters and the colours of print."""
-    height = min(drawing["height"], _COLUMN)
-    return _coloured({**drawing, "config": _CONFIG, "width": _COLUMN, "height": height})
+    height = min(drawing["height"], _PAPER_WIDTH)
+    return _coloured({**drawing, "config": _CONFIG, "width": _PAPER_WIDTH, "height": height})
 
 
 def _coloured(drawing: Drawing) -> str:
@@ -177,7 +177,7 @@ def _coloured(drawing: Drawing) -> str:
     return re.sub(r"var\((--[a-z]+)\)", lambda match: palette[match[1]], json.dumps(drawing))
 
 
-def _front(result: Result, results: Sequence[Result]) -> str:
+def _file_prefix(result: Result, results: Sequence[Result]) -> str:
     """Return the beginning of a result's file names; empty where it is the only one of its kind."""
     alike = [candidate for candidate in results if type(candidate) is type(result)]
     if len(alike) == 1:

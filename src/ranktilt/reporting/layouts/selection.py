@@ -34,8 +34,8 @@ KEYS = (
 """The keys that say where in its table a cell stands."""
 Column = str | pl.Expr
 """The name of a column, or an expression of several."""
-_CONSTANTS = ("reference", "model", "protected", "unprotected")
-"""Fields of a result that each of its rows has as columns."""
+_RESULT_FIELDS = ("reference", "model", "protected", "unprotected")
+"""Fields of a result that become columns, with the same value in all of its rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +49,13 @@ class PaperCell:
     generator: str = ""
     """The model that wrote the LLM's side."""
     temperature: str = ""
-    """The temperature at which it wrote them."""
+    """The temperature at which that model wrote."""
     collection: str = ""
     """``mixed`` or ``single-source``."""
     system: str = ""
     """The ranker, as the papers call it."""
     condition: str = ""
-    """Of the queries or pairs, such as ``neutral`` or ``relevant``."""
+    """Which queries or pairs count, such as ``neutral`` or ``relevant``."""
     target: str = ""
     """The group whose documents count, or ``relative_delta``."""
     measure: str = ""
@@ -98,9 +98,13 @@ class Selection:
     value: Column = "value"
     """Column of the number."""
     where: pl.Expr | None = None
-    """The rows that are cells; all by default. A row without one of its keys is none."""
+    """The rows that are cells; all by default. A row that lacks one of the keys is no cell."""
     home: pl.Expr | None = None
-    """The rows that are at home in this table, which makes it a default table; all by default."""
+    """The rows that stand in this table when all tables of a paper are made at once.
+
+    Some tables repeat numbers of others; each number then stands only in its own table. All rows by
+    default.
+    """
     first: bool = False
     """Whether the first of several rows with the same keys counts; they are refused otherwise."""
     mark: Column | None = None
@@ -115,12 +119,12 @@ class Selection:
         return enriched(self.part(result), result)
 
     def _rows_of_table(self, result: Any, table: str, *, at_home: bool) -> pl.DataFrame:
-        """Return the rows that are cells, or say which column the layout names in vain."""
+        """Return the rows that are cells; `UserError` if the layout names an unknown column."""
         with _named_columns(table, self.frame(result)):
             return self.rows(result, at_home=at_home)
 
     def rows(self, result: Any, *, at_home: bool) -> pl.DataFrame:
-        """Return the rows that are cells; `at_home` leaves out those that stand in other tables."""
+        """Return the rows that are cells; with `at_home` only those in `home`."""
         frame = self.frame(result)
         if frame.height and self.where is not None:
             frame = frame.filter(self.where)
@@ -162,7 +166,10 @@ def _named_columns(table: str, frame: pl.DataFrame) -> Iterator[None]:
 
 
 _recent: list[tuple[Any, dict[str, pl.DataFrame]]] = []
-"""The last results that were laid out, and their frames: every table of a result reads them."""
+"""The last results that were laid out, each with its frames, the latest at the end.
+
+Every table of a result reads its frames, which take long to make.
+"""
 _MOST_RECENT = 8
 """Most results whose frames are kept."""
 
@@ -173,7 +180,8 @@ def _frames(result: Any) -> dict[str, pl.DataFrame]:
         if recent_result is result:
             return parts
     parts = frames(result)
-    _recent[:] = [*_recent[1 - _MOST_RECENT :], (result, parts)]
+    _recent.append((result, parts))
+    del _recent[:-_MOST_RECENT]
     return parts
 
 
@@ -187,28 +195,29 @@ def enriched(frame: pl.DataFrame, result: Any) -> pl.DataFrame:
     """Add the columns that follow from others and that a frame lacks."""
     if not frame.height:
         return frame
-    added = _constants(result) | _of_rankers(frame) | _of_sources(frame, result)
+    added = _of_result(result) | _of_runs(frame) | _of_sources(frame, result)
     return frame.with_columns(
         *(values.alias(name) for name, values in added.items() if name not in frame.columns)
     )
 
 
-def _constants(result: Any) -> dict[str, pl.Expr]:
-    """Return the columns that are alike in all rows of a result."""
-    spec = getattr(result, "audit", result).spec  # of one that was loaded with its collection
+def _of_result(result: Any) -> dict[str, pl.Expr]:
+    """Return the columns that have the same value in all rows of a result."""
+    # A `LoadedAudit` holds the audit and its collection.
+    spec = getattr(result, "audit", result).spec
     collection = spec.get("collection")
     split = spec.get("split")
     if isinstance(collection, Mapping):
         split = collection.get("split", split)
     values = {"dataset": folder(spec), "by": spec.get("by"), "split": split}
-    values |= {name: getattr(result, name, None) for name in _CONSTANTS}
+    values |= {name: getattr(result, name, None) for name in _RESULT_FIELDS}
     return {
         name: pl.lit(None if value is None else str(value), pl.String)
         for name, value in values.items()
     }
 
 
-def _of_rankers(frame: pl.DataFrame) -> dict[str, pl.Series]:
+def _of_runs(frame: pl.DataFrame) -> dict[str, pl.Series]:
     """Return the columns that follow from the run of a row."""
     if "run" not in frame.columns:
         return {}
@@ -226,16 +235,18 @@ def _of_sources(frame: pl.DataFrame, result: Any) -> dict[str, pl.Series]:
     column = next((name for name in ("source", "b") if name in frame.columns), None)
     if column is None:
         return {}
-    stated = {
+    # `SourceAudits` hold the model and temperature of each source. Other results have only the
+    # source's name, which often says both.
+    recorded = {
         source.source: (source.series, temperature(source.temperature))
         for source in getattr(result, "sources", ())
         if hasattr(source, "series")
     }
-    texts = [name or "" for name in frame[column].cast(pl.String)]
-    models = [stated.get(text) or generator(text) for text in texts]
+    sources = [name or "" for name in frame[column].cast(pl.String)]
+    origins = [recorded.get(source) or generator(source) for source in sources]
     return {
-        "generator": pl.Series([model for model, _ in models], dtype=pl.String),
-        "temperature": pl.Series([degree for _, degree in models], dtype=pl.String),
+        "generator": pl.Series([model for model, _ in origins], dtype=pl.String),
+        "temperature": pl.Series([degrees for _, degrees in origins], dtype=pl.String),
     }
 
 

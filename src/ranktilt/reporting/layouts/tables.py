@@ -29,13 +29,13 @@ from ranktilt.reporting.reload import Loaded, LoadedAudit
 from ranktilt.training.study_result import TrainingStudy
 
 Bare = Any
-"""A result, or a `CellFile`."""
+"""A result without its collection, or a `CellFile`."""
 Source = Any
-"""The same, or one that was loaded with its collection."""
+"""A result with or without its collection (`Loaded`), or a `CellFile`."""
 FORMATS = ("latex", "markdown", "csv")
 """Formats of tables."""
-_ANY = ("", "-")
-"""Systems of cells that are about a collection: several results of it hold the same ones."""
+_NO_SYSTEM = ("", "-")
+"""Systems of cells that are about a collection: several results of it hold the same cells."""
 _ROUNDED = (
     "Relative Δ is computed from the means as printed here, as in the paper; the audit computes it "
     "before rounding, so small means may give another value."
@@ -48,10 +48,10 @@ _SHUFFLED = (
 """Note on groups that are not twins."""
 _CURVE = "Values at the indices 1, 2, 5, 10, 20 … and at the last; CSV has all."
 """Note on a curve of which not all values are printed."""
-_SETTING = ("collection", "condition")
+_KEYS_OF_TITLE = ("collection", "condition")
 """Keys whose only value a caption does not repeat: the title says it."""
-_ALWAYS = ("dataset", "system", "measure")
-"""Keys that CSV always has."""
+_CSV_KEYS = ("dataset", "system", "measure")
+"""Keys that are columns of CSV although all cells may lack them."""
 
 
 def paper_tables(
@@ -80,6 +80,7 @@ def paper_document(
     if rounding not in ROUNDINGS:
         raise unknown("rounding", rounding, ROUNDINGS)
     bare = [result.audit if isinstance(result, Loaded) else result for result in results]
+    # Some layouts also need an audit's runs and texts.
     bare += [result for result in results if isinstance(result, LoadedAudit)]
     blocks: list[Panels] = []
     cells: list[PaperCell] = []
@@ -98,7 +99,7 @@ def paper_document(
 def _chosen_layouts(
     results: Sequence[Source], bare: Sequence[Bare], layout: str | Layout
 ) -> list[Layout]:
-    """Return the layouts that are asked for, or all that the results hold."""
+    """Return the layout of this name, or for `PAPER` those of all tables that the results hold."""
     if isinstance(layout, Layout):
         return [layout]
     if layout != PAPER:
@@ -114,7 +115,7 @@ def _chosen_layouts(
 
 def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
     """Return cells as they are printed, and in the order of the print."""
-    keys = [key for key in KEYS if key in _ALWAYS or any(getattr(cell, key) for cell in cells)]
+    keys = [key for key in KEYS if key in _CSV_KEYS or any(getattr(cell, key) for cell in cells)]
     has_marks = any(cell.mark for cell in cells)
     rows = []
     for cell in cells:
@@ -201,7 +202,9 @@ def _gathered_cells(
     origins: list[str] = []
     for result in results:
         result_cells = _cells(result, layout, at_home=at_home)
-        cells += [cell for cell in result_cells if cell.system not in _ANY or cell not in cells]
+        cells += [
+            cell for cell in result_cells if cell.system not in _NO_SYSTEM or cell not in cells
+        ]
         if not result_cells:
             continue
         if not isinstance(result, CellFile):
@@ -283,7 +286,10 @@ def _tilt_caveats(
 
 
 def _cells(result: Bare, layout: Layout, *, at_home: bool) -> list[PaperCell]:
-    """Return the cells of one table; where nobody named it, only those that are at home in it."""
+    """Return the cells of one table; `at_home` leaves out those of other tables.
+
+    See `ranktilt.reporting.layouts.selection.Selection.home`.
+    """
     if isinstance(result, CellFile):
         return [cell for cell in result.cells if cell.table == layout.name]
     return cells_of(result, layout, at_home=at_home)
@@ -303,7 +309,7 @@ def _caption(cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str]) ->
     context = [
         layout.caption_phrase(key, values[key][0])
         for key in KEYS
-        if key not in (*keys, *_SETTING) and values[key][0] not in _ANY
+        if key not in (*keys, *_KEYS_OF_TITLE) and values[key][0] not in _NO_SYSTEM
     ]
     has_other_groups = layout.title_of_groups and "human" not in values["target"]
     title = layout.title_of_groups if has_other_groups else layout.title

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-_EXPLORER = tuple(
+_EXPLORER_SCRIPTS = tuple(
     f"explorer/{name}.js"
     for name in ("elements", "differences", "queries", "lists", "pairs", "explorer")
 )
-"""Scripts of the explorer."""
+"""Files of the explorer's scripts, in the order in which they run."""
 
 
 def render(document: Document, *, notes: bool = True) -> str:
@@ -42,9 +42,9 @@ def render(document: Document, *, notes: bool = True) -> str:
     kinds = {block.kind for block in document.blocks("page")}
     scripts = [_compact(_template("page.js"))]
     if "explorer" in kinds:
-        scripts.append(_compact("\n".join(map(_template, _EXPLORER))))
-    digests = [digest(script) for script in scripts[1:]]
-    engine = None
+        scripts.append(_compact("\n".join(map(_template, _EXPLORER_SCRIPTS))))
+    digests = [digest(script) for script in scripts[1:]]  # `policy` adds the first one's
+    engine = None  # the drawing library
     if "figure" in kinds:
         engine, engine_digest = _engine()
         digests.append(engine_digest)

@@ -17,14 +17,16 @@ _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 def junit(gate: Gate) -> bytes:
     """Write a test case for each row of a gate.
 
-    Tilted is a ``failure``, inconclusive an ``error``, or ``skipped`` where inconclusive passes.
+    A tilted row is a ``failure``. An inconclusive row is an ``error``, or ``skipped`` if the gate
+    lets inconclusive rows pass.
     """
-    kinds = {
+    element_names = {
         "tilted": "failure",
         "inconclusive": "skipped" if gate.passes_inconclusive else "error",
     }
-    counts = Counter(kinds.get(row.outcome, "passed") for row in gate.rows)
-    attributes = {
+    counts = Counter(element_names.get(row.outcome, "passed") for row in gate.rows)
+    # Build servers expect a time; a gate measures none.
+    suite_attributes = {
         "name": "ranktilt gate",
         "tests": str(len(gate.rows)),
         "failures": str(counts["failure"]),
@@ -32,27 +34,32 @@ def junit(gate: Gate) -> bytes:
         "skipped": str(counts["skipped"]),
         "time": "0",
     }
-    root = ElementTree.Element("testsuites", attributes)
-    suite = ElementTree.SubElement(root, "testsuite", attributes)
+    root = ElementTree.Element("testsuites", suite_attributes)
+    suite = ElementTree.SubElement(root, "testsuite", suite_attributes)
     properties = ElementTree.SubElement(suite, "properties")
-    values = {
+    property_values = {
         "ranktilt": __version__,
         "asked": " and ".join(gate_questions(gate)),
         "command": gate.spec.get("command"),
     }
-    for name, value in values.items():
+    for property_name, value in property_values.items():
         if value:
-            pair = {"name": name, "value": _writable(str(value))}
-            ElementTree.SubElement(properties, "property", pair)
+            property_attributes = {"name": property_name, "value": _writable(str(value))}
+            ElementTree.SubElement(properties, "property", property_attributes)
     for row in gate.rows:
-        name = f"{row.measure}: {row.groups}"
-        case = {"classname": _writable(row.run), "name": _writable(name), "time": "0"}
-        test_case = ElementTree.SubElement(suite, "testcase", case)
-        if row.outcome in kinds:
-            reason = {"type": row.outcome, "message": _writable(row_reason(row))}
-            element = ElementTree.SubElement(test_case, kinds[row.outcome], reason)
+        case_attributes = {
+            "classname": _writable(row.run),
+            "name": _writable(f"{row.measure}: {row.groups}"),
+            "time": "0",
+        }
+        test_case = ElementTree.SubElement(suite, "testcase", case_attributes)
+        if row.outcome in element_names:
+            outcome_attributes = {"type": row.outcome, "message": _writable(row_reason(row))}
+            outcome = ElementTree.SubElement(
+                test_case, element_names[row.outcome], outcome_attributes
+            )
             lines = [limit_reason(check, row.queries) for check in row.checks]
-            element.text = _writable("\n".join(lines))
+            outcome.text = _writable("\n".join(lines))
         else:
             ElementTree.SubElement(test_case, "system-out").text = _writable(row_reason(row))
     ElementTree.indent(root)

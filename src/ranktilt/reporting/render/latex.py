@@ -33,18 +33,20 @@ _SIGNS = {
     "≤": r"$\leq$",
     "≥": r"$\geq$",
 }
-"""What LaTeX takes for a sign that it would act on."""
+"""Characters that LaTeX reads as commands or that its text fonts lack, as LaTeX writes them."""
 _GUARDED = {**_SIGNS, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
-"""Brackets and stars too: behind a line's end LaTeX would read them as its options."""
-_NARROW, _WIDE = 6, 9
-"""Columns that fit into one column of a paper, and into its page in small print."""
-_TEXTS = 0.94
-"""Share of the line that all columns of texts have."""
-_SPANNING = r"p{0.96\linewidth}"
-"""A cell that spans columns of texts."""
+"""Brackets and stars too: LaTeX would read them as options of the line's end before them."""
+_NARROW_COLUMNS = 6
+"""Most columns of a table that fit into one column of a two-column paper."""
+_SMALL_PRINT_COLUMNS = 9
+"""Most columns of a table that fit across the page in small print; more need smaller print."""
+_TEXT_WIDTH = 0.94
+"""Share of the line's width that all columns of texts have together."""
+_SPANNING_ALIGNMENT = r"p{0.96\linewidth}"
+"""Alignment of a cell that spans columns of texts: a paragraph, which wraps."""
 _SIDES = {"first": (0x00, 0x72, 0xB2), "second": (0xD5, 0x5E, 0x00)}
 """Blue and orange, told apart by the colour-blind (after Okabe and Ito)."""
-_DARKEST = 0.6
+_DARKEST_SHARE = 0.6
 """Largest share of a colour in a shade."""
 _SHADED = (
     "Shaded: Relative Δ, blue above 0 and orange below, the darker the further from it "
@@ -74,6 +76,7 @@ def _table(table: Table) -> Iterator[str]:
     columns, rows = flat(table)
     titles = [column.title for column in columns]
     if table.groups:
+        # The first column has the name of the first group, such as "run", in small letters.
         titles[0] = titles[0].capitalize()
     yield f"% {one_line(table.caption)}"
     alignment = "".join("r" if column.number else "l" for column in columns)
@@ -81,8 +84,8 @@ def _table(table: Table) -> Iterator[str]:
     yield r"\toprule"
     yield _line(map(_escaped, titles))
     yield r"\midrule"
-    for number, (begins, cells) in enumerate(rows):
-        if number and begins:
+    for number, (begins_group, cells) in enumerate(rows):
+        if number and begins_group:
             yield r"\midrule"
         yield _line(map(_escaped, cells))
     yield r"\bottomrule"
@@ -94,7 +97,7 @@ def _panels(block: Panels) -> Iterator[str]:
     columns = max(block.tables, key=lambda table: len(table.columns)).columns
     width = len(columns)
     has_texts = any(map(_is_text, columns))
-    environment = "table*" if has_texts or width > _NARROW else "table"
+    environment = "table*" if has_texts or width > _NARROW_COLUMNS else "table"
     is_shaded = any(map(_has_shades, block.tables))
     colours = r" and \usepackage[table]{xcolor}" if is_shaded else ""
     needs = rf"{block.layout} Needs \usepackage{{booktabs}}{colours}."
@@ -103,13 +106,13 @@ def _panels(block: Panels) -> Iterator[str]:
     yield r"\centering"
     yield rf"\caption{{{_guarded(block.caption)}}}"
     yield rf"\label{{tab:{block.name}}}"
-    if width > _WIDE:
+    if width > _SMALL_PRINT_COLUMNS:
         yield from (r"\scriptsize", r"\setlength{\tabcolsep}{2pt}")
     elif environment == "table*":
         yield r"\small"
     yield rf"\begin{{tabular}}{{{_alignment(columns)}}}"
     yield r"\toprule"
-    spanning = rf"\multicolumn{{{width}}}{{{_SPANNING if has_texts else 'l'}}}"
+    spanning = rf"\multicolumn{{{width}}}{{{_SPANNING_ALIGNMENT if has_texts else 'l'}}}"
     yield from _panel_rows(block.tables, spanning, width)
     yield r"\bottomrule"
     yield r"\end{tabular}"
@@ -135,7 +138,7 @@ def _has_shades(table: Table) -> bool:
 def _alignment(columns: Sequence[Column]) -> str:
     """Align numbers right, names left, and let columns of texts share the line."""
     text_count = sum(map(_is_text, columns))
-    text_column = rf"p{{{_TEXTS / max(text_count, 1):.3g}\linewidth}}"
+    text_column = rf"p{{{_TEXT_WIDTH / max(text_count, 1):.3g}\linewidth}}"
     alignments = []
     for column in columns:
         if _is_text(column):
@@ -172,7 +175,7 @@ def _shade(cell: Cell) -> str:
     """Colour a cell that favours a side, the darker the more."""
     if cell.tone not in _SIDES or cell.value is None:
         return ""
-    share = _DARKEST * min(abs(cell.value) / 100, 1)
+    share = _DARKEST_SHARE * min(abs(cell.value) / 100, 1)
     parts = (round(255 - share * (255 - part)) for part in _SIDES[cell.tone])
     return rf"\cellcolor[HTML]{{{''.join(f'{part:02X}' for part in parts)}}}"
 
@@ -182,12 +185,14 @@ def _header(table: Table, width: int) -> Iterator[str]:
     if table.spans:
         header_count = sum(column.header for column in table.columns)
         cells, rules = [""] * header_count, list[str]()
-        first = header_count + 1
+        next_column = header_count + 1
+        # The first span stands above the headers of rows, and has no title.
         for title, span in table.spans[1:]:
             cells.append(rf"\multicolumn{{{span}}}{{c}}{{{_guarded(title)}}}")
-            rules.append(rf"\cmidrule(lr){{{first}-{first + span - 1}}}")
-            first += span
-        yield _line([*cells, *[""] * (width + 1 - first)], len(cells))
+            rules.append(rf"\cmidrule(lr){{{next_column}-{next_column + span - 1}}}")
+            next_column += span
+        cells_right = width + 1 - next_column
+        yield _line([*cells, *[""] * cells_right], len(cells))
         yield " ".join(rules)
     yield _line([_guarded(column.title) for column in table.columns], width)
 
@@ -196,11 +201,12 @@ def _line(cells: Iterable[str], width: int = 0) -> str:
     """Write one line of cells, filled up to a width with empty ones."""
     cells = list(cells)
     line = " & ".join([*cells, *[""] * (width - len(cells))])
+    # Empty cells at the end would leave two blanks in a row.
     return (line.rstrip() if width else line) + r" \\"
 
 
 def _escaped(text: str) -> str:
-    """Escape a text, in one line."""
+    """Escape a text of RankTilt's, in one line."""
     return "".join(_SIGNS.get(letter, letter) for letter in one_line(text))
 
 

@@ -30,7 +30,6 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.shown_names import isolated
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
-# Blue and orange stay apart for every common kind of colour blindness.
 _TONES: dict[Tone, str] = {
     "first": "bold dodger_blue2",
     "second": "bold dark_orange",
@@ -39,15 +38,16 @@ _TONES: dict[Tone, str] = {
     "warning": "yellow",
     "unsure": "yellow",
 }
+"""Style by tone; blue and orange stay apart for every common kind of colour blindness."""
 _EMPHASIS = {"": "", "strong": "bold", "quiet": "dim", "alarm": "bold red"}
 """Style by emphasis."""
-_CODE = re.compile(r"(\x1b\[[0-9;]*m)")
+_COLOUR_CODE = re.compile(r"(\x1b\[[0-9;]*m)")
 """Escape sequence that sets a colour."""
-_WIDE = 400
-"""Letters of a line where nothing limits it."""
-_PLAIN = 140
-"""Letters to which a table of plain text shrinks where texts that wrap allow it."""
-_LEAST = 20
+_UNLIMITED_WIDTH = 400
+"""Letters of a line if no terminal limits it."""
+_USUAL_WIDTH = 140
+"""Letters to which a table of plain text shrinks if it has texts that wrap."""
+_LEAST_TEXT_WIDTH = 20
 """Letters to which a column of texts may shrink."""
 
 
@@ -110,8 +110,10 @@ def _print_block(block: Block, console: Console, *, notes: bool, plain: bool) ->
 
 def _plain_width(part: RenderableType, console: Console) -> int:
     """Return the width of plain text: the usual one, or as much as the numbers of a table need."""
-    least = _least(console, part)
-    return _PLAIN if least <= _PLAIN else least + _LEAST
+    least_width = _least_width(console, part)
+    if least_width <= _USUAL_WIDTH:
+        return _USUAL_WIDTH
+    return least_width + _LEAST_TEXT_WIDTH  # so that a column of texts need not be the narrowest
 
 
 def render(document: Document, *, notes: bool = True) -> str:
@@ -140,8 +142,8 @@ def _printing(stream: IO[str], terminal: IO[str] | None) -> Iterator[tuple[Conso
 
 def _isolated_line(line: str) -> str:
     """Keep words from right to left together, between the codes of colours and styles."""
-    parts = _CODE.split(line)
-    return "".join(part if _CODE.fullmatch(part) else isolated(part) for part in parts)
+    parts = _COLOUR_CODE.split(line)
+    return "".join(part if _COLOUR_CODE.fullmatch(part) else isolated(part) for part in parts)
 
 
 def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
@@ -151,7 +153,7 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
         return _VisibleConsole(
             file=buffer,
             highlight=False,
-            width=_WIDE,
+            width=_UNLIMITED_WIDTH,
             no_color=True,
             force_terminal=False,
             force_jupyter=False,
@@ -172,8 +174,8 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
 def _block(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
     """Yield the parts of a block."""
     if isinstance(block, Pairs):
-        wide = max(len(name) for name, _ in block.pairs)
-        yield from (Text(f"  {name:<{wide}}  {text}") for name, text in block.pairs)
+        name_width = max(len(name) for name, _ in block.pairs)
+        yield from (Text(f"  {name:<{name_width}}  {text}") for name, text in block.pairs)
     elif isinstance(block, Lines):
         for line in shown_lines(block.lines, notes=notes):
             yield Text(line.text, style=_TONES.get(line.tone) or _EMPHASIS[line.emphasis])
@@ -189,11 +191,11 @@ def _block(block: Block, console: Console, *, notes: bool) -> Iterator[Renderabl
 def _fitting(table: Table, console: Console) -> list[Ruled]:
     """Lay a table out so that it fits.
 
-    It is one table if need be with its intervals on two lines or without spare columns, else
-    several tables.
+    In turn: the table as it is; with each interval on two lines; also without its spare columns
+    (`Column.spare`); split into several tables.
     """
     columns = list(range(len(table.columns)))
-    if console.width == _WIDE:
+    if console.width == _UNLIMITED_WIDTH:
         return [_ruled(table, columns, stacked=False, whole_headers=True)]
     for stacked in (False, True):
         ruled = _ruled(table, columns, stacked=stacked)
@@ -223,12 +225,13 @@ def _split(table: Table, columns: Sequence[int], console: Console) -> list[list[
 
 def _fits(console: Console, table: Ruled) -> bool:
     """Tell whether a table has room, its texts wrapped between words."""
-    return _least(console, table) <= console.width
+    return _least_width(console, table) <= console.width
 
 
-def _least(console: Console, part: RenderableType) -> int:
+def _least_width(console: Console, part: RenderableType) -> int:
     """Return the number of letters to which a part may shrink."""
-    return console.measure(part, options=console.options.update(width=_WIDE)).minimum
+    options = console.options.update(width=_UNLIMITED_WIDTH)
+    return console.measure(part, options=options).minimum
 
 
 def _ruled(
@@ -266,7 +269,7 @@ def _add_column(
     is_text = column.header or not column.number
     width = max(_widest_line(text) for text in (column.title, *map(str, cells)))
     if is_text and not (whole_headers and column.header):
-        width = min(width, _LEAST)
+        width = min(width, _LEAST_TEXT_WIDTH)
     ruled.add_column(
         Text(column.title),
         justify="left" if is_text else "right",

@@ -32,8 +32,8 @@ _HALF_A_POINT = 0.5
 """Points by which Relative Δ of the printed means may differ from the printed one."""
 _MOST_DIGITS = 4
 """Most decimals of a mean."""
-_VISIBLE = 0.0005
-"""Neutral value from which on it is told."""
+_PRINTED_NEUTRAL = 0.0005
+"""Smallest neutral value that is printed; a smaller one would read as 0."""
 
 
 @singledispatch
@@ -99,7 +99,7 @@ def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
 @basis_words.register
 def _page_basis(estimand: PageShare, effect: Effect) -> str:
     """Say what the answer is based on."""
-    if abs(effect.neutral) < _VISIBLE:
+    if abs(effect.neutral) < _PRINTED_NEUTRAL:
         return _queries(effect)
     neutral = estimand.amount(effect.neutral)
     return f"{_queries(effect)}; neutral value {neutral}, the median of random labels"

@@ -14,8 +14,10 @@ from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 
-_RANKER, _PAGE = "bm25", "audit.html"
-"""What next steps name; you put your own in their place."""
+_RANKER = "bm25"
+"""Ranker in the commands of next steps; you put your own in its place."""
+_PAGE = "audit.html"
+"""File of the page in the commands of next steps."""
 
 
 def check_sentence(check: CheckResult) -> str:
@@ -90,6 +92,7 @@ def equivalence_words(row: Equivalence) -> str:
 
 
 def _margin(row: Equivalence) -> str:
+    """Print the margin of a test of equivalence, in points."""
     return margin_words(100 * row.margin)
 
 
@@ -134,11 +137,11 @@ def check_next_commands(check: CheckResult) -> tuple[NextCommand, ...]:
 
 
 def derived(check: CheckResult) -> dict[str, Any]:
-    """Return what a check's file says in words."""
+    """Return the sentence and next steps, which the saved file holds besides the fields."""
     steps = command_rows(check_next_commands(check))
     return {"sentence": check_sentence(check), "next_steps": steps}
 
 
 def derived_equivalence(row: Equivalence) -> dict[str, Any]:
-    """Return what a check's file says of effectiveness on both sides in words."""
+    """Return the words of a test of equivalence, which a check's file holds besides its numbers."""
     return {"verdict": equivalence_words(row)}

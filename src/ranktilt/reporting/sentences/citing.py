@@ -41,7 +41,7 @@ FUNNEL_WORDS = {
     "unretrieved": "cited without being retrieved",
     "total": "in all",
 }
-_SMALL = 1.0
+_SMALL_RATIO = 1.0
 """Ratios below it are printed with three decimals."""
 
 
@@ -56,12 +56,13 @@ def leading(audit: CitationAudit) -> Finding:
 
 
 def derived(audit: CitationAudit) -> dict[str, Any]:
-    """Return what a file says in words."""
+    """Return the verdicts as sentences, which the saved file holds besides the fields."""
     findings = citation_findings(audit)
     return {"verdicts": [finding.sentence for finding in findings]}
 
 
 def _finding(audit: CitationAudit, effect: CitationEffect) -> Finding:
+    """Return the verdict on one effect as a finding; it has no size to be ranked by."""
     verdict = effect.verdict(audit.margin)
     kind: FindingKind = "favours" if verdict in ("a", "b") else verdict  # type: ignore[assignment]
     return Finding(kind=kind, sentence=verdict_sentence(audit, effect), size=0.0)
@@ -78,6 +79,7 @@ def verdict_sentence(audit: CitationAudit, effect: CitationEffect) -> str:
 
 
 def _size_sentence(effect: CitationEffect) -> str:
+    """Say how often each side is cited, with the interval."""
     if effect.scale == "share":
         interval = _interval(effect.low, effect.high, digits=1)
         return (
@@ -104,6 +106,7 @@ def _as_labelled(effect: CitationEffect) -> str:
 
 
 def _share_noun(effect: CitationEffect) -> str:
+    """Name what a share is of: citations, first citations or words."""
     return {"share": "citations", "first": "first citations"}.get(effect.question, "cited words")
 
 
@@ -253,14 +256,16 @@ def ratio_words(value: float) -> str:
         return "–"
     if isinf(value):
         return "∞"
-    return rounded(value, 3 if value < _SMALL else 2)
+    return rounded(value, 3 if value < _SMALL_RATIO else 2)
 
 
 def _ratio_interval(low: float, high: float) -> str:
+    """Print the interval of a ratio; empty where there is none."""
     return "" if isnan(low) else f"[{ratio_words(low)}, {ratio_words(high)}]"
 
 
 def _interval(low: float, high: float, *, digits: int) -> str:
+    """Print an interval with some decimals; empty where there is none."""
     return "" if isnan(low) else f"[{rounded(low, digits)}, {rounded(high, digits)}]"
 
 

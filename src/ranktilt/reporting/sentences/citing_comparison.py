@@ -28,11 +28,12 @@ from ranktilt.reporting.sentences.citing import (
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 from ranktilt.reporting.sentences.ratios import often_words
 
-_KINDS: dict[CitationChangeKind, FindingKind] = {
+_FINDING_KINDS: dict[CitationChangeKind, FindingKind] = {
     "differs": "favours",
     "inconclusive": "inconclusive",
     "identical": "level",
 }
+"""Kind of finding by the kind of change; it gives the order and the tone of a verdict."""
 
 
 def leading(comparison: CitationComparison) -> Finding:
@@ -41,7 +42,7 @@ def leading(comparison: CitationComparison) -> Finding:
 
 
 def derived(comparison: CitationComparison) -> dict[str, Any]:
-    """Return what a file says in words."""
+    """Return the verdicts as sentences, which the saved file holds besides the fields."""
     return {"verdicts": [finding.sentence for finding in comparison_findings(comparison)]}
 
 
@@ -50,7 +51,7 @@ def comparison_findings(comparison: CitationComparison) -> tuple[Finding, ...]:
     findings = []
     for change in comparison.primary:
         sentence = change_sentence(comparison, change)
-        findings.append(Finding(kind=_KINDS[change.kind], sentence=sentence))
+        findings.append(Finding(kind=_FINDING_KINDS[change.kind], sentence=sentence))
     return ranked(findings)
 
 
@@ -65,7 +66,9 @@ def change_sentence(comparison: CitationComparison, change: CitationChange) -> s
             "undefined for one of them."
         )
     if change.kind == "differs":
-        size = f"{_size(change)}, corrected p {p_words(change.p_corrected)}"
+        size = (
+            f"{_size(change, change.low, change.high)}, corrected p {p_words(change.p_corrected)}"
+        )
         return (
             f"{new} leans further toward {change.side} pages than {old}: {_values(change)} "
             f"({size}){_growth(comparison, change)}."
@@ -76,6 +79,7 @@ def change_sentence(comparison: CitationComparison, change: CitationChange) -> s
 def _values(change: CitationChange) -> str:
     """Say what each engine does by itself, the new one first."""
     if change.scale == "log ratio":
+        # "half as often as": the old engine's ratio ends the clause, so its last "as" goes.
         old = often_words(change.old).removesuffix(" as")
         return (
             f"of {POOL_WORDS[change.question]}, {change.a} ones are cited "
@@ -88,6 +92,7 @@ def _values(change: CitationChange) -> str:
 
 
 def _neutrals(change: CitationChange) -> str:
+    """Say which values would favour neither side; empty where one is unknown."""
     if isnan(change.neutral_new) or isnan(change.neutral_old):
         return ""
     return (
@@ -96,11 +101,11 @@ def _neutrals(change: CitationChange) -> str:
     )
 
 
-def _size(change: CitationChange) -> str:
-    """Print a difference with its interval: times for a ratio, points for a share."""
+def _size(change: CitationChange, low: float, high: float) -> str:
+    """Print a difference with an interval: times for a ratio, points for a share."""
     if change.scale == "log ratio":
-        return _ratios(change, change.low, change.high)
-    return f"{signed(change.value)} points{_point_ends(change.low, change.high)}"
+        return _ratios(change, low, high)
+    return f"{signed(change.value)} points{_point_ends(low, high)}"
 
 
 def _ratios(change: CitationChange, low: float, high: float) -> str:
@@ -112,15 +117,20 @@ def _ratios(change: CitationChange, low: float, high: float) -> str:
 
 
 def _ratio_ends(low: float, high: float) -> str:
+    """Print the interval of a ratio after its value; empty where there is none."""
     return "" if isnan(low) else f" [{ratio_words(low)}, {ratio_words(high)}]"
 
 
 def _point_ends(low: float, high: float) -> str:
+    """Print the interval of points after their value; empty where there is none."""
     return "" if isnan(low) else f" [{signed(low)}, {signed(high)}]"
 
 
 def _growth(comparison: CitationComparison, change: CitationChange) -> str:
-    """Say whose tilt is larger, whichever way it points; nothing where that is open."""
+    """Say whose tilt is larger, whichever group each engine leans to.
+
+    The growth is how much further the new engine is from neutral than the old one.
+    """
     if change.growth_low > change.neutral:
         return f"; the tilt of {comparison.new} is larger"
     if change.growth_high < change.neutral:
@@ -129,21 +139,27 @@ def _growth(comparison: CitationComparison, change: CitationChange) -> str:
 
 
 def _open_reason(comparison: CitationComparison, change: CitationChange) -> str:
-    """Say why a difference stays open: few units, few questions, or a wide interval."""
+    """Say why a verdict is inconclusive: few units, few questions, or a wide interval."""
     units = units_word(comparison.unit)
+    # `change.thinner` is the group with fewer effective units.
     if change.effective_units < FEWEST_UNITS:
         number = rounded(change.effective_units, 1)
         text = (
             f"{change.thinner} pages come from too few {units} ({number} effective) to speak of "
             "them as a kind."
         )
+        # Few units still allow an interval over further questions about the same units.
         if isnan(change.these_low):
             return text
-        return f"{text} Of these {units}, in further questions like these: {_of_these(change)}."
+        size = _size(change, change.these_low, change.these_high)
+        return (
+            f"{text} Of these {units}, in further questions like these: {_values(change)} ({size})."
+        )
     if change.effective_questions < FEWEST_UNITS:
         queries = counted(change.questions, "query", "queries")
         return f"{queries} are too few to compare engines; ask at least {FEWEST_UNITS}."
     detectable = change.detectable
+    # A ratio above 1 is as easy to detect as its inverse.
     size = (
         f"a ratio of {rounded(detectable, 2)} or {rounded(1 / detectable, 2)}"
         if change.scale == "log ratio"
@@ -152,22 +168,14 @@ def _open_reason(comparison: CitationComparison, change: CitationChange) -> str:
     queries = counted(change.questions, "query", "queries")
     return (
         f"{queries} and these {units} would find {size} four times in five. "
-        f"{_sentence_case(_values(change))} ({_size(change)})."
+        f"{_sentence_case(_values(change))} ({_size(change, change.low, change.high)})."
     )
 
 
 def _sentence_case(text: str) -> str:
+    """Begin a sentence with a capital letter."""
     # `capitalize` would write the names of groups in small letters.
     return text[:1].upper() + text[1:]
-
-
-def _of_these(change: CitationChange) -> str:
-    """Say the difference for the units at hand, which is nothing about their kind."""
-    if change.scale == "log ratio":
-        size = _ratios(change, change.these_low, change.these_high)
-    else:
-        size = f"{signed(change.value)} points{_point_ends(change.these_low, change.these_high)}"
-    return f"{_values(change)} ({size})"
 
 
 def comparison_meaning(comparison: CitationComparison) -> str:
@@ -188,13 +196,14 @@ def comparison_meaning(comparison: CitationComparison) -> str:
 
 
 def overlap_sentences(comparison: CitationComparison) -> Iterator[str]:
-    """Say how many pages and domains both engines share, and how many repeats of one do."""
+    """Say how many pages and domains both engines share, and two answers of one engine do."""
     for overlap in comparison.overlaps:
         if overlap.measure == "Jaccard" and not isnan(overlap.value):
             yield _overlap_sentence(comparison, overlap)
 
 
 def _overlap_sentence(comparison: CitationComparison, overlap: CitationOverlap) -> str:
+    """Say how many pages, or domains (`overlap.of`), both engines share."""
     share = f"{rounded(100 * overlap.value, 1)} %"
     if not isnan(overlap.low):
         ends = (rounded(100 * end, 1) for end in (overlap.low, overlap.high))

@@ -146,7 +146,7 @@ def _more_queries(comparison: Comparison) -> tuple[NextCommand, ...]:
 
 
 def derived(comparison: Comparison) -> dict[str, Any]:
-    """Return what a comparison's file says in words."""
+    """Return the verdicts and next steps, which the saved file holds besides the fields."""
     verdicts = [
         {
             "run": verdict.run,

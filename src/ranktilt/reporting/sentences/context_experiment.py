@@ -36,6 +36,7 @@ def effect_findings(experiment: ContextExperiment) -> tuple[Finding, ...]:
 
 
 def _finding(experiment: ContextExperiment, effect: ContextEffect) -> Finding:
+    """Return the verdict on one effect as a finding; its size is in margins."""
     verdict = effect.verdict(experiment.margin)
     kind: FindingKind = "favours" if verdict in ("a", "b") else verdict  # type: ignore[assignment]
     size = abs(effect.value - effect.neutral) / (experiment.margin or 1.0)
@@ -60,7 +61,7 @@ def leading(experiment: ContextExperiment) -> Finding:
 
 
 def derived(experiment: ContextExperiment) -> dict[str, Any]:
-    """Return what a file says in words."""
+    """Return the verdicts as sentences, which the saved file holds besides the fields."""
     return {"verdicts": [finding.sentence for finding in effect_findings(experiment)]}
 
 
@@ -118,6 +119,7 @@ def _open_reason(effect: ContextEffect) -> str:
 
 
 def _p(effect: ContextEffect) -> str:
+    """Print a corrected p without the 0 before its point."""
     p = effect.p_corrected
     return "< .001" if p < 0.001 else rounded(p, 3).removeprefix("0")
 
@@ -163,6 +165,7 @@ def position_sentence(experiment: ContextExperiment) -> Iterator[str]:
 
 
 def _lower_first(text: str) -> str:
+    """Begin a text with a small letter, to put it into a sentence."""
     return text[:1].lower() + text[1:]
 
 

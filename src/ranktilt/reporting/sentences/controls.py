@@ -57,7 +57,7 @@ def _numbers(change: ControlChange) -> str:
 
 
 def derived(controlled: Controlled) -> dict[str, Any]:
-    """Return what a file says of a control in words."""
+    """Return the meaning and the effect of a control, which a file holds besides its fields."""
     return {
         "meaning": control_meaning(controlled),
         "changed": control_change(controlled.control_change),

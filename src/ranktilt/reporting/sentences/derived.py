@@ -65,7 +65,10 @@ _SENTENCES = {
 
 
 def derived(record: Any) -> dict[str, Any]:
-    """Return what a file says in words of a result, or of a part of one; nothing of most."""
+    """Return the words that a file holds of a result, or of a part of it, besides the fields.
+
+    Most parts have none.
+    """
     if isinstance(record, Note):
         of_note: dict[str, Any] = _function("notes:derived")(record)
         return of_note

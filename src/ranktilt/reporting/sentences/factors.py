@@ -24,7 +24,7 @@ from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 from ranktilt.reporting.sentences.treatments import is_named_by_level, treatment
 from ranktilt.reporting.sentences.variation import variation_words
 
-_SMALL = 0.05
+_PRINTED_AS_NONE = 0.05
 """Ranks, or points, that are printed as none."""
 _MOST_NAMED = 3
 """Most effects that a sentence names."""
@@ -107,7 +107,7 @@ def meaning_sentence(effects: FactorEffects) -> str:
             f"differ in {differing} look favoured or pushed down, whoever wrote them."
         )
     detectable = max((row.detectable for row in rows if row.detectable > 0), default=0.0)
-    if detectable < _SMALL:
+    if detectable < _PRINTED_AS_NONE:
         return ""
     unit = UNITS[effects.primary].unit
     return (
@@ -307,7 +307,7 @@ def _not_shown(effects: FactorEffects, rows: Sequence[FactorEffect]) -> str:
     """Say that no effect is shown, and which ones could have been."""
     detectable = max(row.detectable for row in rows)
     unit = UNITS[effects.primary].unit
-    limit = f" (detectable: {detectable:.1f} {unit})" if detectable >= _SMALL else ""
+    limit = f" (detectable: {detectable:.1f} {unit})" if detectable >= _PRINTED_AS_NONE else ""
     return f"no effect of {join_words(_treatments(effects, rows), 'or')} is shown{limit}"
 
 

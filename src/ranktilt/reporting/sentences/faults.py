@@ -94,5 +94,5 @@ def _outside_pool(details: FaultDetails) -> list[str]:
 
 
 def derived(fault: FaultRow) -> dict[str, str]:
-    """Return what a check's file says of a fault in words."""
+    """Return the meaning and the note of a fault, which a check's file holds besides its fields."""
     return {"meaning": MEANINGS[fault.name], "note": fault_note(fault)}

@@ -78,5 +78,5 @@ def need_words(report: FileReport) -> list[str]:
 
 
 def derived(report: FileReport) -> dict[str, list[str]]:
-    """Return what a report on a file says in words, as JSON has it."""
+    """Return the answers and what is missing as sentences, which JSON holds besides the fields."""
     return {"answers": use_sentences(report), "missing": need_words(report)}

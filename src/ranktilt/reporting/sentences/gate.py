@@ -335,6 +335,7 @@ def gate_meaning(gate: Gate) -> str:
 
 
 def _run_names(runs: Sequence[str]) -> str:
+    """Name the runs, or their number where they are many."""
     return join_words(runs) if len(runs) <= MOST_NAMED else f"these {len(runs)} runs"
 
 
@@ -375,7 +376,7 @@ def _audit_and_gate(gate: Gate, file: str, command: str) -> str:
 
 
 def derived(gate: Gate) -> dict[str, Any]:
-    """Return what a gate's file says in words."""
+    """Return what a gate's file holds besides the fields: headline, verdicts and next steps."""
     verdicts = [
         {
             "run": row.run,
@@ -404,10 +405,10 @@ def _row_side(row: GateRow) -> str | None:
 
 
 def derived_row(row: GateRow) -> dict[str, Any]:
-    """Return what a gate's file says of a row in words."""
+    """Return the reason of a row's outcome, which a gate's file holds besides its fields."""
     return {"reason": row_reason(row)}
 
 
 def derived_check(check: LimitCheck) -> dict[str, Any]:
-    """Return what a gate's file says of a check in words."""
+    """Return the reason of a check's outcome, which a gate's file holds besides its fields."""
     return {"reason": limit_reason(check)}

@@ -12,9 +12,9 @@ from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.tones import Tone
 
-_POINTS = 5.0
+_CONFIDENCE_MARGIN = 5.0
 """Points of confidence that count as one margin."""
-_GRADES = 0.1
+_GRADE_MARGIN = 0.1
 """Grades that count as one margin."""
 
 
@@ -26,7 +26,7 @@ def confidence_findings(calibration: Calibration) -> Iterator[Finding]:
     yield Finding(
         kind="described",
         sentence=calibration_sentence(calibration),
-        size=100 * abs(excess.value) / _POINTS,
+        size=100 * abs(excess.value) / _CONFIDENCE_MARGIN,
         run=calibration.judge,
         tone=tone,
     )
@@ -35,7 +35,7 @@ def confidence_findings(calibration: Calibration) -> Iterator[Finding]:
         yield Finding(
             kind="favours" if tilt.is_shown else "inconclusive",
             sentence=unsure_sentence(calibration.judge, tilt),
-            size=abs(tilt.difference.value) / _GRADES,
+            size=abs(tilt.difference.value) / _GRADE_MARGIN,
             run=calibration.judge,
             tone="warning" if tilt.is_shown else "unsure",
         )
@@ -57,6 +57,7 @@ def calibration_sentence(calibration: Calibration) -> str:
 
 
 def _points(excess: Estimate) -> str:
+    """Print an excess of confidence in points, with its interval."""
     value = f"{signed(100 * excess.value)} points"
     if isnan(excess.low):
         return value
@@ -64,6 +65,7 @@ def _points(excess: Estimate) -> str:
 
 
 def _error(error: Estimate) -> str:
+    """Print a calibration error in points, with its interval."""
     value = rounded(100 * error.value)
     if isnan(error.low):
         return f"{value} points"

@@ -9,7 +9,7 @@ from ranktilt.judging.length_doses import LengthDoses
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.sentences.findings import Finding
 
-_GRADES = 0.1
+_SLOPE_MARGIN = 0.1
 """Grades per doubling that count as one margin."""
 
 
@@ -18,7 +18,7 @@ def dose_finding(doses: LengthDoses) -> Finding:
     return Finding(
         kind="favours" if doses.is_shown else "inconclusive",
         sentence=dose_sentence(doses),
-        size=abs(doses.slope) / _GRADES,
+        size=abs(doses.slope) / _SLOPE_MARGIN,
         run=doses.judge,
         tone="warning" if doses.is_shown else "unsure",
     )
@@ -38,6 +38,7 @@ def dose_sentence(doses: LengthDoses) -> str:
 
 
 def _ends(doses: LengthDoses) -> str:
+    """Print the interval of the slope after its value; empty where there is none."""
     if isnan(doses.low):
         return ""
     return f" [{signed(doses.low, 2)}, {signed(doses.high, 2)}]"

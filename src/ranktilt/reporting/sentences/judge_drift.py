@@ -24,7 +24,7 @@ CHANGE_TONES: dict[DriftKind, Tone] = {
     "inconclusive": "unsure",
 }
 """Tone by the verdict on a change."""
-_LOSS = 5
+_PROPOSED_LOSS = 5
 """Points of κ that a next step allows to be lost."""
 
 
@@ -41,7 +41,7 @@ def leading(drift: JudgeDrift) -> Finding:
 
 
 def derived(drift: JudgeDrift) -> dict[str, Any]:
-    """Return what a file says in words."""
+    """Return the verdicts as sentences, which the saved file holds besides the fields."""
     return {"verdicts": [finding.sentence for finding in drift_findings(drift)]}
 
 
@@ -58,6 +58,7 @@ def drift_findings(drift: JudgeDrift) -> tuple[Finding, ...]:
 
 
 def _change_finding(pair: JudgePair, change: JudgeChange) -> Finding:
+    """Return a change that is shown as a finding; its size is in standard errors."""
     size = abs(change.value) / change.error if change.error > 0 else 0.0
     return Finding(
         kind="favours",
@@ -118,6 +119,7 @@ def _old_words(pair: JudgePair) -> str:
 
 
 def _since_words(pair: JudgePair) -> str:
+    """Name what a judge changed since: the old judge, or its old audit."""
     return pair.old_judge if pair.old_judge != pair.judge else "the old audit"
 
 
@@ -193,6 +195,7 @@ def _size(change: JudgeChange) -> str:
 
 
 def _unit(change: JudgeChange) -> str:
+    """Return the unit of a change, after a number; coefficients have none."""
     return " grades" if change.question in ("grade", "tilt") else ""
 
 
@@ -228,6 +231,7 @@ def pair_sentence(pair: JudgePair) -> str:
 
 
 def _old_words_graded(pair: JudgePair) -> str:
+    """Name the old judge where the new one is named before."""
     return pair.old_judge if pair.old_judge != pair.judge else "the old one"
 
 
@@ -248,7 +252,8 @@ def drift_steps(drift: JudgeDrift) -> Iterator[NextCommand]:
     words = ["ranktilt", "report", new, old, "-o", "both.html"]
     yield NextCommand(text="See both audits on one page", command=shlex.join(words))
     if any(change.question == "agreement" for change in drift.changes):
-        words = ["ranktilt", "gate", new, "--baseline", old, "--max-loss", str(_LOSS)]
+        words = ["ranktilt", "gate", new, "--baseline", old, "--max-loss", str(_PROPOSED_LOSS)]
         yield NextCommand(
-            text=f"Let CI fail if the judge loses {_LOSS} points of κ", command=shlex.join(words)
+            text=f"Let CI fail if the judge loses {_PROPOSED_LOSS} points of κ",
+            command=shlex.join(words),
         )

@@ -12,9 +12,9 @@ from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.judge_standings import Contest, main_contest
 
 _MOST_NAMED = 3
-_HALFWAY = 0.5
+_HALFWAY_KAPPA = 0.5
 """Where κ is as far from chance, 0, as from full agreement, 1."""
-_LABELS = 500
+_PROPOSED_LABELS = 500
 """Human labels that a next step proposes."""
 
 
@@ -88,7 +88,7 @@ def _choice(judges: Contest, excluded: set[str]) -> str:
 def _distance_from_humans(audit: JudgeAudit) -> Iterator[str]:
     """Say that even the best judge is far from humans, where it is."""
     standings = audit.standings_by("kappa", "")
-    if not standings or not standings[0].high < _HALFWAY:
+    if not standings or not standings[0].high < _HALFWAY_KAPPA:
         return
     judge = "Even the best" if len(standings) > 1 else standings[0].judge
     yield (
@@ -108,7 +108,7 @@ def judge_next_commands(audit: JudgeAudit) -> tuple[NextCommand, ...]:
             NextCommand(text="See whether it orders systems as humans do", command=command)
         )
     elif not audit.corrected:
-        command = f"{_command(audit, '--runs', 'RUNS')} --human-sample {_LABELS}"
+        command = f"{_command(audit, '--runs', 'RUNS')} --human-sample {_PROPOSED_LABELS}"
         steps.append(NextCommand(text="See what a few human labels repair", command=command))
     limit = ""
     if audit.rank_agreements:

@@ -55,13 +55,13 @@ _PREFERENCE_KINDS: dict[Favour, FindingKind] = {
 """Kind of a finding by whether a judge favours a family."""
 _GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
 """Kind of a finding by the verdict on a gap."""
-_GRADES = 0.1
+_GAP_MARGIN_VALUE = 0.1
 """`GAP_MARGIN` as a number."""
 _MOST_FAVOURS = 2
 """Judges that favour a side and are named in the headline."""
 _MOST_AGREEMENTS = 3
 """Judges whose agreement is put in words."""
-_NORMAL = 1.96
+_NORMAL_QUANTILE = 1.96
 """Standard errors from the middle of a 95 % interval to its end."""
 
 
@@ -180,20 +180,22 @@ def _preference_finding(preference: FamilyPreference) -> Finding:
 
 def _standard_errors(estimate: Estimate) -> float:
     """Return how many standard errors an estimate lies from 0, as far as its interval tells."""
-    error = (estimate.high - estimate.low) / (2 * _NORMAL)
+    error = (estimate.high - estimate.low) / (2 * _NORMAL_QUANTILE)
     return abs(estimate.value) / error if error > 0 else 0.0
 
 
 def _weakness_finding(weakness: Weakness) -> Finding:
+    """Return an edit that fools a judge as a finding; its size is in margins of grades."""
     return Finding(
         kind="favours",
         sentence=weakness_sentence(weakness),
-        size=weakness.edit.gap / _GRADES,
+        size=weakness.edit.gap / _GAP_MARGIN_VALUE,
         run=weakness.judge,
     )
 
 
 def _order_finding(audit: JudgeAudit, agreement: RankAgreement) -> Finding:
+    """Return how a judge orders systems as a finding; the larger τ comes first."""
     return Finding(
         kind="described",
         sentence=order_sentence(audit, agreement),
@@ -203,6 +205,7 @@ def _order_finding(audit: JudgeAudit, agreement: RankAgreement) -> Finding:
 
 
 def _agreement_finding(agreement: Agreement) -> Finding:
+    """Return a judge's agreement with humans as a finding; the larger κ comes first."""
     return Finding(
         kind="described",
         sentence=agreement_sentence(agreement),
@@ -325,6 +328,7 @@ def derived(audit: JudgeAudit) -> dict[str, Any]:
 
 
 def _gap_row(effect: Effect) -> dict[str, Any]:
+    """Return the verdict on a gap between twins' grades as a file holds it."""
     verdict = effect.verdict(GAP_MARGIN)
     side = effect.side(verdict)
     return {
@@ -340,6 +344,7 @@ def _gap_row(effect: Effect) -> dict[str, Any]:
 
 
 def _preference_row(preference: FamilyPreference) -> dict[str, Any]:
+    """Return the verdict on a family of systems as a file holds it."""
     return {
         "run": preference.judge,
         "kind": preference.verdict,
@@ -353,5 +358,5 @@ def _preference_row(preference: FamilyPreference) -> dict[str, Any]:
 
 
 def derived_preference(preference: FamilyPreference) -> dict[str, Any]:
-    """Return what the file says of one preference in words."""
+    """Return the sentence on a preference, which a file holds besides its fields."""
     return {"sentence": preference_sentence(preference)}

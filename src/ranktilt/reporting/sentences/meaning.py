@@ -91,6 +91,7 @@ def verdicts_meaning(verdicts: Sequence[Verdict], *, several_pairs: bool = False
 
 
 def _outside_meaning(outside: Sequence[Verdict]) -> str:
+    """Say what attention that differs from random rankings means."""
     runs = join_words(list(dict.fromkeys(verdict.run for verdict in outside))[:_MOST_NAMED])
     return (
         f"{runs} spreads attention over the groups differently from random rankings, by more than "
@@ -133,7 +134,7 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
     subject = join_words(runs) if len(runs) <= _MOST_NAMED else f"{len(runs)} rankers"
     verb = "puts" if len(runs) == 1 else "put"
     relevant = "equally relevant " if isinstance(first.effect.estimand, RelativeDelta) else ""
-    size = _so_what(favoured)
+    size = _advice(favoured)
     others = ""
     if rest:
         others = f" This is not shown for {counted(rest, 'other ranker', 'other rankers')}."
@@ -143,7 +144,8 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
     )
 
 
-def _so_what(favoured: Sequence[Verdict]) -> str:
+def _advice(favoured: Sequence[Verdict]) -> str:
+    """Say how to take a favoured side: as slight, or as more than relevance."""
     if all(verdict.slight for verdict in favoured):
         return f", but by no more than {margin_words(favoured[0].margin)}, which you count as level"
     return f". {NOT_RELEVANCE}"

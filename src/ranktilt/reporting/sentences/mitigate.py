@@ -98,6 +98,7 @@ def _missed_sentence(effect: Effect, verdict: Verdict) -> str:
 
 
 def _chosen_sentence(choice: Choice, candidate: Candidate) -> str:
+    """Say what the chosen candidate changes, at what price, and what it leaves."""
     bench = choice.bench
     tilts = [bench.tilt(candidate.name, pair) for pair in bench.pairs]
     sides = list(dict.fromkeys(tilt.side(tilt.favours) for tilt in tilts if tilt.favours))
@@ -136,6 +137,7 @@ def effect_of_correction(choice: Choice, candidate: Candidate) -> str:
 def _move_words(
     bench: Bench, candidate: Candidate, pair: Pair, *, with_interval: bool = True
 ) -> str:
+    """Say from where to where a candidate moves the tilt of a pair."""
     before = bench.tilt(bench.baseline.name, pair)
     after = bench.tilt(candidate.name, pair)
     estimand = before.estimand
@@ -292,7 +294,7 @@ def bench_notes(bench: Bench) -> Iterator[str]:
         yield direction_sentence(bench.fits.direction.spec)
     if "left_out" in bench.spec:
         yield from _left_out(bench.spec)
-        if bench.candidates[1:]:
+        if bench.methods:
             yield (
                 "intervals for differences from the baseline ignore document sampling and are "
                 "slightly too narrow"
@@ -300,12 +302,12 @@ def bench_notes(bench: Bench) -> Iterator[str]:
     yield from note_sentences(bench.notes)
     reference = bench.spec["reference"]
     is_by_source = bench.spec["by"] == "source"
-    if bench.candidates[1:] and bench.document_sets == (ALL,) and is_by_source:
+    if bench.methods and bench.document_sets == (ALL,) and is_by_source:
         yield (
             f"effectiveness on {reference} documents alone is unknown, as they were not "
             "ranked alone"
         )
-    if bench.candidates[1:] and not bench.selected:
+    if bench.methods and not bench.selected:
         yield (
             f"each of the {len(bench.candidates) - 1} candidates has its own 95 % intervals; the "
             "more there are, the more likely one is called level by chance"
@@ -357,6 +359,7 @@ def _strength_words(bench: Bench) -> str:
 
 
 def _precision(offset: GroupOffset) -> str:
+    """Print the interval of an offset, and the queries behind it."""
     queries = counted(offset.queries, "query", "queries")
     if math.isnan(offset.low):
         return f"{queries}, no interval"
@@ -412,10 +415,12 @@ def direction_sentence(spec: Mapping[str, Any]) -> str:
 
 
 def _signed(value: float, digits: int) -> str:
+    """Print a number with its sign, in significant digits."""
     return f"{value:+.{digits}g}".replace("-", "−")
 
 
 def _ends(low: float, high: float) -> str:
+    """Print an interval, or that it has no ends."""
     return "[no end]" if math.isnan(low) else f"[{_signed(low, 3)}, {_signed(high, 3)}]"
 
 

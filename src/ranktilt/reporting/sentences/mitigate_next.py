@@ -29,7 +29,7 @@ def bench_next_commands(bench: Bench) -> tuple[NextCommand, ...]:
     if bench.choose().applied is not None:
         command = shlex.join([*words, *option])
         return (NextCommand(text=f"Write the corrected {target}", command=command),)
-    has_candidates = bool(bench.candidates[1:])
+    has_candidates = bool(bench.methods)
     forced = [*forced_words(bench, words), *(option if has_candidates else [])]
     purpose = "Apply a correction" if has_candidates else "Try corrections"
     return (NextCommand(text=f"{purpose} all the same", command=shlex.join(forced)),)
@@ -42,7 +42,7 @@ def ways_on(bench: Bench, words: Sequence[str]) -> str:
         return ""
     ways = ["take more queries" if outcome == "inconclusive" else _wider_limit(bench)]
     has_method = any(word.partition("=")[0] == _METHOD for word in words)
-    if bench.candidates[1:] and has_method:
+    if bench.methods and has_method:
         ways.append(f"try other methods (omit {_METHOD})")
     ways.append(f"apply a correction all the same ({' '.join(_FORCE)})")
     return join_words(ways, "or")

@@ -153,7 +153,7 @@ def _value_of(words: Sequence[str], option: str) -> str | None:
 
 
 def derived(audit: PairwiseAudit) -> dict[str, Any]:
-    """Return what the file of a pairwise audit says in words."""
+    """Return the verdicts and next steps, which the saved file holds besides the fields."""
     verdicts = [audit.verdict(outcome) for outcome in audit.outcomes]
     return {
         "verdicts": [verdict_row(verdict, pair_verdict_sentence(verdict)) for verdict in verdicts],

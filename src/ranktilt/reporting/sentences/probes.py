@@ -46,10 +46,10 @@ def effect_sentence(reference: str, effect: EffectSize) -> str:
 
 
 def derived(result: ProbeResult) -> dict[str, Any]:
-    """Return what a file says of a probe in words."""
+    """Return the summary of a probe's result, which a file holds besides its fields."""
     return {"summary": probe_summary(result)}
 
 
 def derived_part(part: ProbeFigure | ProbeTable) -> dict[str, Any]:
-    """Return what a file says of a figure or a table in words."""
+    """Return the findings of a figure or a table in words, which a file holds besides its data."""
     return {"says": findings_words(part.findings)}

@@ -97,9 +97,9 @@ def _short_sentence(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
         return f"{lead}; {100 * share:.0f} % of this goes with {_names(_toward(gap))}{only}."
     clauses = []
     if toward := _toward(gap):
-        clauses.append(f"{_names(toward)} {_go(toward)} with it")
+        clauses.append(f"{_names(toward)} {_go_or_goes(toward)} with it")
     if against := _against(gap):
-        clauses.append(f"{_names(against)} {_go(against)} against it")
+        clauses.append(f"{_names(against)} {_go_or_goes(against)} against it")
     return f"{lead}; {', but '.join(clauses)}{only}."
 
 
@@ -111,7 +111,8 @@ def _names(parts: Sequence[_SizedPart]) -> str:
     return join_words(names)
 
 
-def _go(parts: Sequence[_SizedPart]) -> str:
+def _go_or_goes(parts: Sequence[_SizedPart]) -> str:
+    """Return the verb for one part or several."""
     return "goes" if len(parts) == 1 else "go"
 
 
@@ -302,6 +303,7 @@ def _size(gap: ExplainedGap, value: float, low: float, high: float) -> str:
 
 
 def _part_size(gap: ExplainedGap, part: _SizedPart) -> str:
+    """Print the size of a part with its interval, in the unit of its gap."""
     return _size(gap, part.size, part.low, part.high)
 
 
@@ -317,6 +319,7 @@ def _toward_side(gap: ExplainedGap, value: float, low: float, high: float) -> st
 
 
 def _number(gap: ExplainedGap, value: float) -> str:
+    """Print a number in the unit of a gap."""
     return f"{rounded(value, DIGITS[gap.outcome])} {UNITS[gap.outcome]}"
 
 
@@ -473,4 +476,5 @@ def _is_still_ahead(gap: ExplainedGap) -> bool:
 
 
 def _pronoun(parts: Sequence[_SizedPart]) -> str:
+    """Return the pronoun for one part or several."""
     return "it" if len(parts) == 1 else "them"

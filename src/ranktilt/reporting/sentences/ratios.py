@@ -17,7 +17,7 @@ _WORDS = {
     3.0: "three times as often",
 }
 """Words of ratios that have some."""
-_NEAR = 0.05
+_NEAR_WORD = 0.05
 """Relative distance within which a ratio is called by its word."""
 
 
@@ -28,7 +28,7 @@ def often_words(ratio: float) -> str:
     """
     if not math.isfinite(ratio):
         return f"{'–' if math.isnan(ratio) else '∞'} times as often as"
-    near = [word for value, word in _WORDS.items() if abs(ratio / value - 1) <= _NEAR]
+    near = [word for value, word in _WORDS.items() if abs(ratio / value - 1) <= _NEAR_WORD]
     if near:
         return f"about {near[0]} as"
     if ratio >= 1:

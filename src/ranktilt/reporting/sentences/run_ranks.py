@@ -131,7 +131,7 @@ def ranks_next_commands(ranks: RunRanks) -> tuple[NextCommand, ...]:
 
 
 def derived(ranks: RunRanks) -> dict[str, Any]:
-    """Return what a file says in words."""
+    """Return the verdicts and next steps, which the saved file holds besides the fields."""
     return {
         "verdicts": [finding.sentence for finding in ranks_findings(ranks)],
         "next_steps": command_rows(ranks_next_commands(ranks)),

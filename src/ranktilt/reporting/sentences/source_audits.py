@@ -31,27 +31,28 @@ def trend_sentences(audits: SourceAudits) -> tuple[str, ...]:
             for related in audits.trends
             if (related.run, related.series) == (trend.run, trend.series)
         ]
-        agree = directions.count(trend.kind)
-        sentences.append(trend_sentence(trend, agree=agree, measures=len(directions)))
+        agreeing_count = directions.count(trend.kind)
+        sentences.append(trend_sentence(trend, agree=agreeing_count, measures=len(directions)))
     return tuple(sentences)
 
 
 def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
     """Say whether the tilt of one run changes with the temperature of a series of sources.
 
-    `measures` is the number of measures with a trend of this run and series; `agree` of them
-    have the same direction as this trend, itself included.
+    `measures` is the number of measures with a trend of this run and series. `agree` is the number
+    of these whose trend has the same direction as this one, itself included.
     """
-    front = f"{trend.run}, {trend.series}"
+    label = f"{trend.run}, {trend.series}"
     if trend.queries == 0:
         return (
-            f"{front}: no trend to test, because no query has a relevant document on both sides "
+            f"{label}: no trend to test, because no query has a relevant document on both sides "
             "at every temperature"
         )
     if math.isnan(trend.correlation):
-        # Equal values have no rank correlation; "or none" is for values that are undefined.
+        # A rank correlation is undefined if all values are equal ("the same Relative Δ"), or if
+        # they are undefined themselves ("or none").
         return (
-            f"{front}: no trend to test, because {trend.measure} has the same Relative Δ at every "
+            f"{label}: no trend to test, because {trend.measure} has the same Relative Δ at every "
             "temperature, or none"
         )
     coldest, warmest = min(trend.temperatures), max(trend.temperatures)
@@ -62,12 +63,13 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
     )
     if trend.kind == "inconclusive":
         return (
-            f"{front}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
+            f"{label}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
         )
-    way = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
+    # `trend.a` is the reference: a rising Relative Δ moves toward it.
+    direction = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
     others = f"; {agreement(agree, measures, 'measures')}" if measures > 1 else ""
     return (
-        f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: "
+        f"{label}: Relative Δ on {trend.measure} moves {direction} as temperature rises: "
         f"{numbers}{others}"
     )
 
@@ -89,6 +91,7 @@ def source_audits_meaning(audits: SourceAudits) -> str:
     else:
         finding = f"rewrites rank ahead in {rewrite_count}"
     total = counted(len(verdicts), "comparison", "comparisons")
+    # NOT_RELEVANCE is an imperative without a full stop; the sentence goes on with a second one.
     return (
         f"{finding} of {total}, by more than chance explains. {NOT_RELEVANCE}, and do "
         "not carry a finding from one source to another."
@@ -96,7 +99,7 @@ def source_audits_meaning(audits: SourceAudits) -> str:
 
 
 def derived(audits: SourceAudits) -> dict[str, Any]:
-    """Return what the file of audits of several sources says in words."""
+    """Return what the saved file holds besides the fields: verdicts, steps, effects, sentences."""
     return {
         "verdicts": [verdict_row(verdict) for verdict in audits.verdicts()],
         "next_steps": [step_row(step) for step in audits.next_steps],

@@ -93,5 +93,5 @@ def _meant_effects(study: TrainingStudy, body: str, new: str) -> Iterator[str]:
 
 
 def derived(study: TrainingStudy) -> dict[str, Any]:
-    """Return what the file of a training study says in words."""
+    """Return the headline and the sentences, which the saved file holds besides the fields."""
     return {"headline": study_headline(study), "sentences": study_sentences(study)}

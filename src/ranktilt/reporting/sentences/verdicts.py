@@ -232,7 +232,7 @@ def verdict_row(verdict: Verdict, sentence: str = "") -> dict[str, Any]:
 
 
 def derived(audit: Audit) -> dict[str, Any]:
-    """Return what an audit's file says in words."""
+    """Return what the file holds besides the fields: verdicts, standings, next steps, effects."""
     answers = [e for e in audit.card if not isinstance(e.estimand, RelativeDelta)]
     verdicts = audit.verdicts() if audit.pairs else []
     standings = chain.from_iterable(display.standings for display in group_displays(audit))

@@ -16,7 +16,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.sentences.file_report import need_words, use_sentences
 from ranktilt.reporting.sentences.notes import note_sentences
 
-_LONGEST = 100
+_LONGEST_VALUE = 100
 """Most characters of a value."""
 
 
@@ -51,4 +51,4 @@ def _sentences(report: FileReport) -> Iterator[Sentence]:
 
 def _shortened(text: str) -> str:
     """Cut a text to the longest value."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -51,8 +51,8 @@ from ranktilt.reporting.sentences.check import equivalence_words
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
 
-_BINS = 40
-"""Bins of a figure."""
+_BINS_PER_UNIT = 40
+"""Bins of a figure for each unit of its axis."""
 EQUIVALENCE_TONES: dict[Outcome, Tone] = {
     "equivalent": "good",
     "different within the margin": "good",
@@ -344,7 +344,7 @@ def _histogram(distributions: Mapping[str, Distribution], axis: str) -> Drawing:
     """Draw bars over the range that holds anything."""
     low = min(distribution.range[0] for distribution in distributions.values())
     high = max(distribution.range[1] for distribution in distributions.values())
-    edges = np.linspace(low, high, round(_BINS * (high - low)) + 1)
+    edges = np.linspace(low, high, round(_BINS_PER_UNIT * (high - low)) + 1)
     counts = {
         name: np.histogram(distribution.defined, edges)[0]
         for name, distribution in distributions.items()
@@ -458,10 +458,12 @@ def _fault_name(row: FaultRow) -> Cell:
 
 
 def _share_text(row: FaultRow) -> str:
+    """Print the share of faulty texts; for length, the ratio of lengths."""
     return f"× {row.shown_value}" if row.name == LENGTH else row.shown_value
 
 
 def _verdict(row: FaultRow) -> Cell:
+    """Print the verdict on a fault; for length, with the range that it is outside of."""
     is_outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
     low, high = LENGTH_NOTICE
     note = f"outside {low:g}–{high:g}" if is_outside else ""

@@ -89,6 +89,7 @@ def _sentences(audit: CitationAudit) -> Iterator[Sentence]:
 
 
 def _tone(audit: CitationAudit, effect: CitationEffect) -> Tone:
+    """Return the tone of the side that an effect favours."""
     tones: dict[str, Tone] = {"a": "first", "b": "second", "level": "good"}
     return tones.get(effect.verdict(audit.margin), "unsure")
 
@@ -184,10 +185,15 @@ def _stage_row(stage: StageShare) -> IntervalRow:
 
 
 def _is_drawn(effect: CitationEffect) -> bool:
+    """Tell whether an effect is a ratio that has a place on a logarithmic scale."""
     return effect.scale == "log ratio" and isfinite(effect.value) and effect.value > 0
 
 
 def _ratio_row(effect: CitationEffect) -> IntervalRow:
+    """Draw a ratio on a scale of powers of 2.
+
+    With too few units, it has the interval over further queries about the same units.
+    """
     low, high = effect.low, effect.high
     if effect.these_units is not None:
         low, high = effect.these_units.low, effect.these_units.high

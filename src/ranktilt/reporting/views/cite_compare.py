@@ -133,6 +133,7 @@ def _overlap_table(comparison: CitationComparison) -> Table:
 
 
 def _within(overlap: CitationOverlap, side: str) -> Cell:
+    """Print how alike two answers of one engine to one query are."""
     return number(getattr(overlap, side), partial(decimal, digits=2))
 
 
@@ -154,6 +155,7 @@ def _hero(comparison: CitationComparison) -> Iterator[IntervalChart]:
 
 
 def _row(change: CitationChange) -> IntervalRow:
+    """Draw a difference; over further queries to the same units where these are few."""
     low, high = change.low, change.high
     if isfinite(change.these_low):
         low, high = change.these_low, change.these_high
@@ -175,6 +177,7 @@ def _row(change: CitationChange) -> IntervalRow:
 
 
 def _position(change: CitationChange, value: float) -> float:
+    """Return where a value stands on its scale: points, or powers of 2 for a ratio."""
     if change.scale == "share":
         return value
     return log2(value) if isfinite(value) and value > 0 else _NAN

@@ -109,14 +109,17 @@ def _share(effect: ContextEffect) -> Cell:
 
 
 def _alone(effect: ContextEffect) -> str:
+    """Print in how many answers only the first is cited, and only the second."""
     return f"{effect.only_a:,} | {effect.only_b:,}"
 
 
 def _alike(effect: ContextEffect) -> str:
+    """Print in how many answers both are cited, and neither is."""
     return f"{effect.both:,} | {effect.neither:,}"
 
 
 def _rates(effect: ContextEffect) -> Cell:
+    """Print how often each of the two is cited, in %."""
     text = f"{decimal(effect.rate_a)} | {decimal(effect.rate_b)}"
     return number(effect.rate_a, lambda _rate: text)
 

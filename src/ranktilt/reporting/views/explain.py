@@ -41,7 +41,7 @@ from ranktilt.reporting.views.gap_chart import ALL, GapMark, GapScale, gap_chart
 from ranktilt.reporting.views.text_features import effect_chart, effect_figure, effect_table
 from ranktilt.reporting.views.theorem_chart import theorem_chart
 
-_SMALL = 0.1
+_SMALL_PART = 0.1
 _ALWAYS_PRINTED = 4
 """Columns that a narrow terminal prints besides the first; the last columns go first."""
 
@@ -311,9 +311,9 @@ def _digits(column: Sequence[Any]) -> int:
     sizes = [abs(v) for v in column if isinstance(v, int | float) and v and math.isfinite(v)]
     if all(size == round(size) for size in sizes):
         return 0
-    if min(sizes) >= _SMALL:
+    if min(sizes) >= _SMALL_PART:
         return 2
-    return 3 if max(sizes) >= _SMALL else 4
+    return 3 if max(sizes) >= _SMALL_PART else 4
 
 
 def _number(value: Any, digits: int) -> str:

@@ -85,6 +85,7 @@ class _TiltRow:
 
 
 def _percent(share: Estimate) -> Estimate:
+    """Return a share and its interval in percent."""
     return Estimate(*(100 * end for end in share))
 
 

@@ -51,8 +51,8 @@ from ranktilt.reporting.numbers import (
 from ranktilt.reporting.sentences.judging import PREFERENCE_TONES
 from ranktilt.reporting.tones import Tone
 
-_PLOTTED = 4
-"""Judges whose systems are drawn."""
+_MOST_DRAWN = 4
+"""Most judges whose systems are drawn."""
 
 
 def families_section(audit: JudgeAudit) -> Iterator[Section]:
@@ -239,7 +239,7 @@ def _orders(audit: JudgeAudit) -> Table:
 
 def _plots(audit: JudgeAudit) -> Iterator[Figure]:
     """Draw how far a judge raises each system over its human mean, as Bland & Altman do."""
-    for agreement in audit.rank_agreements[:_PLOTTED]:
+    for agreement in audit.rank_agreements[:_MOST_DRAWN]:
         key = _judge_and_measure(agreement)
         pairs = [
             (pair.better, pair.worse)

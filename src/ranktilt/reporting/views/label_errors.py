@@ -34,10 +34,12 @@ def _points(difference: float) -> Cell:
 
 
 def _one_kind(row: LabelSensitivity) -> Cell:
+    """Print the difference that explains a finding if only one group is mistaken for the other."""
     return _points(row.one_kind)
 
 
 def _both_kinds(row: LabelSensitivity) -> Cell:
+    """Print the difference that explains a finding if both groups are mistaken for each other."""
     return _points(row.both_kinds)
 
 

@@ -47,9 +47,11 @@ _OF_MODEL, _OF_PARSER, _BOTH, _OF_ANSWERS = PARTS
 """Parts of a difference."""
 _PART_NAMES = ("the model", "the parser", f"{PUBLISHED} run", STRICT)
 """Names of these parts."""
-_ECHO, _LOST = "echo of the order shown", "calls left out"
-"""Names of further counts."""
-_NEARLY = 0.9
+_ECHO = "echo of the order shown"
+"""Name of the count of answers that repeat the order in which passages were shown."""
+_LOST = "calls left out"
+"""Name of the count of calls that are not in the comparison."""
+_NEARLY_ALL = 0.9
 """Share of the answers from which a run is said to show nothing else."""
 
 
@@ -118,7 +120,7 @@ def _whose_work(replayed: ReplayedLog) -> str:
     total, failed, echoed = len(replayed.answers), replayed.unreadable, replayed.echoes
     several = replayed.ambiguous
     answers = counted(total, "answer", "answers")
-    if failed >= _NEARLY * total:
+    if failed >= _NEARLY_ALL * total:
         clauses = []
         if failed > several:
             clauses.append(f"in {failed - several:,} of {answers} there is no ranking")
@@ -129,7 +131,7 @@ def _whose_work(replayed: ReplayedLog) -> str:
             f"{sentence[0].upper()}{sentence[1:]}: the published run shows the input order and the "
             "parser's work."
         )
-    if echoed >= _NEARLY * total:
+    if echoed >= _NEARLY_ALL * total:
         return (
             f"{echoed:,} of {answers} repeat the order in which the passages were shown: the "
             "published run shows the input order."

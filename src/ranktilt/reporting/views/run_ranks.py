@@ -54,8 +54,8 @@ _MOST_IN_TEXT = 30
 """Runs of an order that text lists; a page lists all."""
 _MOST_DRAWN = 12
 """Runs that the figure draws; of more the first and the last."""
-_ENDS = 4
-"""Runs at each end of an order of more."""
+_RUNS_AT_ENDS = 4
+"""Number of runs that are drawn at each end of a long order."""
 _MOST_PAIRS = 500
 """Pairs of runs that a page lists; a file lists all."""
 
@@ -207,7 +207,7 @@ def _hero(orders: Sequence[RunOrder]) -> Iterator[IntervalChart]:
     drawn_orders = [orders[0], *(order for order in orders[1:] if order.first.is_effectiveness)]
     runs = [rank.run for rank in orders[0].ranks]
     if len(runs) > _MOST_DRAWN:
-        runs = [*runs[:_ENDS], *runs[-_ENDS:]]
+        runs = [*runs[:_RUNS_AT_ENDS], *runs[-_RUNS_AT_ENDS:]]
     rows = []
     for run in runs:
         readings = tuple(_reading_of(order, run) for order in drawn_orders)
@@ -216,7 +216,7 @@ def _hero(orders: Sequence[RunOrder]) -> Iterator[IntervalChart]:
     if orders[0].first.letters:
         says += " Runs that share a letter cannot be distinguished."
     if len(runs) < len(orders[0].ranks):
-        says += f" Drawn: the first and last {_ENDS} of {len(orders[0].ranks)} runs."
+        says += f" Drawn: the first and last {_RUNS_AT_ENDS} of {len(orders[0].ranks)} runs."
     yield interval_chart(
         "Where each run stands",
         says,

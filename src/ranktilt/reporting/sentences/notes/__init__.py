@@ -31,11 +31,12 @@ def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
 
 
 def derived(note: Note) -> dict[str, str]:
-    """Return what a file says of a note in words."""
+    """Return the note's sentence, which a file holds besides its fields."""
     return {"sentence": note_sentence(note)}
 
 
 def _scope(scope: Scope) -> str:
+    """Name what a note is about."""
     if scope.kind == "judge":
         return f"tilts under {scope.name}"
     if scope.kind == "documents":

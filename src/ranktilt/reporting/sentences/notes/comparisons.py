@@ -190,6 +190,7 @@ def _tilts_from_medians(note: TiltsFromMedians) -> str:
 
 
 def _pair(pair: GroupPair) -> str:
+    """Name both groups of a pair."""
     return f"{pair.a} and {pair.b}"
 
 
@@ -242,7 +243,7 @@ def mismatch_words(mismatch: Mismatch) -> str:
 
 
 def derived_unmatched(call: UnmatchedCall) -> dict[str, str]:
-    """Return what a file says in words of a call that cannot be matched."""
+    """Return why a call cannot be matched, in words, which a file holds besides its fields."""
     return {"reason": mismatch_words(call.mismatch)}
 
 

@@ -85,6 +85,7 @@ def _property_labels(note: PropertyLabels) -> str:
 
 
 def _with_remedy(note: LabelNote, words: str, remedy: str) -> str:
+    """Add the remedy where the note has one."""
     return f"{words}; {remedy}" if note.has_remedy else words
 
 

@@ -40,9 +40,9 @@ _GRADERS = {"humans": "humans", "judge": "the judge"}
 """Words for who graded."""
 _NO_GAP = {"one side": "graded on one side only", "two human grades": "with two human grades"}
 """Words for why there is no gap."""
-_NAMED = 4
-"""Systems that a note names."""
-_LITTLE = 80.0
+_MOST_NAMED = 4
+"""Most systems that a note names, if there are more."""
+_LITTLE_HELP = 80.0
 """Share of the variance, in %, above which a judge helps little."""
 
 
@@ -131,7 +131,7 @@ def _labels_worth(note: LabelsWorth) -> str:
     if note.effective is None:
         return f"{note.judge}: no system's values differ in {queries}, so there are no intervals"
     share = 100 * note.queries / note.effective if note.effective else math.nan
-    gain = "the judge helps little" if share > _LITTLE else "the judge helps"
+    gain = "the judge helps little" if share > _LITTLE_HELP else "the judge helps"
     verb = "is" if note.queries == 1 else "are"
     return (
         f"{note.judge}: with it, {queries} {verb} worth {note.effective:.0f} (median of systems); "
@@ -152,8 +152,8 @@ def _cluster_joined(note: ClusterJoined) -> str:
 
 @note_words.register
 def _likely_repeats(note: LikelyRepeats) -> str:
-    more = len(note.systems) - _NAMED
-    listed = [*note.systems[:_NAMED], f"{more} more"] if more > 1 else list(note.systems)
+    more = len(note.systems) - _MOST_NAMED
+    listed = [*note.systems[:_MOST_NAMED], f"{more} more"] if more > 1 else list(note.systems)
     level = f"{note.correlation:g}".removeprefix("0")
     reasons = {
         "correlation": f"their values per query correlate above {level}",

@@ -22,9 +22,13 @@ def _labels_corrected(note: LabelsCorrected) -> str:
 
 
 def _rate_words(rates: RatesOfPart) -> str:
-    """Say how much of a gap labels keep, with its error where it is uncertain."""
-    front = f"{rates.part}: " if rates.part else ""
-    words = f"{front}labels keep {decimal(100 * rates.information)} % of a gap"
+    """Say how much of a gap labels keep, with its error where it is uncertain.
+
+    A gap that is measured by labels with errors is J (`RatesOfPart.information`) times the true
+    gap.
+    """
+    part = f"{rates.part}: " if rates.part else ""
+    words = f"{part}labels keep {decimal(100 * rates.information)} % of a gap"
     if rates.information_error == 0:
         return words
     documents = counted(rates.checked, "checked document", "checked documents")
@@ -41,6 +45,7 @@ def _observed_level(note: ObservedLevel) -> str:
 
 @note_words.register
 def _errors_that_explain(note: ErrorsThatExplain) -> str:
+    # The two kinds of errors: a taken for b, and b taken for a.
     both = f", or {_points(note.both_kinds)} if both kinds of errors do so"
     return (
         f"{note.run}: label errors could explain that it favours {note.a}, if labels err "
@@ -50,12 +55,14 @@ def _errors_that_explain(note: ErrorsThatExplain) -> str:
 
 
 def _points(difference: float) -> str:
+    """Print a difference of two rates, from -1 to 1, in points of percent."""
     return f"{decimal(100 * difference)} points"
 
 
 @note_words.register
 def _answer_as_labelled(note: AnswerAsLabelled) -> str:
     compared = f" minus {note.old_run}" if note.old_run else ""
+    # In the measure's unit, as in the tables.
     value = estimand(note.measure).answer(note.value)
     return (
         f"{note.run}{compared}, {note.measure}, {note.a} | {note.b}: {value} by the labels as they "

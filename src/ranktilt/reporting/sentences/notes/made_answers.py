@@ -113,6 +113,7 @@ def _labels_shown(note: LabelsShown) -> str:
 
 
 def _of_answers(number: int, of_all: int) -> str:
+    """Print a number of answers, and of how many."""
     return f"{number:,} of {counted(of_all, 'answer', 'answers')}"
 
 

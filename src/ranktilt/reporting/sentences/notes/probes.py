@@ -170,7 +170,7 @@ def _documents_scored(note: DocumentsScored) -> str:
 def _pairs_without_values(note: PairsWithoutValues) -> str:
     pairs = counted(note.pairs, "pair is", "pairs are")
     properties = join_words([f"{count.name} ({count.number:,})" for count in note.properties])
-    return f"{_front(note)}: {pairs} left out, without a value for {properties}"
+    return f"{_subject(note)}: {pairs} left out, without a value for {properties}"
 
 
 @note_words.register
@@ -179,17 +179,18 @@ def _properties_constant(note: PropertiesConstant) -> str:
         f"{measured.name} ({_difference(measured.value)})" for measured in note.properties
     ]
     words = join_words(properties)
-    return f"{_front(note)}: left out, as all twins differ by the same amount: {words}"
+    return f"{_subject(note)}: left out, as all twins differ by the same amount: {words}"
 
 
 def _difference(value: float) -> str:
+    """Print a difference with its sign, in four significant digits."""
     return f"{value:+.4g}" if value else "0"
 
 
 @note_words.register
 def _one_query(note: OneQuery) -> str:
     return (
-        f"{_front(note)}: there is only one query, so intervals cover other documents, but not "
+        f"{_subject(note)}: there is only one query, so intervals cover other documents, but not "
         "other queries"
     )
 
@@ -198,16 +199,18 @@ def _one_query(note: OneQuery) -> str:
 def _properties_inflated(note: PropertiesInflated) -> str:
     properties = [f"{measured.name} ({_inflation(measured.value)})" for measured in note.properties]
     return (
-        f"{_front(note)}: {join_words(properties)} go together (inflation), so their effects are "
+        f"{_subject(note)}: {join_words(properties)} go together (inflation), so their effects are "
         "hard to separate"
     )
 
 
 def _inflation(value: float) -> str:
+    """Print a variance inflation; exact dependence has an infinite one."""
     return f"{value:.0f}" if math.isfinite(value) else "∞"
 
 
-def _front(note: AttributionNote) -> str:
+def _subject(note: AttributionNote) -> str:
+    """Name the run and source that a note begins with."""
     return f"{note.run}, {note.source}"
 
 
@@ -229,7 +232,10 @@ def _gap_units(note: GapUnits) -> str:
     )
 
 
-_EVERYWHERE, _ON_AVERAGE = "divergence, share of positions", "divergence, mean margin"
+_EVERYWHERE = "divergence, share of positions"
+"""Column of the theorem's condition at every position."""
+_ON_AVERAGE = "divergence, mean margin"
+"""Column of the theorem's condition on average over positions."""
 _CONDITIONS = {_EVERYWHERE: "divergence at every position", _ON_AVERAGE: "divergence on average"}
 """Conditions whose names are those of columns, in words."""
 

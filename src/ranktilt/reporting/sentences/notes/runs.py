@@ -45,6 +45,7 @@ def _queries_failed(note: QueriesFailed) -> str:
 
 
 def _queries(number: int, *, are_judged: bool) -> str:
+    """Print a number of queries, or of judged queries."""
     if are_judged:
         return counted(number, "judged query", "judged queries")
     return counted(number, "query", "queries")

@@ -60,8 +60,10 @@ _LABEL = 24
 """Most characters of a label."""
 _NO_TWINS = "Groups are not twins, so the neutral value is the median of random labels, not 0."
 """Note on groups that are not twins."""
-_DODGE, _MOST_PLANES = 0.06, 4
-"""How far points are moved apart, and most figures of tilt against effectiveness."""
+_DODGE = 0.06
+"""How far the points of different lines are moved apart along x."""
+_MOST_PLANES = 4
+"""Most figures of effectiveness against tilt, one for each pair of groups."""
 _OUTCOME_TONES: dict[MitigationOutcome, Tone] = {
     "mitigated": "good",
     "level": "good",
@@ -214,7 +216,7 @@ def _compared(bench: Bench) -> tuple[Candidate, ...]:
 
 def _has_costs(bench: Bench) -> bool:
     """Tell whether candidates may cost effectiveness or order."""
-    return bool((bench.document_sets or bench.movements) and bench.candidates[1:])
+    return bool((bench.document_sets or bench.movements) and bench.methods)
 
 
 def _is_grouped(bench: Bench) -> bool:
@@ -326,7 +328,7 @@ def _units(bench: Bench) -> str:
         ("Ratios, and effectiveness in %", "") if ratio else ("In %", " in points")
     )
     difference = ""
-    if bench.candidates[1:]:
+    if bench.methods:
         baseline = bench.baseline.name
         difference = f"; change: the difference from {baseline} on the same queries{of_difference}"
     return f"{units}{difference}. * corrected p < .05."

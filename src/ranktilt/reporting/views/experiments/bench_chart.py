@@ -36,11 +36,11 @@ def bench_chart(choice: Choice) -> IntervalChart | None:
     rows = list(_rows(choice))[:MOST_ROWS]
     if not rows:
         return None
-    has_costs = bool(bench.candidates[1:])
+    has_costs = bool(bench.methods)
     question = _question(bench)
     says = f"Line: 95 % interval. Shaded: {margin_words(choice.margin)} of level"
     scales = [question]
-    if bench.candidates[1:]:
+    if bench.methods:
         says = f"{says}; pale: before, dark: after"
     if has_costs:
         if bench.is_judged:
@@ -52,7 +52,7 @@ def bench_chart(choice: Choice) -> IntervalChart | None:
     first, second = bench.pairs[0]
     sides = (f"◀ {second}", f"{first} ▶") if len(bench.pairs) == 1 else ("", "")
     title = "The tilt, and what a correction changes"
-    if bench.candidates[1:]:
+    if bench.methods:
         title = "The tilt before and after each correction" + (", and its cost" * has_costs)
     return interval_chart(title, f"{says}.", rows, scales=scales, sides=sides)
 
@@ -72,7 +72,7 @@ def _rows(choice: Choice) -> Iterator[IntervalRow]:
     candidates = [_best_candidate(choice, method) for method in bench.methods] or [bench.baseline]
     for candidate, pair in product(candidates, bench.pairs):
         readings: list[IntervalReading | None] = [_tilt_reading(choice, candidate, pair)]
-        if bench.candidates[1:]:
+        if bench.methods:
             reading = _cost_reading if bench.is_judged else _movement_reading
             readings.append(reading(choice, candidate))
         notes = []
