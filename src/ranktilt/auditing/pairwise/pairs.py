@@ -34,7 +34,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoGroups:
-    """The protected group and the others, and the judgments of each document."""
+    """The protected group and the other one, and the side of each document."""
 
     by: str
     """Column of the groups."""

@@ -24,10 +24,11 @@ def judgments_of_columns(
     read_as: str = "",
     confidence: NumberColumn | None = None,
 ) -> JudgmentFile:
-    """Make judgments of three columns; ids are null where there is none.
+    """Make judgments from three columns; a missing id is null.
 
-    `noun` is what the file calls grades. A row without a grade was not judged, and is left out, as
-    tools export what is still to be rated. `confidence` is a judge's, where the file has it.
+    `noun` is what the file calls the grade, for messages. A row without a grade was not judged, and
+    is left out: tools export documents that are still to be rated too. `confidence` says how sure
+    the judge is of each grade, if the file has it.
     """
     line_numbers = lines if len(lines) else range(1, len(query) + 1)
     frame = pl.DataFrame(
