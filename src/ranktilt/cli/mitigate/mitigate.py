@@ -82,8 +82,10 @@ def mitigate(
     check_inputs(inputs, fit)
     tests = statistics.of_mitigation()
     pair = next(iter(inputs.pairs or ()), None)
-    mitigation_options = corrections.options(by=inputs.column or "", pair=pair, seed=tests.seed)
-    mitigation_options = replace(mitigation_options, name=baseline_name(inputs))
+    mitigation_options = replace(
+        corrections.mitigation_options(by=inputs.column or "", pair=pair, seed=tests.seed),
+        name=baseline_name(inputs),
+    )
     saving.check(inputs)
     output.check(*inputs.files, *collection_files(fit), also=saving.files)
     from ranktilt.mitigation.mitigate import mitigate as run_mitigation
