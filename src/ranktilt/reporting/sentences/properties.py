@@ -1,4 +1,4 @@
-"""Gaps and the properties that go with them, in words; never because of what.
+"""Gaps and the properties that go with them, in words; no sentence names a property as the cause.
 
 A sentence names the group that stands higher, and gives sizes without signs: what goes the same way
 as the gap, what goes against it, and what remains at equal properties.
@@ -34,7 +34,10 @@ UNITS: Mapping[Outcome, str] = {
 DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1, "cited": 1}
 """Decimals of a gap, by its outcome."""
 COLLINEAR = 10
-"""Variance inflation from which on parts of two properties cannot be distinguished."""
+"""Variance inflation above which the parts of two properties cannot be distinguished.
+
+Ten is the usual limit: the property is then nine tenths determined by the others.
+"""
 _MOST_NAMED = 3
 """Most properties that a sentence names."""
 _REASONS: Mapping[Reason, str] = {
@@ -45,7 +48,7 @@ _REASONS: Mapping[Reason, str] = {
 }
 """Words for why a property is left out."""
 _SHARE_WORDS = ((0.95, "nearly all"), (0.55, "most"), (0.45, "about half"), (0.0, "part"))
-"""Words for a share of a gap, each from its number on."""
+"""Words for a share of a gap, each with the least share that it is used for; largest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +56,15 @@ class _SizedPart:
     """A part of a gap, without its sign."""
 
     name: str
-    """The property's."""
+    """Name of the property."""
     size: float
+    """Size of the part, in the unit of the gap (`UNITS`)."""
     low: float
+    """Lower end of its 95 % interval."""
     high: float
+    """Upper end of its 95 % interval."""
     side: str
-    """The group that stands higher by it."""
+    """The group that the part puts higher."""
     more_in: str
     """The group that has more of the property."""
 
@@ -78,7 +84,7 @@ def leading(gaps: ExplainedGaps) -> Finding:
 
 
 def _finding(gap: ExplainedGap, sentence: str) -> Finding:
-    """Return what a gap says."""
+    """Return a sentence about a gap as a finding, with its kind and its size."""
     if not gap.is_shown:
         return Finding(kind="inconclusive", sentence=sentence, run=gap.run)
     return Finding(kind="favours", sentence=sentence, size=gap.clearness, run=gap.run)
@@ -112,6 +118,7 @@ def _names(parts: Sequence[_SizedPart]) -> str:
 
 
 def _go(parts: Sequence[_SizedPart]) -> str:
+    """Return the verb for one part or several."""
     return "goes" if len(parts) == 1 else "go"
 
 
@@ -130,9 +137,9 @@ def _unexamined(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
 def _unvarying(gaps: ExplainedGaps, gap: ExplainedGap) -> list[str]:
     """Return the properties that do not vary within a run's lists."""
     return [
-        single.name
-        for single in gaps.left_out
-        if single.reason == "one value" and single.run in ("", gap.run)
+        left_out.name
+        for left_out in gaps.left_out
+        if left_out.reason == "one value" and left_out.run in ("", gap.run)
     ]
 
 
@@ -290,7 +297,10 @@ def _remaining_sentence(gap: ExplainedGap) -> str:
 
 
 def _without_signs(value: float, low: float, high: float) -> tuple[float, float, float]:
-    """Return the size of a number, and its interval, whose side a sentence names."""
+    """Return the size of a number, and the ends of its interval by size.
+
+    The sentence names the side, in place of the sign.
+    """
     smaller, larger = sorted((abs(low), abs(high)))
     return abs(value), smaller, larger
 
@@ -302,6 +312,7 @@ def _size(gap: ExplainedGap, value: float, low: float, high: float) -> str:
 
 
 def _part_size(gap: ExplainedGap, part: _SizedPart) -> str:
+    """Print the size of a part with its interval."""
     return _size(gap, part.size, part.low, part.high)
 
 
@@ -317,6 +328,7 @@ def _toward_side(gap: ExplainedGap, value: float, low: float, high: float) -> st
 
 
 def _number(gap: ExplainedGap, value: float) -> str:
+    """Print a number in the unit of a gap."""
     return f"{rounded(value, DIGITS[gap.outcome])} {UNITS[gap.outcome]}"
 
 
@@ -330,7 +342,7 @@ def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
     yield stronger_way(gaps)
     partial = [coverage for coverage in gaps.coverage if not coverage.is_complete]
     for size in dict.fromkeys(_list_size(coverage) for coverage in partial):
-        yield coverage_sentence([single for single in partial if _list_size(single) == size])
+        yield coverage_sentence([coverage for coverage in partial if _list_size(coverage) == size])
     yield from _dropped(gaps)
     if gaps.left_out:
         yield f"Left out: {'; '.join(_left_out_phrases(gaps.left_out))}."
@@ -354,7 +366,7 @@ def stronger_way(gaps: ExplainedGaps) -> str:
 
 
 def coverage_sentence(coverages: Sequence[ListCoverage]) -> str:
-    """Say that the lists of some runs, which are of one size, hold only what scored well."""
+    """Say that the lists of some runs, which have the same size, hold only what scored well."""
     list_size, documents = _list_size(coverages[0])
     return (
         f"{join_words([coverage.run for coverage in coverages])}: a list holds {list_size} of "
@@ -369,7 +381,7 @@ def _list_size(coverage: ListCoverage) -> tuple[str, str]:
 
 
 def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
-    """Yield how many results are left out for want of a property."""
+    """Yield how many results are left out because a property of theirs is unknown."""
     for gap in gaps.primary:
         if gap.dropped:
             total = gap.entries + gap.dropped
@@ -382,8 +394,9 @@ def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
 def _left_out_phrases(left_out: tuple[LeftOutProperty, ...]) -> Iterator[str]:
     """Name the properties left out, by reason: ``url and title: no numbers``."""
     names: dict[tuple[str, Reason], list[str]] = {}
-    for single in left_out:
-        names.setdefault((single.run, single.reason), []).append(single.name)
+    for left_out_property in left_out:
+        key = left_out_property.run, left_out_property.reason
+        names.setdefault(key, []).append(left_out_property.name)
     for (run, reason), members in names.items():
         where = f" ({run})" if run else ""
         yield f"{join_words(members)}{where}: {_REASONS[reason]}"
@@ -406,7 +419,7 @@ def _inflated(gaps: ExplainedGaps) -> Iterator[str]:
 
 
 def basis_sentence(gap: ExplainedGap) -> str:
-    """Say how much a gap rests on."""
+    """Say how many results, documents and queries a gap is computed from."""
     if gap.outcome == "cited":
         questions = counted(gap.queries, "question", "questions")
         return (
@@ -473,4 +486,5 @@ def _is_still_ahead(gap: ExplainedGap) -> bool:
 
 
 def _pronoun(parts: Sequence[_SizedPart]) -> str:
+    """Return the pronoun for one part or several."""
     return "it" if len(parts) == 1 else "them"

@@ -16,9 +16,9 @@ _WORDS = {
     2.0: "twice as often",
     3.0: "three times as often",
 }
-"""Words of ratios that have some."""
+"""Ratios that have words of their own."""
 _NEAR = 0.05
-"""Relative distance within which a ratio is called by its word."""
+"""Largest relative distance of a ratio from one in `_WORDS` whose words it gets."""
 
 
 def often_words(ratio: float) -> str:
@@ -33,5 +33,5 @@ def often_words(ratio: float) -> str:
         return f"about {near[0]} as"
     if ratio >= 1:
         return f"{rounded(ratio, 1)} times as often as"
-    # A decimal tells small ratios apart.
+    # Small percentages have a decimal, so that different ratios look different.
     return f"{rounded(100 * ratio, 1 if ratio < 0.1 else 0)} % as often as"

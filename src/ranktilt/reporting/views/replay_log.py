@@ -47,8 +47,10 @@ _OF_MODEL, _OF_PARSER, _BOTH, _OF_ANSWERS = PARTS
 """Parts of a difference."""
 _PART_NAMES = ("the model", "the parser", f"{PUBLISHED} run", STRICT)
 """Names of these parts."""
-_ECHO, _LOST = "echo of the order shown", "calls left out"
-"""Names of further counts."""
+_ECHO = "echo of the order shown"
+"""Name of the count of answers that repeat the order of the prompt."""
+_LOST = "calls left out"
+"""Name of the count of calls that fit no query, and are left out."""
 _NEARLY = 0.9
 """Share of the answers from which a run is said to show nothing else."""
 

@@ -60,8 +60,10 @@ _LABEL = 24
 """Most characters of a label."""
 _NO_TWINS = "Groups are not twins, so the neutral value is the median of random labels, not 0."
 """Note on groups that are not twins."""
-_DODGE, _MOST_PLANES = 0.06, 4
-"""How far points are moved apart, and most figures of tilt against effectiveness."""
+_DODGE = 0.06
+"""Distance along x by which the curves of a figure are set apart, in steps of the strength."""
+_MOST_PLANES = 4
+"""Most figures of tilt against effectiveness."""
 _OUTCOME_TONES: dict[MitigationOutcome, Tone] = {
     "mitigated": "good",
     "level": "good",
