@@ -30,6 +30,7 @@ from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.views import view
+from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads
 from tests.llm.server import Server
@@ -326,10 +327,11 @@ def drawn_counts(
     )
 
 
-def judged(counts: Counts, **options: int) -> PairOutcome:
+def judged(counts: Counts, *, resamples: int = RESAMPLES, seed: int = 0) -> PairOutcome:
     """What comes of counts where each row is a query with twins of its own."""
     rows = np.arange(len(counts.pairs))
-    return outcome("relevant", counts, Dyads(rows, rows, rows), **options)
+    pairs = Dyads(rows, rows, rows)
+    return outcome("relevant", counts, pairs, resamples=resamples, seed=seed)
 
 
 @pytest.mark.long
@@ -422,7 +424,7 @@ def test_favourite_documents_favour_no_side() -> None:
 def test_too_few_documents_show_nothing() -> None:
     rows, counts = np.arange(20), replace(drawn_counts(0, queries=20), unprotected=np.zeros(20))
     effect = replace(
-        outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200),
+        outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200, seed=0),
         p_corrected=0.04,
     )
     assert (effect.effective_n < 5, kind_of(effect)) == (True, "inconclusive")
@@ -436,8 +438,10 @@ def test_exchanging_the_sides_turns_everything() -> None:
     counts = drawn_counts(0, queries=40)
     turned = replace(counts, protected=counts.unprotected, unprotected=counts.protected)
     origins = np.random.default_rng(0).integers(0, 9, (2, 40))
-    effect = outcome("relevant", counts, Dyads(np.arange(40), *origins), resamples=500)
-    turned_effect = outcome("relevant", turned, Dyads(np.arange(40), *origins[::-1]), resamples=500)
+    effect = outcome("relevant", counts, Dyads(np.arange(40), *origins), resamples=500, seed=0)
+    turned_effect = outcome(
+        "relevant", turned, Dyads(np.arange(40), *origins[::-1]), resamples=500, seed=0
+    )
     assert effect.p == turned_effect.p
     assert turned_effect.preference.value == pytest.approx(1 - effect.preference.value)
     assert (turned_effect.preference.low, turned_effect.preference.high) == pytest.approx(

@@ -34,8 +34,10 @@ KEY_BYTES = 16
 """Number of bytes of a key; with 128 bits, no two of billions of texts share one by chance."""
 STORES = {"float32": "<f4", "float16": "<f2"}
 """Types of stored numbers: name, and little-endian type in the file."""
-_VECTORS, _KEYS = ".vectors", ".keys"
-"""Endings of the two files of a cache, such as ``384.vectors``; 384 is the length of a vector."""
+_VECTORS = ".vectors"
+"""Ending of the file with the vectors, such as ``384.vectors``; 384 is the length of a vector."""
+_KEYS = ".keys"
+"""Ending of the file with the key of each vector."""
 _KEY = np.dtype([("high", ">u8"), ("low", ">u8")])
 """A key as two numbers, its first and its second half, so that keys can be sorted and searched."""
 

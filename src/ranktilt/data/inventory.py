@@ -15,8 +15,10 @@ from ranktilt.data.cache import ABOUT, cache_folder
 from ranktilt.data.files import cannot_write
 from ranktilt.errors import unknown
 
-ANSWERS, UNPACKED = "llm", "collections"
-"""Folders of stored answers of language models, and of unpacked collections."""
+ANSWERS = "llm"
+"""Folder of stored answers of language models."""
+UNPACKED = "collections"
+"""Folder of unpacked collections."""
 KINDS = ("embeddings", "pairs", "tokens", "lexical", "texts", ANSWERS, UNPACKED)
 """Folders of the cache; other files in it belong to other programs and are never touched."""
 STALE = 3600.0

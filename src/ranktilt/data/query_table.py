@@ -1,7 +1,7 @@
 """Read a file of queries and what is known of them: a table, JSON or Parquet with ids of queries.
 
-A text names it: ``FILE`` or ``FILE:COLUMN``, with parts of a column of numbers as
-``FILE:COLUMN:3``.
+A user names it as ``FILE`` or ``FILE:COLUMN``. ``FILE:COLUMN:3`` divides a column of numbers into
+three parts; `ranktilt.auditing.query_groups` makes the parts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,16 @@ from ranktilt.data.label_table import one_row_each
 from ranktilt.errors import DataError, shorten, unknown
 
 _IDS = ("_id", "id", "number", *QUERY)
-"""Names of a column of ids, or of texts that answers name their queries by."""
+"""Names of a column of ids.
+
+Files of answers may name queries by their texts (``question``, ``prompt``), which are the ids then.
+"""
 _TEXT = "text"
+"""Name of the column of a query's text, which may be its id too."""
 _ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".gz")
 """Endings of what can only be a file, even if it is not there."""
 _EXAMPLE = "such as the header query_id,topic"
+"""Example for messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +41,16 @@ class QueryTableName:
     """A file of queries and its column, as a user names them."""
 
     path: str
+    """Path of the file."""
     column: str
-    """Column, with its parts (``year:3``); empty for the only one."""
+    """Column, with its parts (``year:3``); empty for the only one besides the ids."""
 
     @classmethod
     def from_text(cls, text: str) -> QueryTableName | None:
         """Return the file and column that a text names; None for the name of a column."""
         pieces = text.split(":")
+        # A path may have colons: the longest that exists wins. If none exists, the shortest that
+        # looks like a path is taken, so that the error is about a missing file.
         for count in range(len(pieces), 0, -1):
             path = ":".join(pieces[:count])
             if os.path.isfile(path):
@@ -64,7 +72,8 @@ def read_query_table(path: str, names: Collection[str], column: str) -> pl.DataF
     names : collection of str
         Ids of the queries that are looked for. The column that holds the most of them has the ids.
     column : str
-        Column that is asked for, which holds no ids; empty if none is named.
+        Name of the column that is asked for, without its parts; empty for all columns. A column
+        that holds the ids themselves is refused.
 
     Raises
     ------
@@ -135,15 +144,18 @@ def _read(file: DataFile) -> pl.DataFrame:
         ids = [cell for cell in cells if folded(cell) in _IDS]
         if len(cells) > 1 and ids:
             table = read_named_table(DataFile(path=file.path, columns={"id": ids[0]}))
-            positions = {str(number): name for number, name in enumerate(table.names)}
-            return table.frame.rename(positions)
+            # The table calls its columns by their positions (see `NamedTable.frame`).
+            names = {str(position): name for position, name in enumerate(table.names)}
+            return table.frame.rename(names)
     raise _no_ids(file.path, [shorten(header)])
 
 
 def _json(file: DataFile) -> pl.DataFrame:
     """Read records of JSON: a line each, or in one list; or an object of ids and values."""
+    # A single line may be a list of all queries, or an object of ids and values.
     if file.has_json_lines and len(file.rows) > 1:
-        return json_rows(file.path, _IDS)[0]
+        frame, _ = json_rows(file.path, _IDS)
+        return frame
     document = read_document(file.path)
     if isinstance(document, Mapping):
         document = [{"id": name, "group": value} for name, value in document.items()]
@@ -153,7 +165,8 @@ def _json(file: DataFile) -> pl.DataFrame:
 
 
 def _no_ids(path: Path, names: Sequence[str]) -> DataError:
-    came = ", ".join(names) or "an empty file"
+    """Return the error for a file without a column of ids; `names` says what it has."""
+    content = ", ".join(names) or "an empty file"
     return DataError(
-        path, f"expected a table of queries with a column of their ids ({_EXAMPLE}), got {came}"
+        path, f"expected a table of queries with a column of their ids ({_EXAMPLE}), got {content}"
     )

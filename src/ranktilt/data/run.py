@@ -59,8 +59,10 @@ Int32 = npt.NDArray[np.int32]
 """Whole numbers of 32 bits."""
 RUN_SHAPE = "{query: {document: score}}"
 """Nested mapping that runs are converted from."""
-_ENTRIES_A_SORT, _QUERIES_A_SORT = 16_384, 64
-"""Most entries and queries to search for repeated documents at a time."""
+_ENTRIES_A_SORT = 16_384
+"""Most entries that are searched for repeated documents at a time."""
+_QUERIES_A_SORT = 64
+"""Most queries that are searched for repeated documents at a time."""
 _BEND = 0.05
 """Largest relative difference between two steps of scores that count as equal (`Run.scored`).
 

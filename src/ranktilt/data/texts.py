@@ -23,8 +23,10 @@ AT_ONCE = 8_192
 """Number of documents whose texts are processed together."""
 LARGE = 32 << 20
 """Number of bytes from which texts are kept in a file: 32 MiB."""
-_BYTES, _ENDS = ".bytes", ".ends"
-"""Endings of the two files of a column: bytes of texts, and the positions where they end."""
+_BYTES = ".bytes"
+"""Ending of the file with the bytes of a column's texts."""
+_ENDS = ".ends"
+"""Ending of the file with the positions where these texts end."""
 
 Parts = Iterable[Mapping[str, pl.Series]]
 """Columns of texts, some rows at a time."""

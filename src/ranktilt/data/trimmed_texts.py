@@ -23,12 +23,14 @@ _NEARBY_WORDS = 10
 """Largest distance, in words, of the lengths that a cut is compared with."""
 _TIMES_NEARBY = 5
 """How many times as many texts must have the length of the cut as have any length nearby."""
-_PREFIX_FACTOR, _PREFIX_ROOM = 4, 64
-"""Length of a text's start that `title_prefixed` compares with its title, in characters.
+_PREFIX_FACTOR = 4
+"""Length of a text's start that `title_prefixed` compares with its title, as a multiple of it.
 
-It is the first number times the length of the title, plus the second number. Punctuation and marks
-of a page make the start longer than the title that it repeats.
+`_PREFIX_ROOM` characters are added. Punctuation and marks of a page make the start longer than the
+title that it repeats.
 """
+_PREFIX_ROOM = 64
+"""Number of characters that are added to that length."""
 _NO_WORD = r"[^\p{L}\p{N}]+"
 """Characters that are neither letters nor digits."""
 

@@ -38,11 +38,11 @@ ENDED = frozenset(["completed", "expired", "failed", "cancelled"])
 """States of a batch that will not change again."""
 _ID = re.compile(r"[!-~]{1,200}")
 """Id of a file, a batch or a request: visible ASCII without blanks."""
-_PASSING = re.compile(
+_TEMPORARY = re.compile(
     r"expired|cancelled|timeout|timed_out|rate_limit|overloaded|unavailable|server_error|internal",
     re.I,
 )
-"""Codes of errors of requests that were not processed, and may be processed another time."""
+"""Codes of errors of requests that the server did not process, and may process another time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class BatchStatus:
     failed: int
     """Number of requests with an error, by the server's count."""
     errors: str
-    """Reason why the server did not take the batch."""
+    """Reason why the server did not take a batch whose state is ``failed``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +128,8 @@ def read_page(data: dict[str, Any]) -> list[tuple[str, str]]:
 def read_lines(content: bytes, server: Server) -> BatchLines:
     """Read the lines of a batch's answers and errors.
 
-    An answer comes before an error for the same request, because it is paid for; of several answers
-    the first counts. A server that answered any request has the model, and accepts the key.
+    If a request has an answer and an error, the answer counts, because it is paid for; of several
+    answers the first counts.
     """
     rows, unreadable = _rows(content)
     answers = dict[str, Answer | Failure | UserError]()
@@ -139,10 +139,12 @@ def read_lines(content: bytes, server: Server) -> BatchLines:
                 answers.setdefault(key, read_answer(_response_body(row), server.model, server))
             except ValueError:
                 unreadable += 1
-    known = replace(server, has_answered=server.has_answered or bool(answers))
+    # A server that answered any request has the model, and accepts the key: an error of another
+    # request is then about this request alone.
+    answering_server = replace(server, has_answered=server.has_answered or bool(answers))
     outcomes = dict(answers)
     for key, row in rows:
-        outcome = None if _is_answer(row) else _failed(row, known)
+        outcome = None if _is_answer(row) else _failure_outcome(row, answering_server)
         if outcome is not None:
             outcomes.setdefault(key, outcome)
         elif not _is_answer(row):
@@ -157,7 +159,11 @@ def _rows(content: bytes) -> tuple[list[tuple[str, dict[str, Any]]], int]:
         try:
             row = json.loads(line)
             rows.append((read_id(row, "custom_id"), row))
-        except (ValueError, AttributeError, RecursionError):
+        except (
+            ValueError,
+            AttributeError,
+            RecursionError,
+        ):  # no JSON, no object, nested too deeply
             unreadable += 1
     return rows, unreadable
 
@@ -173,25 +179,26 @@ def _is_answer(row: dict[str, Any]) -> bool:
     return status == 200 or (status is None and bool(_response_body(row).get("choices")))
 
 
-def _failed(row: dict[str, Any], server: Server) -> Answer | Failure | UserError | None:
-    """Return the outcome of a request that has no answer; None where the line says nothing of it.
+def _failure_outcome(row: dict[str, Any], server: Server) -> Answer | Failure | UserError | None:
+    """Return the outcome of a request that has no answer; None if its line does not tell.
 
-    A `UserError` is one that all other requests would meet as well.
+    An error that all other requests would meet as well is a `UserError`. An answer that a content
+    filter withheld counts as an empty answer.
     """
     response = fields_of(row.get("response"))
     status, body = whole_number(response.get("status_code")), response.get("body")
     error: FailedRequest | UserError
     if status is not None:
-        if not 300 <= status < 600:
+        if not 300 <= status < 600:  # no error of HTTP, and `_is_answer` found no answer either
             return None
         fault = body.get("error", body) if isinstance(body, dict) else body
         error = classify_error(status, fault, server)
     else:
         if not row.get("error"):
             return None
-        words, labels = error_text(row.get("error"), server.clean)
-        kind: FailureKind = "unavailable" if _PASSING.search(labels) else "refused"
-        error = FailedRequest(kind, words or labels)
+        message, codes = error_text(row.get("error"), server.clean)
+        kind: FailureKind = "unavailable" if _TEMPORARY.search(codes) else "refused"
+        error = FailedRequest(kind, message or codes)
     if isinstance(error, UserError):
         return error
     if error.kind == "filtered":

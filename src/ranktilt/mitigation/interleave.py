@@ -25,8 +25,8 @@ class Interleave(Correction):
 
         ``(1 − strength) · today + strength · share · k``
 
-    documents, where `today` is how many it holds without correction, and `share` the group's share
-    of the whole list. The number is rounded up or down at random, and is exact on average over
+    documents, where `today` is the number that the prefix holds without correction, and `share` the
+    group's share of the whole list. The number is rounded up or down at random, and is exact on average over
     seeds. So no group comes first more often than its share. With more than two groups, the first
     group gets its ranks, then the second among the ranks that are left, and so on. Documents
     without a group keep their ranks.
@@ -69,18 +69,19 @@ class Interleave(Correction):
         `side` has the number of each document's group, and `scores` its score.
         """
         order = np.empty(len(side), dtype=np.int64)
-        free = rest = np.arange(len(side))  # ranks that are not taken, and documents without a rank
+        free = np.arange(len(side))  # ranks that are not taken
+        rest = np.arange(len(side))  # documents without a rank
         for group in np.unique(side)[:-1].tolist():  # the last group gets the ranks that are left
-            first = side[rest] == group
-            count, n = int(first.sum()), len(rest)
-            today = expected_counts(first, scores[rest])
+            is_member = side[rest] == group
+            count, n = int(is_member.sum()), len(rest)
+            today = expected_counts(is_member, scores[rest])
             aim = (1 - self.strength) * today + self.strength * count * np.arange(1, n + 1) / n
-            aim[-1] = count
+            aim[-1] = count  # exactly: the complete list holds the whole group
             # Systematic sampling: one random number is added to all aims, and the group gets a rank
             # wherever the sum passes the next whole number. So each count is right on average.
             ranks = np.searchsorted(aim + uniform(self.seed, query, group), np.arange(1, count + 1))
-            order[free[ranks]] = rest[first]
-            free, rest = np.delete(free, ranks), rest[~first]
+            order[free[ranks]] = rest[is_member]
+            free, rest = np.delete(free, ranks), rest[~is_member]
         order[free] = rest
         return order
 

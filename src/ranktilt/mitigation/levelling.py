@@ -20,9 +20,7 @@ from ranktilt.measures.base import Estimand
 from ranktilt.mitigation.audited_candidates import BenchOptions
 from ranktilt.mitigation.base import Correction, run_of_depth
 from ranktilt.mitigation.baseline import Baseline, only_queries
-from ranktilt.mitigation.bench import (
-    compare_candidates,
-)
+from ranktilt.mitigation.bench import compare_candidates
 from ranktilt.mitigation.bench_result import Bench, Candidate
 from ranktilt.mitigation.method import FittingQueries
 from ranktilt.mitigation.methods import FittedMethods, fit_methods
@@ -194,7 +192,7 @@ class Levelling:
             pair=self.pair,
             groups=groups,
             by=self.options.by,
-            page=self.questions[0].cutoff or 10,
+            page=self.questions[0].cutoff or 10,  # questions without a cutoff: the first ten
             held_out=self.split.held_out,
             foreign_name=self.split.fitted_on,
             folder=self.folder,
@@ -245,6 +243,7 @@ class Levelling:
             reference_runs=reference_runs,
             options=self.bench_options,
         )
+        # The first value is the baseline's.
         return choose_strengths(values[1:], self.bench_options.margin, self.bench_options.budget)
 
     def _ranked_with(self, ranker: Ranker, collection: Collection, run: Run) -> Run:

@@ -161,12 +161,12 @@ def movements_from(
     `audited` is an audit of these runs under the same names; it knows which queries are repeats.
     """
     (baseline, baseline_run), *others = runs.items()
-    numbered = audited.distinct(baseline)
+    baseline_numbers = audited.distinct(baseline)
     return tuple(
         movement(
             name,
             list_distances(baseline_run, run, audited.queries),
-            shared_numbering([audited.distinct(name), numbered]),
+            shared_numbering([audited.distinct(name), baseline_numbers]),
             resamples=resamples,
             seed=seed,
         )
@@ -187,6 +187,7 @@ def movement(
     `distinct` has a number for each query; queries that repeat each other have one number and count
     once. None if no query is a repeat.
     """
+    # `Columns` is for several columns; these have one each.
     overlap = Columns(values=distances.rbo[None], distinct=distinct)
     replaced = Columns(values=distances.replaced[None], distinct=distinct)
     return Movement(

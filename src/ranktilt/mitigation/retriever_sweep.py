@@ -86,7 +86,7 @@ class SweepOptions:
     training: RetrieverTraining = field(default_factory=RetrieverTraining)
     """Training of the baseline; the others differ from it in strength or negatives alone."""
     measures: Sequence[str | Estimand] = DEFAULT_MEASURES
-    """Measures of the bench."""
+    """Measures of the bench, which compares all trained retrievers with the baseline (`bench`)."""
     margin: float = DEFAULT_MARGIN
     """Largest tilt that counts as level, in points."""
     budget: float = BUDGET
@@ -139,6 +139,7 @@ def retriever_sweep(
             "a sweep compares sources, and no document of the training collection has one"
         )
     reference = sources[0]
+    # A bench also ranks the reference's documents alone: a loss of effectiveness cannot hide there.
     reference_texts = reference_alone(test, reference)
     if len(test.sources) < 2:
         raise UserError(
@@ -175,7 +176,8 @@ def _trainings(options: SweepOptions, folder: Path) -> dict[Candidate, Retriever
     """
     baseline = options.training
     strengths = sorted({0.0, *map(float, options.alphas)})
-    # Without an α above 0, only negatives differ: then they name the baseline too.
+    # Without an α above 0, retrievers differ in their negatives alone, and the baseline is named by
+    # them too.
     has_constraint = len(strengths) > 1
     trainings = dict[Candidate, RetrieverTraining]()
     for alpha in strengths:
@@ -190,7 +192,7 @@ def _trainings(options: SweepOptions, folder: Path) -> dict[Candidate, Retriever
     for kind in dict.fromkeys(options.negatives):
         if kind != baseline.negatives:
             name = f"{kind} negatives"
-            # A kind of negatives has no strengths: 1 is a placeholder for a method in full.
+            # Other negatives have no strength; 1 stands for "in use", as 0 does for the baseline.
             candidate = Candidate(
                 name=name, method=name, strength=1.0, ranker=str(folder / f"negatives-{kind}")
             )

@@ -81,7 +81,8 @@ class Column:
     hint: str = ""
     """What its title means, shown when pointed at."""
     spare: int = 0
-    """A narrow terminal goes without it, the lowest number first; 0 for never."""
+    """Order in which a narrow terminal leaves out columns: 1 goes first; 0 for a column that stays.
+    """
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,9 @@ class Row:
     cells: tuple[Cell, ...]
     """A cell for each column."""
     group: tuple[str, ...] = ()
-    """One a group column of the table."""
+    """The row's value for each group column of the table."""
     rule: bool = False
-    """Whether it is set apart from the row above."""
+    """Whether a line separates the row from the one above."""
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
@@ -144,7 +145,7 @@ def name_column(title: str) -> Column:
 
 
 def text_column(title: str, spare: int = 0) -> Column:
-    """Make a column of texts."""
+    """Make a column of texts; `spare` as in `Column`."""
     return Column(title, number=False, spare=spare)
 
 
@@ -163,8 +164,8 @@ def tabulated(
 ) -> Table:
     """Make a table with a row for each of the items.
 
-    `group` and `rule` give the group of a row and whether it is set apart; `more` are further
-    fields of the table.
+    `group` and `rule` return a row's `Row.group` and `Row.rule`; `more` are further fields of the
+    table.
     """
     heads = tuple(Column(head) if isinstance(head, str) else head for head, _ in columns)
     rows = []

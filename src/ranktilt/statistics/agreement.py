@@ -106,6 +106,6 @@ def coincidences_of(grades: Floats, top: int) -> Floats:
     counts = np.stack(by_grade, axis=1).astype(np.float64)
     counts = counts[counts.sum(1) > 1]
     weighted = counts / (counts.sum(1, keepdims=True) - 1)
-    with_themselves: Floats = weighted.T @ counts
+    with_self_pairs: Floats = weighted.T @ counts
     # No grade is paired with itself: of `count` equal grades, each meets only the others.
-    return with_themselves - np.diag(weighted.sum(0))
+    return with_self_pairs - np.diag(weighted.sum(0))

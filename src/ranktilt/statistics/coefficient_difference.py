@@ -32,8 +32,8 @@ class CoefficientDifference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Statement:
-    """Interval and p by one method; the widest of several methods counts."""
+class _MethodResult:
+    """Interval and p by one method; the widest of several intervals counts."""
 
     low: float
     """Lower end of the interval."""
@@ -82,22 +82,22 @@ def coefficient_difference(
     defined = samples[~np.isnan(samples)]
     if np.isnan(value) or not len(defined) or not effective_n > 1:
         return CoefficientDifference(value=value, low=np.nan, high=np.nan, p=np.nan)
-    statements = [
+    results = [
         _by_order(value, defined, effective_n),
         _by_order(value, 2 * value - defined, effective_n),
     ]
     # Orders that no resample changes have no error of their own to add.
     if near_samples is not None and np.nanstd(near_samples) > 0:
-        statements.append(_by_error(value, defined, near_samples, effective_n))
+        results.append(_by_error(value, defined, near_samples, effective_n))
     return CoefficientDifference(
         value=value,
-        low=max(BOUNDS[0], min(statement.low for statement in statements)),
-        high=min(BOUNDS[1], max(statement.high for statement in statements)),
-        p=max(statement.p for statement in statements),
+        low=max(BOUNDS[0], min(result.low for result in results)),
+        high=min(BOUNDS[1], max(result.high for result in results)),
+        p=max(result.p for result in results),
     )
 
 
-def _by_order(value: float, samples: Floats, effective_n: float) -> _Statement:
+def _by_order(value: float, samples: Floats, effective_n: float) -> _MethodResult:
     """Return the stretched percentile interval of some resamples, and its p."""
     of_queries = float(np.var(samples))
     inference = infer(
@@ -107,12 +107,12 @@ def _by_order(value: float, samples: Floats, effective_n: float) -> _Statement:
         neutral=0.0,
         bounds=BOUNDS,
     )
-    return _Statement(low=inference.low, high=inference.high, p=inference.p)
+    return _MethodResult(low=inference.low, high=inference.high, p=inference.p)
 
 
 def _by_error(
     value: float, samples: Floats, near_samples: Floats, effective_n: float
-) -> _Statement:
+) -> _MethodResult:
     """Return the interval around the value minus its bias, with the error of near resamples."""
     freedom = effective_n - 1
     # The bias is the mean of the samples minus the value; this is the value minus that.
@@ -122,4 +122,4 @@ def _by_error(
     # If the value without its bias has another sign than the value, nothing is shown.
     is_shown = centre * value > 0
     p = 2 * float(special.stdtr(freedom, -abs(centre) / error)) if is_shown else 1.0
-    return _Statement(low=centre - reach, high=centre + reach, p=p)
+    return _MethodResult(low=centre - reach, high=centre + reach, p=p)

@@ -164,6 +164,7 @@ class _End:
         tail = self.level(order) / 2
         if tail >= 0.5:  # both quantiles are 0 here, and their ratio undefined
             return float(self.ordered[order - 1])
+        # The quantile of the t distribution over that of the normal one.
         widening = float(special.stdtrit(self.freedom, 1 - tail) / special.ndtri(1 - tail))
         distance = float(self.ordered[order - 1] - self.value)
         return self.value + self.stretch * widening * distance
@@ -176,6 +177,7 @@ class _End:
         first = max(int(TAIL / ALPHA * self.order_95), 1)
         if neutral < self.at(first):
             return self._beyond(neutral, first)
+        # The ends rise with the order, up to the median, where the interval has no width.
         orders = range(first, len(self.ordered) // 2 + 1)
         crossing = bisect_left(orders, True, key=lambda order: self.at(order) > neutral)
         if crossing == len(orders):
@@ -233,8 +235,10 @@ def _near_bound(
     nearest = span * float(special.betaincinv(far_votes, votes - far_votes + 1, ALPHA / 2))
     neutral_share = float(np.clip((high - neutral if is_above else neutral - low) / span, 0, 1))
     if neutral_share > far_share:
+        # Clopper and Pearson: the probability of no more far votes than observed, at neutral.
         tail = special.betaincc(far_votes + 1, votes - far_votes, neutral_share)
     else:
+        # The probability of at least as many far votes.
         tail = special.betainc(far_votes, votes - far_votes + 1, neutral_share)
     return replace(
         inference,

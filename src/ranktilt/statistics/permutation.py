@@ -30,9 +30,10 @@ def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0
 
         (1 + number of |T*| ≥ |T|) / (1 + resamples)
 
-    The two 1 stand for the observed signs, which are one of the possible draws. For up to 16
-    queries all 2^n sign vectors are tried, and p is their exact share, without the 1. p is 1 if all
-    differences are 0, and NaN without a query.
+    The observed signs are one of the possible draws: they count once above and once below the
+    fraction line. For up to 16 queries all 2^n sign vectors are tried, the observed one among them,
+    and p is the exact share with |T*| ≥ |T|. p is 1 if all differences are 0, and NaN without a
+    query.
     """
     return sign_flip_ps([difference], resamples=resamples, seed=seed)[0]
 
@@ -65,11 +66,14 @@ def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int
     """Return the p of the length of a mean vector, if labels mean nothing, by flipping signs.
 
     `differences` has a vector in each row; a flip changes the sign of the whole vector. The p is
-    that of `sign_flip_p` with the length of the mean vector as T.
+    that of `sign_flip_p` with the length of the mean vector as T. The default has fewer resamples
+    than other tests, because each costs a product with all vectors.
     """
     if not differences.any():
         return 1.0
     signs, sampled = _sign_blocks(len(differences), resamples, seed)
+    # Sums give the same p as means, n times as long. Their size is not known, so that rounding is
+    # allowed for in proportion to it.
     observed = float(np.linalg.norm(differences.sum(axis=0)))
     hits = 0
     for block in signs:
@@ -106,9 +110,10 @@ def exchanged_sums(
 ) -> Floats:
     """Return a statistic in many draws in which the two labels of each origin may be exchanged.
 
-    `totals` has what each origin adds to the statistic; an exchange changes its sign. The 256
-    largest totals are exchanged one by one. The sum of all others, which are small and many, is
-    drawn from a normal distribution with the same variance.
+    An origin is what twins have in common: the document of which the two texts are versions, one of
+    each group. `totals` has what each origin adds to the statistic; an exchange of its labels
+    changes the sign. The 256 largest totals are exchanged one by one. The sum of all others, which
+    are small and many, is drawn from a normal distribution with the same variance.
 
     The result has the shape (2 · draws,). Each draw counts twice: as it was drawn, and with all
     labels exchanged. So the values are symmetric around 0, and negated totals give the same values.
@@ -117,14 +122,17 @@ def exchanged_sums(
     nonzero = totals[totals != 0]
     order = np.argsort(-np.abs(nonzero), kind="stable")
     large, rest = nonzero[order[:_ONE_BY_ONE]], nonzero[order[_ONE_BY_ONE:]]
-    large = large * np.sign(large[:1].sum())  # the same draws whichever side is first
+    if len(large):
+        # The largest total gets a plus: totals and negated totals then have the same draws, so that
+        # an audit with swapped groups has the same figures.
+        large = large * np.sign(large[0])
     rng = np.random.default_rng(seed)
     sums = np.zeros(draws)
     for start, stop in blocks(draws, len(large)):
         sums[start:stop] = dots(_random_signs(rng, stop - start, len(large)), large)
     if len(rest):
         sums += np.sqrt((rest * rest).sum()) * rng.standard_normal(draws)
-    return np.concatenate([sums, -sums]) + 0.0
+    return np.concatenate([sums, -sums]) + 0.0  # turns −0.0 into 0.0
 
 
 def t_test_p(difference: Floats) -> float:

@@ -21,7 +21,7 @@ class QueryRatio:
     numerator: Floats
     """Numerator of each query."""
     denominator: Floats
-    """Denominator of each query; queries with 0 say nothing."""
+    """Denominator of each query; a query with 0 does not count."""
 
     @property
     def value(self) -> float:
@@ -34,11 +34,13 @@ class QueryRatio:
         """Return its 95 % interval over queries, and the p of a neutral value (see `infer`)."""
         has_weight = self.denominator > 0
         numerator, denominator = self.numerator[has_weight], self.denominator[has_weight]
-        above, below = resampled_means([numerator, denominator], resamples=resamples, seed=seed)
+        numerators, denominators = resampled_means(
+            [numerator, denominator], resamples=resamples, seed=seed
+        )
         residual = numerator - self.value * denominator
         influence = Influence.from_queries(residual, denominator).scaled(1.0)
         return infer(
-            above / below,
+            numerators / denominators,
             self.value,
             variance=influence.variance(),
             neutral=neutral,

@@ -1,6 +1,6 @@
 """Repeats of one engine: how much of an answer's error comes from its own randomness.
 
-Values of one measure stand in a table of queries × repeats. The two-way analysis of variance
+The values of one measure form a table of queries × repeats. The two-way analysis of variance
 without replication splits it (Searle, Casella & McCulloch, Variance Components, 1992, ch. 4):
 
     σ²_e = MS_residual
@@ -9,7 +9,7 @@ without replication splits it (Searle, Casella & McCulloch, Variance Components,
 
 `σ²_e` is what another answer to the same query would change, `σ²_r` what another repeat would
 change in all queries alike, `σ²_q` what another query would change. An estimate below 0 means that
-the data show none; `RepeatAnova` keeps it as it is, because only so is it unbiased.
+the data show none. `RepeatAnova` does not replace it by 0, because the estimate would be biased.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class RepeatAnova:
         """The p of an F test that repeats do not differ as wholes; 1 where they cannot differ."""
         if self.mean_square_residual <= 0:
             return 1.0
+        # Degrees of freedom of the two mean squares.
         between = self.repeats - 1
         within = between * (self.queries - 1)
         ratio = self.mean_square_repeats / self.mean_square_residual

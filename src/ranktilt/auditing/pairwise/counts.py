@@ -81,6 +81,8 @@ def count_choices(
         by_pair = by_pair.join(
             origins.rename({"origin": origin}), left_on=side, right_on="id", maintain_order="left"
         )
+    # A pair has up to two answers, one for each order of its documents. With the rule "each" every
+    # answer counts by itself; with "both-agree" a pair counts, if there are answers in both orders.
     readable, protected = pl.col("readable"), pl.col("protected")
     has_both_orders = pl.col("answers") == 2
     has_both_choices = has_both_orders & (readable == 2)
@@ -111,7 +113,10 @@ def count_choices(
 
 
 def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
-    """Sum the choices over the pairs of each query; queries with the same text count as one."""
+    """Yield the sums of the choices over the pairs of each query.
+
+    Queries with the same text count as one, under the id of the first.
+    """
     sums = table.group_by("query_text", maintain_order=True).agg(
         pl.col("query").first(), pl.col(COUNT_NAMES).sum()
     )

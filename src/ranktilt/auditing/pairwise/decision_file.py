@@ -1,4 +1,4 @@
-"""A file of earlier choices, as JSON lines."""
+"""Read a file of earlier choices between two documents, as JSON lines."""
 
 from __future__ import annotations
 
@@ -21,9 +21,15 @@ from ranktilt.errors import DataError, shorten
 from ranktilt.llm.stored_answers import stored_answer
 from ranktilt.rankers.llm.answers import UNANSWERED, read_choice
 
-_Difference = Literal["groups", "relevance"]
-"""Reason why a pair is left out: both documents are on one side, or only one is relevant."""
+_LeftOutReason = Literal["groups", "relevance"]
+"""Reason why a choice is left out.
 
+- ``groups``: the documents are not one of each side.
+- ``relevance``: one document is relevant, and the other is not.
+"""
+
+_IMPORTED = "imported"
+"""Kind of answer of a choice from elsewhere: nobody knows in what form the model gave it."""
 _Id = Annotated[str, msgspec.Meta(min_length=1)]
 """An id; it may not be empty."""
 
@@ -40,12 +46,13 @@ class _Choice(msgspec.Struct):
     choice: str | msgspec.UnsetType | None = msgspec.UNSET
     """The chosen id; empty or null for none."""
     answer: Any = None
-    """The model's answer, in place of `choice`; the first document is [1].
+    """The model's answer, in any form that `stored_answer` reads; it counts if `choice` is empty.
 
-    It has any form that `stored_answer` reads.
+    It names the first document ``[1]`` and the second ``[2]``, as the prompt does.
     """
     reading: str | None = None
-    """Kind of answer, one of `ranktilt.rankers.llm.answers.KINDS`."""
+    """Kind of answer, one of `ranktilt.rankers.llm.answers.KINDS`; `Decisions.contents` writes it.
+    """
 
     def fault(self, queries: set[str], documents: Mapping[str, int]) -> str:
         """Say what does not fit the collection; empty if everything does."""
@@ -69,19 +76,23 @@ class _Choice(msgspec.Struct):
     def read(self) -> tuple[str | None, str]:
         """Return the document chosen, if any, and the kind of answer."""
         if self.choice or self.answer is None:
-            return self.choice or None, self.reading or "imported"
+            return self.choice or None, self.reading or _IMPORTED
         text = stored_answer(self.answer)
         if text is None:
             return None, UNANSWERED
-        reading = read_choice(text, 2)
         documents = self.first, self.second
-        return documents[reading.order[0]] if reading.order else None, reading.kind
+        reading = read_choice(text, len(documents))
+        if not reading.order:
+            return None, reading.kind
+        chosen_position = reading.order[0]
+        return documents[chosen_position], reading.kind
 
 
 def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
-    """Read stored choices: JSON lines, each a `_Choice`.
+    """Read stored choices, one in each line: ``query``, ``first``, ``second``, and the choice.
 
-    Pairs of one side, and of one relevant and one other document, are left out and noted.
+    The choice is an id (``choice``) or a model's answer (``answer``). A choice is left out, and
+    noted, if its documents are not one of each side, or if only one of them is relevant.
     """
     path = Path(path)
     row_of = {name: row for row, name in enumerate(collection.ids)}
@@ -89,18 +100,18 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
         row_of=row_of, relevant=frozenset(relevant_pairs(collection).iter_rows()), sides=sides
     )
     rows = []
-    left_out = Counter[_Difference]()
+    left_out = Counter[_LeftOutReason]()
     for choice in _read_choices(path, set(collection.queries["id"]), row_of):
-        difference = known_pairs.difference(choice)
-        if difference is not None:
-            left_out[difference] += 1
+        reason = known_pairs.left_out_reason(choice)
+        if reason is not None:
+            left_out[reason] += 1
             continue
         kind = known_pairs.kind(choice)
         rows.append((choice.query, kind, choice.first, choice.second, *choice.read()))
-    notes = list(_left_out(path.name, sides, left_out))
+    notes = list(_left_out_notes(path.name, sides, left_out))
     if not rows:
-        reasons = [note.sentence for note in notes]
-        raise DataError(path, "; ".join(["no choice between documents of both sides", *reasons]))
+        sentences = [note.sentence for note in notes]
+        raise DataError(path, "; ".join(["no choice between documents of both sides", *sentences]))
     return Decisions(
         frame=pl.DataFrame(rows, SCHEMA, orient="row"),
         sides=sides,
@@ -111,7 +122,10 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
 
 
 def _read_choices(path: Path, queries: set[str], documents: Mapping[str, int]) -> Iterator[_Choice]:
-    """Yield the choices of a file; refuse those that do not fit, and a pair and order twice."""
+    """Yield the choices of a file; refuse one that does not fit the collection, or comes twice.
+
+    The same two documents in the other order are another choice.
+    """
     lines: dict[tuple[str, str, str], int] = {}
     for line, record in json_objects(path):
         choice = _read_choice(path, line, record)
@@ -127,7 +141,7 @@ def _read_choices(path: Path, queries: set[str], documents: Mapping[str, int]) -
 
 @dataclass(frozen=True, kw_only=True)
 class _KnownPairs:
-    """What a collection knows about the documents of a pair."""
+    """Sides and judgments of a collection's documents, to check the documents of a choice."""
 
     row_of: Mapping[str, int]
     """Row of each document, by its id."""
@@ -136,8 +150,8 @@ class _KnownPairs:
     sides: TwoGroups
     """Sides of the documents."""
 
-    def difference(self, choice: _Choice) -> _Difference | None:
-        """Return why a pair does not compare both sides; None if it does."""
+    def left_out_reason(self, choice: _Choice) -> _LeftOutReason | None:
+        """Return why a choice does not compare the two sides; None if it does."""
         first, second = self.row_of[choice.first], self.row_of[choice.second]
         if {int(self.sides.code[first]), int(self.sides.code[second])} != {0, 1}:
             return "groups"
@@ -146,7 +160,7 @@ class _KnownPairs:
         return None
 
     def kind(self, choice: _Choice) -> Kind:
-        """Return whether both documents are relevant, or neither."""
+        """Return the kind of a pair that is not left out: both documents are relevant, or none."""
         is_relevant = self._is_relevant(choice.query, self.row_of[choice.first])
         return "relevant" if is_relevant else "irrelevant"
 
@@ -164,14 +178,16 @@ def _read_choice(path: Path, line: int, record: dict[str, Any]) -> _Choice:
         raise DataError(path, expected, line=line) from error
 
 
-def _left_out(file: str, sides: TwoGroups, numbers: Mapping[_Difference, int]) -> Iterator[Note]:
+def _left_out_notes(
+    file: str, sides: TwoGroups, counts: Mapping[_LeftOutReason, int]
+) -> Iterator[Note]:
     """Note how many choices were left out, reason by reason."""
-    reasons: tuple[_Difference, ...] = ("groups", "relevance")
+    reasons: tuple[_LeftOutReason, ...] = ("groups", "relevance")
     for reason in reasons:
-        if numbers[reason]:
+        if counts[reason]:
             yield ChoicesLeftOut(
                 file=file,
-                choices=numbers[reason],
+                choices=counts[reason],
                 reason=reason,
                 protected=sides.protected,
                 unprotected=sides.unprotected,

@@ -18,14 +18,18 @@ from ranktilt.statistics.two_way import Dyads, sums
 
 
 def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int, seed: int) -> PairOutcome:
-    """Make counts shares with intervals over queries and documents, and test the preference."""
+    """Return counts as shares, with intervals over queries and documents, and test the preference.
+
+    `pairs` has the query and both documents of each pair.
+    """
     decided = counts.protected + counts.unprotected
     half_lead = (counts.protected - counts.unprotected) / 2
     columns = {**counts.by_name, "decided": decided, "half_lead": half_lead}
     by_query = {name: sums(pairs.query, column) for name, column in columns.items()}
     resampled = resampled_means(list(by_query.values()), resamples=resamples, seed=seed)
     shares = _Shares(columns=columns, means=dict(zip(columns, resampled, strict=True)), pairs=pairs)
-    # Half the lead turns its sign to the last bit where the sides are exchanged; shares do not.
+    # The preference is a half plus half the lead over the decisions. It is computed from the lead,
+    # which is exactly negated when the sides are exchanged; a share is so but for rounding.
     lead = shares.estimate("half_lead", "decided", neutral=0.0)
     preference = Share(
         value=EVEN + lead.share.value, low=EVEN + lead.share.low, high=EVEN + lead.share.high
@@ -93,6 +97,7 @@ class _Shares:
         variance = self.pairs.variance(residual, weight / weight.sum())
         with np.errstate(invalid="ignore"):
             ratio = self.means[part] / self.means[total]
+        # A share is from 0 to 1, and neutral at a half; half a lead is from −½ to ½.
         bounds = (neutral - EVEN, neutral + EVEN)
         inference = infer(ratio, value, variance=variance, neutral=neutral, bounds=bounds)
         return _EstimatedShare(

@@ -34,7 +34,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoGroups:
-    """The protected group and the others, and the judgments of each document."""
+    """The protected group and the other one, and the side of each document."""
 
     by: str
     """Column of the groups."""
@@ -74,8 +74,9 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
                 f"{by} makes {len(groups.names)} groups ({list_names(groups.names)}): "
                 "name the protected one"
             )
-        sizes = np.bincount(groups.code[groups.code >= 0], minlength=2)
-        protected = groups.names[int(sizes[1] <= sizes[0])]
+        first_size, second_size = np.bincount(groups.code[groups.code >= 0], minlength=2)
+        # Of two groups of the same size, the second one is protected.
+        protected = groups.names[1 if second_size <= first_size else 0]
     number = groups.index(protected)
     if protected == REST and groups.merged:
         raise unknown(by, protected, groups.names)
@@ -103,7 +104,7 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
 
 
 def relevant_pairs(collection: Collection) -> pl.DataFrame:
-    """Return the relevant judgments of documents that are there: ``query`` (id) and ``row``."""
+    """Return the relevant judgments of the collection's documents: ``query`` (id) and ``row``."""
     judged = collection.qrels.filter(pl.col("grade") > 0)
     rows = codes(judged["doc_id"], collection.ids)
     return judged.select(query="query_id", row=pl.Series(rows, dtype=pl.Int64)).filter(
@@ -116,10 +117,10 @@ def known_queries(collection: Collection, queries: Iterable[str]) -> list[str]:
     queries, known = list(dict.fromkeys(queries)), set(collection.queries["id"])
     if not queries:
         raise UserError("expected query ids, got none")
-    strange = [name for name in queries if name not in known]
-    if strange:
-        number = counted(len(strange), "query is", "queries are")
-        raise UserError(f"{number} not in the collection: {strange[0]!r}")
+    unknown_ids = [name for name in queries if name not in known]
+    if unknown_ids:
+        number = counted(len(unknown_ids), "query is", "queries are")
+        raise UserError(f"{number} not in the collection: {unknown_ids[0]!r}")
     return queries
 
 
@@ -146,11 +147,14 @@ def draw_pairs(
     if queries is not None:
         judged = judged.filter(pl.col("id").is_in(list(queries)))
     queries = [query for query, text in judged.rows() if text and (pools is None or query in pools)]
-    rows, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
+    rows = []
+    # Number of queries with fewer pairs than asked for, and of queries without a pair, by kind.
+    short, lacking = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     for query, kind in itertools.product(queries, KINDS):
         documents = _documents(
             kind, sides.code, relevant.get(query), None if pools is None else pools[query]
         )
+        # A query draws the same pairs whatever other queries are asked about.
         rng = random.Random(f"{seed} {kind} {query}")
         drawn = _draw(documents, sides.code, pairs, rng)
         short[kind] += 0 < len(drawn) < pairs
@@ -210,9 +214,10 @@ def _draw(documents: Ints, code: Ints, pairs: int, rng: random.Random) -> list[t
     unprotected = documents[code[documents] == 0]
     pair_count = len(protected) * len(unprotected)
     drawn = []
+    # All pairs are the cells of a table, protected by unprotected, whose cells are numbered.
     for number in rng.sample(range(pair_count), min(pairs, pair_count)):
-        first, second = divmod(number, len(unprotected))
-        drawn.append((int(protected[first]), int(unprotected[second])))
+        table_row, table_column = divmod(number, len(unprotected))
+        drawn.append((int(protected[table_row]), int(unprotected[table_column])))
     return drawn
 
 

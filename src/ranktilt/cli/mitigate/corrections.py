@@ -61,7 +61,9 @@ class Corrections:
         ),
     ] = None
 
-    def chosen(self, *, by: str, pair: tuple[str, str] | None, seed: int) -> MitigationOptions:
+    def mitigation_options(
+        self, *, by: str, pair: tuple[str, str] | None, seed: int
+    ) -> MitigationOptions:
         """Return the options of the library; those that were not typed keep its defaults."""
         from ranktilt.mitigation.methods import read_method
         from ranktilt.mitigation.options import MitigationOptions

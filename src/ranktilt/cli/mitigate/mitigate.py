@@ -18,7 +18,7 @@ from ranktilt.cli.mitigate.inputs import (
     check_inputs,
     rank_words,
 )
-from ranktilt.cli.mitigate.next_steps import note_gate
+from ranktilt.cli.mitigate.next_steps import note_gate_commands
 from ranktilt.cli.mitigate.query_sets import read_query_sets, split_words
 from ranktilt.cli.mitigate.save import (
     MitigatedInputs,
@@ -82,8 +82,10 @@ def mitigate(
     check_inputs(inputs, fit)
     tests = statistics.of_mitigation()
     pair = next(iter(inputs.pairs or ()), None)
-    chosen = corrections.chosen(by=inputs.column or "", pair=pair, seed=tests.seed)
-    chosen = replace(chosen, name=baseline_name(inputs))
+    mitigation_options = replace(
+        corrections.mitigation_options(by=inputs.column or "", pair=pair, seed=tests.seed),
+        name=baseline_name(inputs),
+    )
     saving.check(inputs)
     output.check(*inputs.files, *collection_files(fit), also=saving.files)
     from ranktilt.mitigation.mitigate import mitigate as run_mitigation
@@ -99,19 +101,21 @@ def mitigate(
     note(split_words(split))
     if inputs.reference:
         pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs)
-        chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
+        # With more than two groups there are several pairs, and `run_mitigation` asks for one.
+        if pairs and len(pairs) == 1:
+            mitigation_options = replace(mitigation_options, pair=pairs[0])
     bench = run_mitigation(
         split,
         baseline_of(rankers, runs),
         measure or None,
-        options=chosen,
+        options=mitigation_options,
         effectiveness=corrections.effectiveness,
         budget=corrections.budget,
         primary=tests.primary,
         ties=tests.ties,
         test=tests.test,
         correction=tests.correction,
-        margin=tests.margin,  # type: ignore[arg-type]  # it refuses ranks itself
+        margin=tests.margin,  # type: ignore[arg-type]  # `check_limits` refuses all but points
         resamples=tests.resamples,
     )
     output.deliver(bench)
@@ -124,5 +128,5 @@ def mitigate(
     )
     code = save(saving, bench, mitigated, rank_words(inputs))
     if code == 0 and saving.save_run is not None:
-        note_gate(bench, inputs, saving.save_run)
+        note_gate_commands(bench, inputs, saving.save_run)
     return code

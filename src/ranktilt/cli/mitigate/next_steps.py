@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ranktilt.mitigation.bench_result import Bench
 
 
-def note_gate(bench: Bench, inputs: InputOptions, path: Path) -> None:
+def note_gate_commands(bench: Bench, inputs: InputOptions, path: Path) -> None:
     """Say how to audit the corrected run and keep it level; its audit is on the test queries."""
     words = ["ranktilt", "audit", *(rank_words(inputs) if inputs.folder else [])]
     words += ["--run", str(path)]

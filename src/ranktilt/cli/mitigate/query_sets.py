@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from ranktilt.data.run import Run
     from ranktilt.mitigation.query_split import QuerySplit
 
-FIT, SELECT = "train", ("dev", "validation", "valid", "val")
-"""Names of the splits of a collection to fit on and to select by."""
-
+FIT = "train"
+"""Name of the split of a collection to fit on."""
+SELECT = ("dev", "validation", "valid", "val")
+"""Possible names of the split to select a strength by, in the order of preference."""
 MOST = 300
 """Largest number of queries to fit on, and to select by, where a collection has such splits."""
 
@@ -27,12 +28,16 @@ MOST = 300
 def read_query_sets(
     inputs: InputOptions, fit: Path | None, seed: int
 ) -> tuple[QuerySplit, list[Run]]:
-    """Read the collection and its three sets of queries; with labels in its place, the run too."""
+    """Read the collection and divide its queries into three sets: to fit, to select, to test.
+
+    The second value has the run where labels and a run were read in place of a collection.
+    """
     from ranktilt.mitigation.query_split import QuerySplit, split_across, split_queries
 
     test, runs = inputs.load()
     names = None
     if inputs.folder is not None:
+        # With --fit, another collection has the queries to fit on.
         names = _splits_to_use(inputs, () if fit else (FIT,))
     if fit is not None:
         from ranktilt.data.load import load
@@ -75,8 +80,9 @@ def _splits_to_use(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, .
 
     known = splits(Path(str(inputs.folder)))
     names = (*first, next((name for name in SELECT if name in known), ""))
-    # A split more than these is needed, to test on.
+    # One split besides these is needed, to test on.
     has_splits = len(known) > len(names) and set(names) <= set(known)
+    # Queries that the user tests on cannot fit or select as well.
     is_free = inputs.qrels is None and inputs.split not in names
     return names if has_splits and is_free else None
 

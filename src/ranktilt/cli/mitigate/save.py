@@ -24,16 +24,18 @@ if TYPE_CHECKING:
     from ranktilt.mitigation.bench_result import Bench, Candidate
     from ranktilt.rankers.base import Ranker
 
-RUN_OPTION, RANKER_OPTION = "--save-run", "--save-ranker"
-"""Names of the options."""
+RUN_OPTION = "--save-run"
+"""Option that saves a corrected run."""
+RANKER_OPTION = "--save-ranker"
+"""Option that saves a corrected ranker."""
 ENDINGS = (".trec", ".run", ".res", ".txt")
-"""How the file of a run in TREC format ends, plain or with ``.gz`` behind it."""
+"""Endings of a file of a run in TREC format; ``.gz`` may follow."""
 
 
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class SavingOptions:
-    """Where what was chosen is written."""
+    """Where the chosen correction is saved: as a run, or as a ranker."""
 
     save_run: Annotated[
         Path | None,
@@ -63,7 +65,7 @@ class SavingOptions:
         return with_sidecars({} if self.save_run is None else {RUN_OPTION: self.save_run})
 
     def check(self, inputs: InputOptions) -> None:
-        """Refuse a target that does not suit these inputs, before anything is ranked."""
+        """Refuse a target that does not suit the inputs, before anything is ranked."""
         is_run = is_saved_run(inputs)
         if self.save_run is not None and not is_run:
             raise UserError(
@@ -87,7 +89,10 @@ class SavingOptions:
 
 
 def is_saved_run(inputs: InputOptions) -> bool:
-    """Return whether a run that exists is corrected, and not a ranker."""
+    """Return whether the input is a saved run, and not a ranker.
+
+    ``replay:FILE`` is a saved run too, unless another stage ranks its lists again (``>>``).
+    """
     return bool(inputs.run) or any(
         ranker.text.startswith("replay:") and ">>" not in ranker.text
         for ranker in inputs.ranker_texts

@@ -10,8 +10,10 @@ from ranktilt.data.formats.hit_fields import is_pair
 from ranktilt.data.formats.notation import value_at
 from ranktilt.errors import UserError, shorten
 
-PLACE, VALUE = "id", "score"
-"""Fields of a hit that is no record: its id, and its score."""
+PLACE = "id"
+"""Field of the id of a hit that is no record."""
+VALUE = "score"
+"""Field of the score of such a hit."""
 _HEADS = ("columns", "schema", "manifest.columns")
 """Paths of the names of a table's columns; the last one is Databricks'."""
 _BODIES = ("data", "rows", "datarows", "result.data_array")

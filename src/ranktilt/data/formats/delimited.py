@@ -29,9 +29,17 @@ class NamedTable:
     """A table of strings."""
 
     frame: pl.DataFrame
-    """A column each, stripped of blanks, and the `LINE` of each row."""
+    """The columns, stripped of blanks, and the `LINE` of each row.
+
+    Columns are called by their position from 0 (``"0"``, ``"1"``), because a file may leave names
+    empty, or have a column that is called as `LINE` is.
+    """
     names: list[str]
     """Names of the columns, as the file has them."""
+
+    def column(self, name: str) -> pl.Series:
+        """Return the cells of the column that the file calls `name`."""
+        return self.frame[str(self.names.index(name))]
 
 
 def read_named_table(file: DataFile) -> NamedTable:

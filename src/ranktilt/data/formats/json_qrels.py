@@ -60,6 +60,7 @@ def _is_grade_map(document: Any, content: Content) -> bool:
         return False
     if not document:
         return True
+    # `content_of` found no list of records in the object, so that it is the only value itself.
     if not content.values or content.values[0] is not document:
         return False
     return any(isinstance(value, Mapping) for value in document.values())

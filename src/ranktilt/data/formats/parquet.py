@@ -158,7 +158,7 @@ def read_table(
 
 @contextmanager
 def as_parquet(path: Path) -> Iterator[None]:
-    """Turn any exception over a Parquet file into a `DataError`."""
+    """Turn any exception that reading a Parquet file raises into a `DataError`."""
     try:
         yield
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

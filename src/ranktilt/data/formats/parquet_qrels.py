@@ -1,4 +1,4 @@
-"""Judgments as Parquet, as ranx and the hub's data sets hold them."""
+"""Judgments as Parquet, as ranx and the data sets of the Hugging Face hub hold them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def sniff(file: DataFile) -> bool:
 
 def read(file: DataFile) -> JudgmentFile:
     """Read a table of judgments."""
-    with as_parquet(file.path):
+    with as_parquet(file.path):  # polars' exceptions become a `DataError` that names the file
+        # Without `glob=False`, polars reads brackets or a star in the file's name as a pattern.
         frame = pl.read_parquet(file.path, glob=False)
     try:
         columns = find_columns(frame.columns, {**QRELS_COLUMNS, **CONFIDENCE}, file.columns)
@@ -50,7 +51,7 @@ def read(file: DataFile) -> JudgmentFile:
         query=query,
         document=document,
         grade=NumberColumn.from_series(frame[columns["grade"]]),
-        noun=columns["grade"],
+        noun=columns["grade"],  # what messages call the grade: the file's name of its column
         read_as=f"Parquet: {', '.join(columns[noun] for noun in _NEEDED)}",
         confidence=confidence,
     )

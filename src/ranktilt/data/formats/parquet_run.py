@@ -28,7 +28,8 @@ def sniff(file: DataFile) -> bool:
 
 def read(file: DataFile, request: RunRequest) -> RunFile:
     """Read a table of results."""
-    with as_parquet(file.path):
+    with as_parquet(file.path):  # polars' exceptions become a `DataError` that names the file
+        # Without `glob=False`, polars reads brackets or a star in the file's name as a pattern.
         frame = pl.read_parquet(file.path, glob=False)
     try:
         columns = find_columns(frame.columns, RUN_COLUMNS, file.columns)

@@ -16,8 +16,8 @@ from ranktilt.data.formats.repeats import REPEAT, RepeatColumn, repeat_labels
 from ranktilt.data.formats.score_order import IN_GIVEN_ORDER
 from ranktilt.errors import DataError, counted, shorten
 
-_SHARE = 0.9
-"""Least share of rising steps within lists of distances, best first."""
+_CLEAR_SHARE = 0.9
+"""Share of the steps within lists that must rise, or fall, to tell the order of distances."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,10 @@ class RunColumns:
     repeat_column: RepeatColumn | None = None
     """The column of `repeat`."""
     queries: Sequence[str] | None = None
-    """Every query, where lists name them; entries then are ranked by their place in the list."""
+    """All queries of a file of lists, which may name queries without entries; None for others.
+
+    Without ranks, the entries of such a file are ranked by their place in the list.
+    """
 
     @property
     def repeat_name(self) -> str:
@@ -129,7 +132,7 @@ def without_empty_ids(
         row = int((~has_ids).arg_max() or 0)
         where = {"line": lines[row]} if len(lines) else {}
         noun = "query" if frame["query_id"][row] is None else "document"
-        key = {"query": "query", "document": "id"}[noun]
+        key = {"query": "query", "document": "id"}[noun]  # as a user names the column
         entries = counted(skipped, "entry", "entries")
         message = (
             f"no {noun} id in {entries} of {frame.height:,}; name its column: FILE:{key}=COLUMN"
@@ -181,9 +184,9 @@ def _order_of_distances(columns: RunColumns, frame: pl.DataFrame) -> str | None:
     up, down = int((steps > 0).sum()), int((steps < 0).sum())
     if not up + down:
         return None
-    if up >= _SHARE * (up + down):
+    if up >= _CLEAR_SHARE * (up + down):
         return "ascending"
-    if down >= _SHARE * (up + down):
+    if down >= _CLEAR_SHARE * (up + down):
         return None
     name = columns.names["score"]
     hint = "say which with --score-order ascending (smaller is better) or score (larger is better)"

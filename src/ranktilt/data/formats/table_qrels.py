@@ -21,6 +21,8 @@ from ranktilt.errors import UserError, located
 
 _NEEDED = ("query", "document", "grade")
 """Columns that judgments need."""
+_TEXT_POSITIONS = ([0, 1, 2], [0, 2, 3])
+"""Positions of these columns, from 0, in the lines that `text_qrels` reads: BEIR's and TREC's."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -32,14 +34,14 @@ def sniff(file: DataFile) -> bool:
     columns = find_columns(file.header, QRELS_COLUMNS)
     if set(columns) != set(_NEEDED):
         return False
+    # A score beside a rank is a ranker's, so that the file is a run.
     if folded(columns["grade"]) == "score" and "rank" in find_columns(file.header, RUN_COLUMNS):
         return False
-    # With tabs and in this order they are judgments as BEIR writes them. `text_qrels` reads these,
-    # whatever names their header has.
-    numbers = [file.header.index(columns[noun]) for noun in _NEEDED]
     if find_columns(file.header, CONFIDENCE):
         return True
-    return file.separator != "\t" or numbers not in ([0, 1, 2], [0, 2, 3])
+    # `text_qrels` reads lines with tabs and these positions, whatever names their header has.
+    positions = [file.header.index(columns[noun]) for noun in _NEEDED]
+    return file.separator != "\t" or positions not in _TEXT_POSITIONS
 
 
 def read(file: DataFile) -> JudgmentFile:
@@ -52,20 +54,19 @@ def read(file: DataFile) -> JudgmentFile:
         require_columns(columns, _NEEDED, form=form, names=table.names)
     except UserError as error:
         raise located(file.path, error) from error
+    # Excel separates columns by ";" in the languages that write numbers with decimal commas.
     has_decimal_commas = file.separator == ";"
     confidence = None
     if "confidence" in columns:
-        texts = table.frame[str(table.names.index(columns["confidence"]))]
+        texts = table.column(columns["confidence"])
         confidence = NumberColumn.from_texts(texts, has_decimal_commas=has_decimal_commas)
-    query, document, grade = (
-        table.frame[str(table.names.index(columns[noun]))] for noun in _NEEDED
-    )
+    query, document, grade = (table.column(columns[noun]) for noun in _NEEDED)
     return judgments_of_columns(
         file.path,
         query=text_ids(query),
         document=text_ids(document),
         grade=NumberColumn.from_texts(grade, has_decimal_commas=has_decimal_commas),
-        noun=columns["grade"],
+        noun=columns["grade"],  # what messages call the grade: the file's name of its column
         lines=table.frame[LINE].to_list(),
         read_as=f"{form}: {', '.join(columns[noun] for noun in _NEEDED)}",
         confidence=confidence,

@@ -57,7 +57,8 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
     _refuse_judgments(file, table, columns)
     if request.score_order != "rank" and not {"score", "rank"} & columns.keys():
         _refuse_unread_numbers(file, table, repeat)
-    cells = {noun: table.frame[str(table.names.index(name))] for noun, name in columns.items()}
+    cells = {noun: table.column(name) for noun, name in columns.items()}
+    # Excel separates columns by ";" in the languages that write numbers with decimal commas.
     has_decimal_commas = file.separator == ";"
     numbers = {
         noun: NumberColumn.from_texts(cells[noun], has_decimal_commas=has_decimal_commas)
@@ -81,7 +82,7 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
 
 def _repeat_cells(table: NamedTable, column: RepeatColumn) -> pl.Series:
     """Return the cells of the column that may number repeats."""
-    return text_ids(table.frame[str(table.names.index(column.name))])
+    return text_ids(table.column(column.name))
 
 
 def _read_as(form: str, columns: RunColumns, request: RunRequest) -> str:
@@ -125,6 +126,5 @@ def _refuse_judgments(file: DataFile, table: NamedTable, columns: dict[str, str]
         raise DataError(file.path, f"expected a run, got judgments (column {grades[0]!r}); {hint}")
     if table.names != _BEIR_QRELS or file.columns:
         return
-    scores = table.frame[str(table.names.index("score"))]
-    if NumberColumn.from_texts(scores).whole_numbers.null_count() == 0:
+    if NumberColumn.from_texts(table.column("score")).whole_numbers.null_count() == 0:
         raise DataError(file.path, f"expected a run, got judgments (whole numbers); {hint}")

@@ -18,7 +18,7 @@ from ranktilt.errors import DataError, shorten
 _HEADER = ("query-id", "corpus-id", "score")
 """Names of the columns of BEIR's judgments."""
 _FIRST = ("query-id", "qid", "query")
-"""First fields of a header."""
+"""Possible first fields of a header."""
 _FIELD = r"[^ \t\x0b\x0c\r]+"
 """A field between blanks."""
 _NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
@@ -79,6 +79,7 @@ def sniff(file: DataFile) -> bool:
     """Return whether the first line has the fields of judgments, or names them."""
     if file.columns or not file.rows or file.has_json:
         return False
+    # `_form` returns `_BEIR` for a line that it does not recognise.
     form = _form(file.rows[0])
     return len(form.fields(file.rows[0])) == form.width or form is not _BEIR
 
@@ -109,7 +110,10 @@ def read(file: DataFile) -> JudgmentFile:
 
 
 def _form(line: str) -> _Form:
-    """Recognise a file's form by its first line, which may be a header."""
+    """Recognise a file's form by its first line, which may be a header.
+
+    For a line that fits no form, `_BEIR` is returned.
+    """
     blank_fields, tab_fields = _BLANKS.fields(line), _BEIR.fields(line)
     is_number = re.compile(_NUMBER).match
     # Ids may contain blanks if fields are separated by tabs. A line that both forms fit is BEIR's.
@@ -164,6 +168,8 @@ def _refuse_run(path: Path, frame: pl.DataFrame) -> None:
     offset = pl.col("doc_id").cast(pl.Int64, strict=False) - pl.int_range(pl.len()).over("query_id")
     first = frame.select(offset)["doc_id"]
     if first[0] in (0, 1) and first.null_count() == 0 and first.n_unique() == 1:
+        # The second field of TREC's judgments is the iteration, mostly 0. The documents themselves
+        # are then called 1, 2, 3, ….
         if frame["second"].is_in(["0", "Q0"]).all():
             return
         message = "expected judgments, got a run (query, document, rank, score)"

@@ -18,14 +18,14 @@ from ranktilt.errors import DataError, shorten
 _FIELD = r"[^ \t\x0b\x0c\r]+"
 """A field between blanks."""
 _WIDTH = 3
-"""Number of fields."""
+"""Number of fields in a line."""
 _NAMES = {"query": "1", "document": "2", "score": "3", "rank": "3"}
-"""Column by what it may be named for."""
+"""What messages call each column, which has no name in the file: its number."""
 _JUDGMENTS = (
     "three columns of whole numbers that do not count ranks are judgments (--qrels); if they "
     "are a run, add a header such as qid,docno,score"
 )
-"""What to say of a file that looks like judgments."""
+"""End of the message about a file that looks like judgments."""
 
 
 def sniff(file: DataFile) -> bool:

@@ -21,11 +21,15 @@ from ranktilt.errors import join_words
 NO_LABEL = ("", "nan", "NaN", "<NA>", "NaT")
 """Values that name no group: empty ones, and missing values as pandas and numpy write them."""
 SEVERAL = "|"
-"""Separator of several groups: those that one document is in, and those that a user unites."""
+"""Separator of groups: in a label of several groups, and where a user unites groups (``a|b``)."""
 _NULL_WORDS = frozenset({"na", "n/a", "#n/a", "none", "null", "nil", "nan", "undefined", "\\n"})
-"""Lower-case words that may stand for a missing value; they may be names too, and so are groups."""
+"""Lower-case words that may stand for a missing value, and may be names as well.
+
+They are read as names of groups, and a remark asks about them. ``nan`` is here for spellings such
+as ``NAN`` that are not in `NO_LABEL`; ``\\n`` is the ``\\N`` that databases export, in lower case.
+"""
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-"""Soft hyphens, zero-width characters, direction marks, and the mark that begins some files."""
+"""Soft hyphens, zero-width characters, direction marks, and the byte-order mark."""
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -102,7 +106,7 @@ def alike_labels(labels: Iterable[str]) -> list[AlikeLabels]:
     ]
 
 
-def _without_blanks(label: str) -> str:
+def _with_plain_blanks(label: str) -> str:
     """Remove invisible characters and blanks at the ends, and make every blank a single space."""
     return " ".join(_INVISIBLE.sub("", label).split())
 
@@ -114,7 +118,7 @@ def _compatible(label: str) -> str:
 
 _SPELLINGS: dict[str, Callable[[str], str]] = {
     "case": str.casefold,
-    "blanks": _without_blanks,
+    "blanks": _with_plain_blanks,
     "Unicode form": _compatible,
 }
 """Kinds of difference by name, each with the function that removes it."""
@@ -138,15 +142,18 @@ def _as_number(label: str) -> str:
 
 
 def _plainest_first(spellings: Sequence[str]) -> tuple[str, ...]:
-    """Order spellings: first the one without any difference (`_plain`), then by length.
+    """Order spellings: the plainest first, if a label is written that way, the others by length.
 
-    Of numbers, the shortest form comes first: ``1`` before ``1.0``.
+    The plainest is what all spellings become in `_plain`; of numbers it is the shortest: ``1``
+    before ``1.0``.
     """
-    name = _plain(spellings[0], _SPELLINGS.values())
-    if _NUMBER.fullmatch(name):
-        name = min(spellings, key=len)
+    plainest = _plain(spellings[0], _SPELLINGS.values())
+    if _NUMBER.fullmatch(plainest):
+        plainest = min(spellings, key=len)
     return tuple(
-        sorted(spellings, key=lambda label: (label != name, len(label), label.casefold(), label))
+        sorted(
+            spellings, key=lambda label: (label != plainest, len(label), label.casefold(), label)
+        )
     )
 
 
@@ -157,4 +164,5 @@ def _difference(spellings: Sequence[str]) -> str:
             steps = [_SPELLINGS[name] for name in names]
             if len({_plain(label, steps) for label in spellings}) == 1:
                 return join_words(names)
+    # `alike_labels` removes these differences and unites numbers, so that only numbers are left.
     return "how a number is written"

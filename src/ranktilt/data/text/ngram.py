@@ -28,8 +28,10 @@ _START = 0
 """Number that stands for the two words before a text's first; it is never predicted."""
 _TEXTS_AT_ONCE = 20_000
 """Texts to score at a time."""
-_LEAST_DISCOUNT, _LARGEST_DISCOUNT = 0.1, 0.95
-"""Bounds of an estimated discount, because few texts estimate it badly."""
+_LEAST_DISCOUNT = 0.1
+"""Least discount, whatever is estimated: few texts estimate it badly."""
+_LARGEST_DISCOUNT = 0.95
+"""Largest discount, for the same reason."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -16,8 +16,10 @@ NEAR_IDENTICAL = 0.95
 
 _WORD = r"[^\s\x1c-\x1f]+"
 """A word as Python's ``split`` sees it."""
-_PAIRS_AT_ONCE, _ENDS_AT_ONCE = 4_096, 16_384
-"""Pairs of texts to compare, and ends of texts to examine, at a time."""
+_PAIRS_AT_ONCE = 4_096
+"""Number of pairs of texts that are compared at a time."""
+_ENDS_AT_ONCE = 16_384
+"""Number of ends of texts that are examined at a time."""
 _TAIL = 400
 """Characters at the end of a text that show whether it is complete."""
 

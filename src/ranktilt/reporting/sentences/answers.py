@@ -1,7 +1,11 @@
 """The answer to each estimand's question in plain words, and what it rests on.
 
-An estimand without words of its own is called by its title, and rests on its queries. A package
-that brings one may register both here: ``answer_words.register(MyEstimand)``.
+An estimand without registered words gets its title as the answer, and its number of queries as the
+basis. A package that brings an estimand may register its words:
+``answer_words.register(MyEstimand)`` and ``basis_words.register(MyEstimand)``.
+
+The details of an effect (`Effect.details`) are those of its estimand's module. Some are missing if
+nothing could be computed: no judgments, no scores, no pair.
 """
 
 from __future__ import annotations
@@ -29,11 +33,11 @@ from ranktilt.measures.twins.rank_gap import PairRankGap
 from ranktilt.measures.twins.score_gap import PairScoreGap
 
 _HALF_A_POINT = 0.5
-"""Points by which Relative Δ of the printed means may differ from the printed one."""
-_MOST_DIGITS = 4
-"""Most decimals of a mean."""
-_PRINTED_NEUTRAL = 0.0005
-"""Smallest neutral value that is printed; a smaller one would read as 0."""
+"""Points by which Relative Δ, computed from means as printed, may differ from the printed Δ."""
+_DIGITS = range(1, 4)
+"""Decimals that a printed mean may have."""
+_VISIBLE = 0.0005
+"""Smallest neutral value that is printed; a smaller one would be printed as 0."""
 
 
 @singledispatch
@@ -64,7 +68,7 @@ def _relative_delta(estimand: RelativeDelta, effect: Effect, noun: str) -> str:
     means = [100 * effect.mean_a, 100 * effect.mean_b]
     digits = _digits_that_tell(means, effect.value)
     mean_a, mean_b = (f"{rounded(mean, digits)} %" for mean in means)
-    # The table's means are those of each group's own queries.
+    # The means in the table differ from these: there, each is over all queries of its group.
     over = f" over the {_queries(effect)} with both" if effect.excluded else ""
     return (
         f"{estimand.measure} is {mean_a} for {effect.a} {noun} and {mean_b} for {effect.b} "
@@ -73,15 +77,16 @@ def _relative_delta(estimand: RelativeDelta, effect: Effect, noun: str) -> str:
 
 
 def _digits_that_tell(means: list[float], value: float) -> int:
-    """Return the decimals that printed means need.
+    """Return the fewest decimals with which the printed means give the printed Relative Δ.
 
-    Relative Δ of the means as printed is then the printed one, give or take half a point.
+    A reader who computes Relative Δ from the printed means gets `value` then, give or take half a
+    point. If no number of decimals is enough, more of them do not help: the fewest are returned.
     """
-    for digits in range(1, _MOST_DIGITS):
+    for digits in _DIGITS:
         printed = [float(rounded(mean, digits)) for mean in means]
         if abs(float(relative_delta(*printed)) - value) < _HALF_A_POINT:
             return digits
-    return 1
+    return _DIGITS[0]
 
 
 @answer_words.register
@@ -99,7 +104,7 @@ def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
 @basis_words.register
 def _page_basis(estimand: PageShare, effect: Effect) -> str:
     """Say what the answer is based on."""
-    if abs(effect.neutral) < _PRINTED_NEUTRAL:
+    if abs(effect.neutral) < _VISIBLE:
         return _queries(effect)
     neutral = estimand.amount(effect.neutral)
     return f"{_queries(effect)}; neutral value {neutral}, the median of random labels"
@@ -107,10 +112,11 @@ def _page_basis(estimand: PageShare, effect: Effect) -> str:
 
 @answer_words.register
 def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
-    """Answer in words: a group's share of the first ranks, and of the list."""
+    """Answer in words: a group's share of the first ranks, and of the candidates in the list."""
+    # `even_a` is the group's share of the list, which an even ranking would give it at every rank.
     share = 100 * (effect.details.get("even_a", math.nan) + effect.value)
-    # The printed shares differ by the printed answer: what is rounded alone may miss it by its
-    # last digit.
+    # The share of the list is computed from rounded numbers, so that the two printed shares differ
+    # by exactly the printed answer. Rounded by itself, it may be off by one in the last digit.
     listed = float(rounded(share)) - float(rounded(100 * effect.value))
     fills, makes = ("fills", "makes up") if noun == "text" else ("fill", "make up")
     return (
@@ -131,6 +137,7 @@ def _share_basis(estimand: ShareOfFirstRanks, effect: Effect) -> str:
 @answer_words.register
 def _exposure_ratio(estimand: ExposureRatioOfGroups, effect: Effect, noun: str) -> str:
     """Answer in words: how much attention one group gets, against the other."""
+    # "per document, human documents get" would repeat the word.
     gets, noun = ("gets", noun) if noun == "text" else ("get", "ones")
     return (
         f"per document, {effect.a} {noun} {gets} {estimand.amount(effect.value)} times the "
@@ -150,10 +157,12 @@ def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> st
 
 @answer_words.register
 def _property_lift(estimand: PropertyLiftOfFirstRanks, effect: Effect, noun: str) -> str:
-    """Answer in words: how far the first ranks prefer a property."""
-    # Sides are called high-price and low-price.
+    """Answer in words: whether the first ranks are higher or lower in a property than the list."""
+    # Sides are called high-price and low-price; a value above 0 favours the first side.
     _, _, property_name = effect.a.partition("-")
-    where = "higher" if (effect.value > 0) == effect.a.startswith("high") else "lower"
+    favours_first = effect.value > 0
+    is_first_high = effect.a.startswith("high")
+    where = "higher" if favours_first == is_first_high else "lower"
     return f"its first {estimand.cutoff} results are {where} in {property_name} than the whole list"
 
 
@@ -232,6 +241,7 @@ def _score_gap_basis(estimand: PairScoreGap, effect: Effect) -> str:
         return "no pair with two scores"
     if "raw" not in effect.details:
         return _queries(effect)
+    # The gap itself is in standard deviations of a query's scores; this is the ranker's own unit.
     raw = f"{effect.details['raw']:+.3g}".replace("-", "−")
     return f"{_pairs(effect)} with both sides retrieved, raw {raw}; {_queries(effect)}"
 
@@ -288,12 +298,16 @@ def _attention_basis(estimand: AttentionEstimand, effect: Effect) -> str:
 
 
 def _band_words(effect: Effect) -> str:
-    """Say where an answer lies compared with the random band, and what that means."""
+    """Say whether an answer is inside the random band, and what that means.
+
+    The band holds 95 % of the values that random rankings give.
+    """
     if effect.null_position == "inside":
         return "inside the random band: indistinguishable from a random ranking"
     if not effect.significant:
         return f"{effect.null_position} the random band, but not significantly after correction"
-    meaning = effect.estimand.outside[effect.null_position == "above"]
+    below, above = effect.estimand.outside
+    meaning = above if effect.null_position == "above" else below
     return f"{effect.null_position} the random band: {meaning}"
 
 
@@ -320,7 +334,11 @@ def _ndkl_details(estimand: NormalizedDiscountedDivergence, effect: Effect) -> s
 
 @_attention_details.register
 def _expected_exposure_details(estimand: ExpectedExposureLoss, effect: Effect) -> str:
-    """Say of what parts the loss of expected exposure consists."""
+    """Say of what parts the loss of expected exposure consists: EE-D and EE-R.
+
+    EE-D is the squared length of the exposure, and EE-R its product with the ideal exposure. A
+    query that occurs several times has several rankings; their mean number is said too.
+    """
     details = effect.details
     if not {"ee_d", "ee_r", "rankings"} <= details.keys():
         return ""

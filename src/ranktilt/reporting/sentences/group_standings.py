@@ -49,7 +49,7 @@ def display_headline(display: GroupDisplay) -> str:
 
 
 def _apart_clauses(display: GroupDisplay) -> Iterator[str]:
-    """Say which groups are favoured over each other one, or each other one over them."""
+    """Say which groups are favoured over all others, over some of them, or over none."""
     above = [standing.group for standing in display.apart if not standing.under]
     below = [standing.group for standing in display.apart if not standing.over]
     between = [standing for standing in display.apart if standing.over and standing.under]
@@ -62,7 +62,7 @@ def _apart_clauses(display: GroupDisplay) -> Iterator[str]:
 
 
 def _counts(standing: GroupStanding) -> str:
-    """Say over how many other groups a group is favoured, and how many over it."""
+    """Say over how many other groups a group is favoured, and how many are favoured over it."""
     over = counted(standing.over, "other", "others")
     return (
         f"{over}, and {standing.under:,} {'is' if standing.under == 1 else 'are'} favoured over it"
@@ -70,7 +70,7 @@ def _counts(standing: GroupStanding) -> str:
 
 
 def _set_clauses(display: GroupDisplay) -> Iterator[str]:
-    """Name the groups of each letter that several share."""
+    """Name the groups of each set of groups that cannot be distinguished; a letter is a set."""
     sets = [members for members in display.sets if len(members) > 1]
     for index, members in enumerate(sets[:_MOST_SETS]):
         names = _few_names(members)

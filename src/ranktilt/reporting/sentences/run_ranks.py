@@ -14,7 +14,7 @@ from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.next_steps import command_rows
 
 _MOST_NAMED = 4
-"""Most runs that a sentence names."""
+"""Most runs that a sentence names, if it counts the others."""
 
 
 def leading(ranks: RunRanks) -> Finding:
@@ -23,7 +23,7 @@ def leading(ranks: RunRanks) -> Finding:
 
 
 def ranks_findings(ranks: RunRanks) -> tuple[Finding, ...]:
-    """Return what each order says, that on the primary question first."""
+    """Return what the order on each question says, the primary question first."""
     return tuple(
         Finding(
             kind="favours" if order.shown_pairs else "inconclusive",
@@ -37,7 +37,7 @@ def ranks_findings(ranks: RunRanks) -> tuple[Finding, ...]:
 def order_sentence(order: RunOrder) -> str:
     """Say which runs may be first and last, and how many pairs of runs can be distinguished."""
     first, count, pairs = order.first, len(order.ranks), len(order.differences)
-    on = question_words(first)
+    on = question_words(first)  # every run of an order answers the same question
     if all(math.isnan(difference.p_corrected) for difference in order.differences):
         queries = counted(first.queries, "query is", "queries are")
         return f"{queries} too few to rank {count} runs on {on}"
@@ -51,7 +51,10 @@ def order_sentence(order: RunOrder) -> str:
 
 
 def question_words(rank: RankedRun) -> str:
-    """Name a question, with its groups where it has any."""
+    """Name the question that a rank is about, with its two groups.
+
+    Effectiveness has no groups, and a question about all groups at once has one name for both.
+    """
     if rank.is_effectiveness or rank.a == rank.b:
         return rank.estimand.title
     return f"{rank.estimand.title} ({rank.a} | {rank.b})"
@@ -74,7 +77,7 @@ def _first_words(order: RunOrder) -> str:
 
 
 def _last_words(order: RunOrder) -> Iterator[str]:
-    """Say which runs may lean furthest to the other side; nothing of effectiveness."""
+    """Say which runs may lean furthest toward the second group; nothing if there are no sides."""
     first, names = order.first, order.may_be_last
     if first.is_effectiveness or not first.estimand.sided or first.a == first.b:
         return
@@ -89,7 +92,7 @@ def _any_of(names: Sequence[str]) -> str:
     if len(names) == 2:
         return f"either {names[0]} or {names[1]}"
     more = len(names) - _MOST_NAMED
-    if more <= 1:
+    if more <= 1:  # a fifth name is as short as "1 other"
         return f"any of {join_words(list(names), 'or')}"
     return f"any of {', '.join(names[:_MOST_NAMED])} or {more} others"
 
@@ -120,18 +123,22 @@ def ranks_meaning(ranks: RunRanks) -> str:
 
 
 def ranks_next_commands(ranks: RunRanks) -> tuple[NextCommand, ...]:
-    """Return what to do next; nothing where the audits were not read from a file."""
+    """Return the command that compares all runs with the best one.
+
+    There is none unless all runs are those of one audit in a file: ``--baseline-run`` compares the
+    runs of a single file.
+    """
     audits = ranks.spec["audits"]
-    orders = ranks.orders()
     if len(audits) > 1 or not audits[0].get("file"):
         return ()
-    first = orders[-1].first.run
-    words = ["ranktilt", "compare", str(audits[0]["file"]), "--baseline-run", first]
-    return (NextCommand(text=f"See how the others differ from {first}", command=shlex.join(words)),)
+    # Effectiveness comes last, after the tilts; without it, the last tilt counts.
+    best = ranks.orders()[-1].first.run
+    words = ["ranktilt", "compare", str(audits[0]["file"]), "--baseline-run", best]
+    return (NextCommand(text=f"See how the others differ from {best}", command=shlex.join(words)),)
 
 
 def derived(ranks: RunRanks) -> dict[str, Any]:
-    """Return the verdicts and next steps, which the saved file holds besides the fields."""
+    """Return the sentences that a saved result has beside its data: verdicts and next steps."""
     return {
         "verdicts": [finding.sentence for finding in ranks_findings(ranks)],
         "next_steps": command_rows(ranks_next_commands(ranks)),

@@ -15,8 +15,10 @@ from ranktilt.reporting.interval_chart import (
 )
 from ranktilt.reporting.numbers import signed
 
-ALL, REMAINS = "the gap", "what remains"
-"""Labels of the whole gap, and of what no property goes with."""
+ALL = "the gap"
+"""Label of the whole gap."""
+REMAINS = "what remains"
+"""Label of the part of a gap that no property goes with."""
 
 
 @dataclass(frozen=True, kw_only=True)

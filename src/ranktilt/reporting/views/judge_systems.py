@@ -51,8 +51,10 @@ from ranktilt.reporting.numbers import (
 from ranktilt.reporting.sentences.judging import PREFERENCE_TONES
 from ranktilt.reporting.tones import Tone
 
-_MOST_DRAWN = 4
-"""Most judges whose systems are drawn."""
+_PLOTTED = 4
+"""Most pairs of a judge and a measure for which a plot of the systems is drawn."""
+_POINTS, _RANKS, _Z = range(3)
+"""Position of each scale in `FamilyPreference.scales`."""
 
 
 def families_section(audit: JudgeAudit) -> Iterator[Section]:
@@ -62,9 +64,9 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
     columns: list[ColumnOf] = [
         (name_column("family"), _family_name),
         (text_column("measure", spare=1), attrgetter("measure")),
-        ("points", partial(_scale_cell, index=0, factor=100, digits=1)),
-        ("ranks", partial(_scale_cell, index=1, factor=100, digits=1)),
-        ("z", partial(_scale_cell, index=2, factor=1, digits=2)),
+        ("points", partial(_scale_cell, index=_POINTS, factor=100, digits=1)),
+        ("ranks", partial(_scale_cell, index=_RANKS, factor=100, digits=1)),
+        ("z", partial(_scale_cell, index=_Z, factor=1, digits=2)),
         (Column("plain difference", spare=2), _plain_cell),
         (Column("slope", spare=3), _slope_cell),
         (text_column("verdict"), _preference_cell),
@@ -86,13 +88,13 @@ def _family_name(row: FamilyPreference) -> str:
 
 
 def _plain_cell(row: FamilyPreference) -> Cell:
-    """Print the difference of the families' means."""
-    return number(100 * row.scales[0].plain, signed)
+    """Print the difference in differences that ignores the judge's general errors."""
+    return number(100 * row.scales[_POINTS].plain, signed)
 
 
 def _slope_cell(row: FamilyPreference) -> Cell:
-    """Print the slope by general quality."""
-    return number(row.scales[0].slope, fixed)
+    """Print how far apart the judge sees systems of one family that differ by 1 under humans."""
+    return number(row.scales[_POINTS].slope, fixed)
 
 
 def _preference_cell(row: FamilyPreference) -> Cell:
@@ -104,7 +106,7 @@ def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
     """Yield the figure of preferences."""
     marks: dict[str, list[Mark]] = {}
     for row in audit.preferences:
-        preference = row.scales[0].preference
+        preference = row.scales[_POINTS].preference
         mark = Mark(
             label=f"{row.family}, {row.measure}",
             value=100 * preference.value,
@@ -113,6 +115,7 @@ def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
             tone=PREFERENCE_TONES[row.verdict],
         )
         marks.setdefault(row.judge, []).append(mark)
+    # The legend's words for the tones of `PREFERENCE_TONES`.
     names: dict[Tone, str] = {
         "first": "favours it",
         "second": "disfavours it",
@@ -129,7 +132,7 @@ def _family_figure(audit: JudgeAudit) -> Iterator[Figure]:
 
 
 def _scale_cell(row: FamilyPreference, index: int, factor: float, digits: int) -> Cell:
-    """Print a preference on one scale."""
+    """Print a preference on one scale, with a star if it is significant after correction."""
     scale = row.scales[index]
     star = "*" if scale.p_corrected < ALPHA else ""
     return estimate(_times(scale.preference, factor), partial(signed, digits=digits), star)
@@ -174,7 +177,7 @@ def _system_table(audit: JudgeAudit) -> Table:
 
 
 def _changed_table(audit: JudgeAudit) -> Table:
-    """Return the table of pairs of systems that a judge orders otherwise."""
+    """Return the table of significant differences that human grades and a judge do not share."""
     columns: list[ColumnOf] = [
         (name_column("better"), attrgetter("better")),
         (text_column("than"), attrgetter("worse")),
@@ -195,7 +198,7 @@ def _changed_table(audit: JudgeAudit) -> Table:
 
 
 def _fate_cell(pair: SystemPair) -> Cell:
-    """Print what becomes of a difference under the judge."""
+    """Print what becomes of a significant difference under the judge."""
     return Cell(pair.fate, tone="bad" if pair.fate == "reversed" else "")
 
 
@@ -232,14 +235,19 @@ def _orders(audit: JudgeAudit) -> Table:
     ]
     return tabulated(
         "Order of systems, and differences of two that are significant",
-        sorted(audit.rank_agreements, key=lambda row: -np.nan_to_num(row.tau.value, nan=-2.0)),
+        sorted(audit.rank_agreements, key=_tau_or_lowest, reverse=True),
         columns,
     )
 
 
+def _tau_or_lowest(row: RankAgreement) -> float:
+    """Return τ-b, which is at least −1; −2 for one that is undefined, so that it sorts last."""
+    return -2.0 if np.isnan(row.tau.value) else row.tau.value
+
+
 def _plots(audit: JudgeAudit) -> Iterator[Figure]:
     """Draw how far a judge raises each system over its human mean, as Bland & Altman do."""
-    for agreement in audit.rank_agreements[:_MOST_DRAWN]:
+    for agreement in audit.rank_agreements[:_PLOTTED]:
         key = _judge_and_measure(agreement)
         pairs = [
             (pair.better, pair.worse)
@@ -254,7 +262,7 @@ def _plots(audit: JudgeAudit) -> Iterator[Figure]:
             points,
             x=f"human {agreement.measure}, %",
             y="raised beyond the mean system, points",
-            margin=0.0,
+            margin=0.0,  # a system has no margin, so that no strip is drawn
             names=names,
         )
         yield Figure(
@@ -283,6 +291,8 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     """Show means corrected by few human labels; nothing where none were given."""
     if not audit.corrected:
         return
+    # `Corrected.powered` is the prediction-powered estimate (PPI++; Angelopoulos et al., 2023): the
+    # mean of the judge's labels, corrected by the few human ones. Its λ is the judge's weight.
     columns: list[ColumnOf] = [
         (name_column("system"), _compared_systems),
         ("humans alone", lambda row: _percent(row.human_only)),
@@ -303,7 +313,7 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
         columns,
         group=_judge_and_measure,
         groups=("judge", "measure"),
-        rule=lambda row: bool(row.minus),
+        rule=lambda row: bool(row.minus),  # a line above each difference of two systems
         note="A difference whose interval includes 0 is not decided and corrects nothing.",
     )
     yield Section("few-labels", "What do few human labels repair?", (), (table,))
@@ -315,7 +325,10 @@ def _compared_systems(row: Corrected) -> str:
 
 
 def _worth(row: Corrected) -> str:
-    """Write how many queries there are, and how many the judge's labels make of them."""
+    """Write the number of queries with human labels, and how many they are worth with the judge.
+
+    It would take that many human queries to get the same variance without the judge.
+    """
     return f"{row.queries} → {fixed(row.effective, 0)}"
 
 
@@ -325,7 +338,7 @@ def _percent(value: Estimate) -> Cell:
 
 
 def _decided(row: Corrected) -> str:
-    """Say whether a difference is decided; nothing for a mean."""
+    """Say whether the interval of a difference excludes 0; nothing for a mean."""
     if not row.minus:
         return ""
     if np.isnan(row.powered.low):

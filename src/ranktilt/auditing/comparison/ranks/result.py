@@ -32,7 +32,7 @@ class RankedRun:
     high: float
     """Upper end of its 95 % interval."""
     neutral: float
-    """Value that favours nobody. Runs are ordered by what their values are above it."""
+    """Value that favours nobody. Runs are ordered by value − neutral."""
     best_rank: int
     """1 + the number of runs that are shown to be higher."""
     worst_rank: int
@@ -51,7 +51,7 @@ class RankedRun:
 
     @property
     def is_effectiveness(self) -> bool:
-        """Whether it is the run's effectiveness, and no tilt."""
+        """Whether the answer is the run's effectiveness, and not a tilt."""
         return isinstance(self.estimand, Measure)
 
     @property
@@ -89,7 +89,7 @@ class RunDifference:
     p_corrected: float
     """The same, corrected for all pairs of runs."""
     is_shown: bool
-    """Whether the difference is shown: corrected p < .05, and the interval excludes none."""
+    """Whether the difference is shown: corrected p < .05, and an interval that excludes 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,17 +108,17 @@ class RunOrder:
 
     @property
     def may_be_first(self) -> tuple[str, ...]:
-        """Runs that no other one is shown to be higher than."""
+        """Runs above which no other run is shown to be."""
         return tuple(rank.run for rank in self.ranks if rank.best_rank == 1)
 
     @property
     def may_be_last(self) -> tuple[str, ...]:
-        """Runs that no other one is shown to be lower than."""
+        """Runs below which no other run is shown to be."""
         return tuple(rank.run for rank in self.ranks if rank.worst_rank == len(self.ranks))
 
     @property
     def shown_pairs(self) -> int:
-        """Number of pairs of runs whose difference is shown."""
+        """Number of pairs of runs whose difference is shown (`RunDifference.is_shown`)."""
         return sum(difference.is_shown for difference in self.differences)
 
 
