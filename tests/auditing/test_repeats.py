@@ -15,6 +15,7 @@ import ranktilt as rt
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.repeats import RepeatCountsDiffer
 from ranktilt.data.run import Run
 from ranktilt.reporting.sentences.repeats import repeat_sentence
 from ranktilt.statistics.repeats import p_at, repeat_anova
@@ -441,6 +442,21 @@ class TestCompare:
         gate = rt.gate(audited(documents, runs[:3]), baseline=audited(documents, runs[3:]))
         (row,) = gate.rows
         assert (row.run, row.queries) == ("engine", 40)
+        assert (
+            "engine: 3 repeats of the new run and 1 of the old one; the interval includes the "
+            "noise of both"
+        ) in [note.sentence for note in gate.notes]
+
+    def test_gate_notes_repeats_of_gated_runs_alone(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=4)
+        (steady,) = engine(documents, noise=1.0, repeats=1, seed=9, name="steady")
+        new = audited(documents, [*runs[:3], steady])
+        old = audited(documents, [runs[3], steady])
+        for gated, notes in (("steady", 0), ("engine", 1)):
+            gate = rt.gate(new, baseline=old, runs=[gated])
+            repeats = [note for note in gate.notes if isinstance(note, RepeatCountsDiffer)]
+            assert len(repeats) == notes
 
 
 @pytest.mark.long
