@@ -17,6 +17,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.repeats import RepeatCountsDiffer
 from ranktilt.data.run import Run
+from ranktilt.reporting.sentences.query_groups import variance_sentence
 from ranktilt.reporting.sentences.repeats import repeat_sentence
 from ranktilt.statistics.repeats import p_at, repeat_anova
 from tests.refusals import refused
@@ -340,6 +341,112 @@ class TestComponents:
         loaded = Audit.load(tmp_path / "audit.json")
         assert loaded.repeats == audit.repeats
         assert loaded.spec["runs"][0]["repeats"] == audit.spec["runs"][0]["repeats"]
+
+
+class TestQueryGroups:
+    """--by-query of a run with repeats: groups of the means, and heterogeneity by repeats."""
+
+    @staticmethod
+    def in_topics(queries: int = 40) -> Collection:
+        documents = collection(queries=queries)
+        topics = pl.Series(["law", "sport"] * (queries // 2))
+        return Collection(
+            documents.docs, documents.queries.with_columns(topic=topics), documents.qrels
+        )
+
+    def test_groups_are_those_of_means(self) -> None:
+        documents = self.in_topics()
+        runs = engine(documents, noise=1.0, repeats=3)
+        audit = audited(documents, runs, card=True, by_query="topic")
+        law = documents.queries.filter(pl.col("topic") == "law")["id"]
+        alone = audited(documents.only_queries(law), runs, card=True)
+        assert audit.by_query is not None
+        answers = {
+            answer.effect.measure: answer.effect
+            for answer in audit.by_query.answers
+            if answer.group == "law"
+        }
+        for effect in (*alone.tilts, *alone.card):
+            answer = answers[effect.measure]
+            numbers = (answer.value, answer.low, answer.high, answer.p)
+            assert numbers == pytest.approx((effect.value, effect.low, effect.high, effect.p))
+            assert answer.queries == effect.queries == 20
+
+    def test_difference_from_the_rest_is_that_of_means(self) -> None:
+        # Copies of a run add nothing; the mean of different repeats is not the first of them.
+        documents = self.in_topics()
+        runs = engine(documents, noise=1.0, repeats=3)
+        first, copied, averaged = (
+            audited(documents, repeats, by_query="topic").by_query
+            for repeats in (runs[:1], runs[:1] * 3, runs)
+        )
+        assert first is not None
+        assert copied is not None
+        assert averaged is not None
+        assert copied.differences[0].p == pytest.approx(first.differences[0].p)
+        assert averaged.differences[0].p != pytest.approx(first.differences[0].p)
+
+    def test_share_by_repeats_equals_the_anova(self) -> None:
+        # Share@10 is a mean over queries, so a repeat alone has the values per query of the table.
+        documents = self.in_topics()
+        runs = engine(documents, noise=1.0, repeats=4)
+        columns = []
+        for run in runs:
+            audit = rt.audit(documents, run, "Share@10", **QUICK)
+            (answer,) = [row for row in audit.query_answers if row.estimand == audit.primary]
+            columns.append(answer.numerator / answer.denominator)
+        audit = rt.audit(documents, runs, "Share@10", by_query="topic", **QUICK)
+        assert audit.by_query is not None
+        # The value that favours nobody differs between topics, and is taken off.
+        law, sport = (answer.effect for answer in audit.by_query.answers)
+        neutral = np.tile([law.neutral, sport.neutral], 20)
+        scores = law.estimand.per_ratio * np.stack(columns, axis=1) - neutral[:, None]
+        anova = repeat_anova(scores)
+        assert anova is not None
+        expected = 1 - anova.mean_square_residual / anova.mean_square_queries
+        by_documents, by_repeats = audit.by_query.variances
+        assert (by_documents.by, by_repeats.by) == ("documents", "repeats")
+        assert by_repeats.share == pytest.approx(expected, abs=1e-9)
+        assert by_repeats.low < by_repeats.share < by_repeats.high
+        assert by_repeats.queries == 40
+
+    def test_less_noise_leaves_more_share(self) -> None:
+        documents = self.in_topics()
+        shares = []
+        for noise in (0.0, 0.5, 3.0):
+            runs = engine(documents, noise=noise, repeats=3)
+            audit = audited(documents, runs, by_query="topic")
+            assert audit.by_query is not None
+            (row,) = [row for row in audit.by_query.variances if row.by == "repeats"]
+            shares.append(row.share)
+        assert shares[0] == pytest.approx(1.0)
+        assert shares[0] > shares[1] > shares[2]
+
+    def test_any_question_has_a_share_by_repeats(self) -> None:
+        documents = self.in_topics()
+        runs = engine(documents, noise=1.0, repeats=3)
+        audit = rt.audit(documents, runs, "AP@10", by_query="topic", **QUICK)
+        assert audit.by_query is not None
+        assert [row.by for row in audit.by_query.variances] == ["repeats"]
+
+    def test_printed_and_saved(self, tmp_path: Path) -> None:
+        documents = self.in_topics()
+        audit = audited(documents, engine(documents, noise=1.0, repeats=3), by_query="topic")
+        assert audit.by_query is not None
+        row = audit.by_query.variances[-1]
+        sentence = variance_sentence(row, several=False)
+        assert f"noise of their repeats (by repeats of {row.queries} queries" in sentence
+        assert sentence in " ".join(str(audit).split())
+        audit.save(tmp_path / "audit.json")
+        assert Audit.load(tmp_path / "audit.json").by_query == audit.by_query
+        page = rt.report(audit, tmp_path / "page.html").read_text(encoding="utf-8")
+        assert "(by repeats of 40 queries" in page
+
+    def test_single_run_has_no_share_by_repeats(self) -> None:
+        documents = self.in_topics()
+        audit = audited(documents, engine(documents, noise=1.0, repeats=1), by_query="topic")
+        assert audit.by_query is not None
+        assert [row.by for row in audit.by_query.variances] == ["documents"]
 
 
 class TestNotes:

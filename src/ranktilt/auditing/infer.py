@@ -60,6 +60,8 @@ class Inferences:
     """Values per query behind the answers of `card` that are about groups or primary."""
     card_samples: tuple[Sample, ...]
     """Values per query behind all answers of `card`."""
+    repeat_samples: tuple[Sample, ...]
+    """Values per query in each repeat, behind all answers, before they are averaged."""
 
 
 def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
@@ -92,10 +94,11 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         card = _with_variation(answers, variations)
     if inputs.pairs and inputs.primary is not None:
         _check_answered(inputs.primary, [*tilts, *card])
+    repeat_samples = (*tilts_of_repeats, *card_of_repeats)
     components = _repeat_components(
         inputs,
         measurements,
-        samples=[*tilts_of_repeats, *card_of_repeats],
+        samples=repeat_samples,
         averaged=[*tilt_samples, *card_samples],
         effects=[*tilts, *card],
     )
@@ -112,6 +115,7 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         tilt_samples=tuple(tilt_samples),
         group_samples=group_samples,
         card_samples=tuple(card_samples),
+        repeat_samples=repeat_samples,
     )
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.repeats.average import samples_by_answer
+from ranktilt.auditing.repeats.residuals import residuals_by_repeat
 from ranktilt.auditing.significance import Sample
 from ranktilt.data.artifact import Coded
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import Margin
 from ranktilt.measures.ranking import Floats
-from ranktilt.statistics.bootstrap import sum_repeats
 from ranktilt.statistics.repeats import RepeatAnova, p_at, repeat_anova
 
 REPEAT_COUNTS = (1, 2, 5, 10)
@@ -199,24 +199,14 @@ def _anova(repeats: Sequence[Sample], mean: Sample) -> RepeatAnova | None:
     """Split the variance of an answer's linear form over queries and repeats.
 
     A query's value in one repeat is Q times its residual: what it adds to the distance of the
-    repeat's answer from the answer of all. Only queries that count in every repeat are in it.
+    repeat's answer from the answer of all.
     """
-    estimand = mean.estimand
-    is_common = np.all([sample.mask for sample in repeats], axis=0)
-    distinct = None if mean.distinct is None else mean.distinct[is_common]
-    weight = estimand.denominator(mean.numerator[is_common], mean.denominator[is_common])
-    total_weight = float(weight.sum())
+    table = residuals_by_repeat(repeats, mean)
+    total_weight = float(table.weight.sum())
     if not total_weight > 0:
         return None
-    ratio = mean.value / estimand.per_ratio
-    columns = []
-    for sample in repeats:
-        residuals = estimand.residuals(
-            sample.numerator[is_common], sample.denominator[is_common], ratio
-        )
-        columns.append(sum_repeats(residuals, distinct))
-    table = np.stack(columns, axis=1)
-    return repeat_anova(table * (len(table) * estimand.per_ratio / total_weight))
+    scale = len(table.numbers) * mean.estimand.per_ratio / total_weight
+    return repeat_anova(table.residual * scale)
 
 
 def _share(part: float, total: float) -> float:
