@@ -449,6 +449,77 @@ class TestQueryGroups:
         assert [row.by for row in audit.by_query.variances] == ["documents"]
 
 
+class TestLabelErrors:
+    """Corrections for label errors are linear, so they change nothing about repeats."""
+
+    @pytest.mark.parametrize("question", ["Share@10", "NDSR@10"])
+    @pytest.mark.parametrize("by", ["", "length:2"])
+    def test_corrected_mean_is_mean_of_corrected(self, question: str, by: str) -> None:
+        documents = collection()
+        words = pl.Series(["a", "a b c d"] * (DOCUMENTS // 2))
+        documents = Collection(
+            documents.docs.with_columns(text=words), documents.queries, documents.qrels
+        )
+        rates = "ai:by=length:2,fpr=.02|.1,fnr=.05|.1" if by else "ai:fpr=.02,fnr=.05"
+        runs = engine(documents, noise=1.0, repeats=3, tilt=0.5)
+        options: dict[str, Any] = {"label_errors": rates, **QUICK}
+        together = rt.audit(documents, runs, question, **options).card[0]
+        alone = [rt.audit(documents, [run], question, **options).card[0] for run in runs]
+        assert together.value == pytest.approx(np.mean([effect.value for effect in alone]))
+        assert together.neutral == pytest.approx(np.mean([effect.neutral for effect in alone]))
+        assert together.observed is not None
+        observed = [effect.observed.value for effect in alone if effect.observed is not None]
+        assert together.observed.value == pytest.approx(np.mean(observed))
+        assert together.error < max(effect.error for effect in alone)
+
+    def test_corrected_gap_is_the_observed_one_over_j(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=3, tilt=0.5)
+        audit = rt.audit(documents, runs, "Share@10", label_errors="ai:fpr=.02,fnr=.05", **QUICK)
+        plain = rt.audit(documents, runs, "Share@10", **QUICK)
+        assert audit.card[0].value == pytest.approx(plain.card[0].value / 0.93)
+        assert audit.card[0].error == pytest.approx(plain.card[0].error / 0.93)
+
+    def test_copies_change_no_number(self) -> None:
+        documents = collection()
+        (run,) = engine(documents, noise=1.0, repeats=1)
+        options: dict[str, Any] = {"label_errors": "ai:fpr=10/500,fnr=15/300", **QUICK}
+        alone, copied = (
+            rt.audit(documents, runs, "Share@10", **options).card[0] for runs in ([run], [run] * 3)
+        )
+        numbers = (alone.value, alone.low, alone.high, alone.error, alone.neutral)
+        assert numbers == pytest.approx(
+            (copied.value, copied.low, copied.high, copied.error, copied.neutral)
+        )
+
+    def test_shares_of_components_make_one(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=3)
+        audit = rt.audit(
+            documents, runs, "Share@10", label_errors="ai:fpr=10/500,fnr=15/300", **QUICK
+        )
+        (row,) = [row for row in audit.repeats if row.measure == "Share@10"]
+        assert row.label_share > 0
+        shares = row.query_share + row.document_share + row.label_share + row.repeat_share
+        assert shares == pytest.approx(1)
+        assert "from the error rates of labels" in repeat_sentence(row)
+
+    def test_by_query_takes_corrected_repeats(self) -> None:
+        documents = TestQueryGroups.in_topics()
+        runs = engine(documents, noise=1.0, repeats=3)
+        plain, corrected = (
+            rt.audit(
+                documents, runs, "Share@10", by_query="topic", label_errors=rates, **QUICK
+            ).by_query
+            for rates in (None, "ai:fpr=.02,fnr=.05")
+        )
+        assert plain is not None
+        assert corrected is not None
+        # One J stretches all scores alike, and a share has no unit.
+        shares = [[row.share for row in breakdown.variances] for breakdown in (plain, corrected)]
+        assert shares[1] == pytest.approx(shares[0])
+
+
 class TestNotes:
     def sentences(self, audit: Audit) -> str:
         return "\n".join(note.sentence for note in audit.notes)
@@ -495,12 +566,6 @@ class TestRefusals:
             "of those of repeat 1 (a.trec); if they are different runs, give them different names"
         ):
             audited(documents, parts)
-
-    def test_label_errors(self) -> None:
-        documents = collection()
-        runs = engine(documents, noise=1.0, repeats=2)
-        with refused("label errors cannot be corrected for repeats yet, and 'engine' has them; …"):
-            rt.audit(documents, runs, label_errors="ai:fpr=.02,fnr=.05", **QUICK)
 
     def test_same_name_without_alias(self) -> None:
         documents = collection()

@@ -75,6 +75,8 @@ class RepeatComponents:
     """Standard error with other numbers of repeats."""
     error_limit: float
     """Standard error with endlessly many repeats."""
+    label_share: float = 0.0
+    """Share of the squared error that uncertain rates of label errors make."""
     has_verdict: bool = False
     """Whether the question has a verdict; effectiveness has none."""
     is_decided: bool = False
@@ -161,11 +163,13 @@ def _of_answer(
     variance = mean.influence().variance()
     if not variance.of_both > 0:
         return None
-    of_queries = _share(variance.of_queries, variance.of_both)
+    of_labels = _label_share(effect)
+    of_queries = _share(variance.of_queries, variance.of_both) * (1 - of_labels)
     split = _ErrorSplit(
         error=effect.error,
         of_queries=of_queries,
         of_repeats=of_queries * _share(anova.residual, anova.mean_square_queries),
+        of_labels=of_labels,
         present=anova.repeats,
     )
     has_verdict = not effect.estimand.descriptive and effect.estimand.sided
@@ -209,6 +213,13 @@ def _anova(repeats: Sequence[Sample], mean: Sample) -> RepeatAnova | None:
     return repeat_anova(table.residual * scale)
 
 
+def _label_share(effect: Effect) -> float:
+    """Return the share of the squared error that uncertain rates of label errors make."""
+    if effect.observed is None:
+        return 0.0
+    return _share(sum(part**2 for part in effect.observed.error_parts), effect.error**2)
+
+
 def _share(part: float, total: float) -> float:
     """Return a part as a share of a total, 0 to 1; 0 where there is nothing."""
     return min(part / total, 1.0) if total > 0 else 0.0
@@ -224,6 +235,8 @@ class _ErrorSplit:
     """Share of the squared error that queries and repeats make."""
     of_repeats: float
     """Share of the squared error that repeats make."""
+    of_labels: float = 0.0
+    """Share of the squared error that uncertain rates of label errors make."""
     present: int
     """Present number of repeats."""
 
@@ -243,7 +256,8 @@ class _ErrorSplit:
         return {
             "error": self.error,
             "query_share": self.of_queries - self.of_repeats,
-            "document_share": 1 - self.of_queries,
+            "document_share": 1 - self.of_queries - self.of_labels,
+            "label_share": self.of_labels,
             "repeat_share": self.of_repeats,
             "errors": tuple(errors),
             "error_limit": self.error * self.factor(math.inf),
