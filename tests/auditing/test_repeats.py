@@ -492,6 +492,19 @@ class TestLabelErrors:
             (copied.value, copied.low, copied.high, copied.error, copied.neutral)
         )
 
+    def test_saved_audit_is_corrected_alike(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=3, tilt=0.5)
+        rates = "ai:fpr=10/500,fnr=15/300"
+        audit = rt.audit(documents, runs, "Share@10", label_errors=rates, **QUICK)
+        plain = rt.audit(documents, runs, "Share@10", **QUICK)
+        (row,) = rt.gate(plain, max_tilt=5, label_errors=rates).rows
+        (same,) = rt.gate(audit, max_tilt=5).rows
+        for check, same_check in zip(row.checks, same.checks, strict=True):
+            assert (check.value, check.low, check.high) == pytest.approx(
+                (same_check.value, same_check.low, same_check.high)
+            )
+
     def test_shares_of_components_make_one(self) -> None:
         documents = collection()
         runs = engine(documents, noise=1.0, repeats=3)

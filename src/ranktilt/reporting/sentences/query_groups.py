@@ -149,7 +149,7 @@ def variance_sentence(row: TiltVariance, *, several: bool, noise: str = "documen
     low, high = decimal(100 * row.low, 0), decimal(100 * row.high, 0)
     method = f"split halves of the {noise} of {queries}, stepped up by Spearman and Brown"
     if is_by_repeats:
-        method = f"by repeats of {queries}: 1 − MS residual / MS queries"
+        method = f"by repeats of {queries}: as many new ones would show it again"
     return (
         f"{name}: {decimal(100 * row.share, 0)} % [{low}, {high}] of the variance of the tilt over "
         f"queries is more than the noise of their {'repeats' if is_by_repeats else noise} "
