@@ -15,7 +15,9 @@ import ranktilt as rt
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.repeats import RepeatCountsDiffer
 from ranktilt.data.run import Run
+from ranktilt.reporting.sentences.query_groups import variance_sentence
 from ranktilt.reporting.sentences.repeats import repeat_sentence
 from ranktilt.statistics.repeats import p_at, repeat_anova
 from tests.refusals import refused
@@ -341,6 +343,196 @@ class TestComponents:
         assert loaded.spec["runs"][0]["repeats"] == audit.spec["runs"][0]["repeats"]
 
 
+class TestQueryGroups:
+    """--by-query of a run with repeats: groups of the means, and heterogeneity by repeats."""
+
+    @staticmethod
+    def in_topics(queries: int = 40) -> Collection:
+        documents = collection(queries=queries)
+        topics = pl.Series(["law", "sport"] * (queries // 2))
+        return Collection(
+            documents.docs, documents.queries.with_columns(topic=topics), documents.qrels
+        )
+
+    def test_groups_are_those_of_means(self) -> None:
+        documents = self.in_topics()
+        runs = engine(documents, noise=1.0, repeats=3)
+        audit = audited(documents, runs, card=True, by_query="topic")
+        law = documents.queries.filter(pl.col("topic") == "law")["id"]
+        alone = audited(documents.only_queries(law), runs, card=True)
+        assert audit.by_query is not None
+        answers = {
+            answer.effect.measure: answer.effect
+            for answer in audit.by_query.answers
+            if answer.group == "law"
+        }
+        for effect in (*alone.tilts, *alone.card):
+            answer = answers[effect.measure]
+            numbers = (answer.value, answer.low, answer.high, answer.p)
+            assert numbers == pytest.approx((effect.value, effect.low, effect.high, effect.p))
+            assert answer.queries == effect.queries == 20
+
+    def test_difference_from_the_rest_is_that_of_means(self) -> None:
+        # Copies of a run add nothing; the mean of different repeats is not the first of them.
+        documents = self.in_topics()
+        runs = engine(documents, noise=1.0, repeats=3)
+        first, copied, averaged = (
+            audited(documents, repeats, by_query="topic").by_query
+            for repeats in (runs[:1], runs[:1] * 3, runs)
+        )
+        assert first is not None
+        assert copied is not None
+        assert averaged is not None
+        assert copied.differences[0].p == pytest.approx(first.differences[0].p)
+        assert averaged.differences[0].p != pytest.approx(first.differences[0].p)
+
+    def test_share_by_repeats_equals_the_anova(self) -> None:
+        # Share@10 is a mean over queries, so a repeat alone has the values per query of the table.
+        documents = self.in_topics()
+        runs = engine(documents, noise=1.0, repeats=4)
+        columns = []
+        for run in runs:
+            audit = rt.audit(documents, run, "Share@10", **QUICK)
+            (answer,) = [row for row in audit.query_answers if row.estimand == audit.primary]
+            columns.append(answer.numerator / answer.denominator)
+        audit = rt.audit(documents, runs, "Share@10", by_query="topic", **QUICK)
+        assert audit.by_query is not None
+        # The value that favours nobody differs between topics, and is taken off.
+        law, sport = (answer.effect for answer in audit.by_query.answers)
+        neutral = np.tile([law.neutral, sport.neutral], 20)
+        scores = law.estimand.per_ratio * np.stack(columns, axis=1) - neutral[:, None]
+        anova = repeat_anova(scores)
+        assert anova is not None
+        expected = 1 - anova.mean_square_residual / anova.mean_square_queries
+        by_documents, by_repeats = audit.by_query.variances
+        assert (by_documents.by, by_repeats.by) == ("documents", "repeats")
+        assert by_repeats.share == pytest.approx(expected, abs=1e-9)
+        assert by_repeats.low < by_repeats.share < by_repeats.high
+        assert by_repeats.queries == 40
+
+    def test_less_noise_leaves_more_share(self) -> None:
+        documents = self.in_topics()
+        shares = []
+        for noise in (0.0, 0.5, 3.0):
+            runs = engine(documents, noise=noise, repeats=3)
+            audit = audited(documents, runs, by_query="topic")
+            assert audit.by_query is not None
+            (row,) = [row for row in audit.by_query.variances if row.by == "repeats"]
+            shares.append(row.share)
+        assert shares[0] == pytest.approx(1.0)
+        assert shares[0] > shares[1] > shares[2]
+
+    def test_any_question_has_a_share_by_repeats(self) -> None:
+        documents = self.in_topics()
+        runs = engine(documents, noise=1.0, repeats=3)
+        audit = rt.audit(documents, runs, "AP@10", by_query="topic", **QUICK)
+        assert audit.by_query is not None
+        assert [row.by for row in audit.by_query.variances] == ["repeats"]
+
+    def test_printed_and_saved(self, tmp_path: Path) -> None:
+        documents = self.in_topics()
+        audit = audited(documents, engine(documents, noise=1.0, repeats=3), by_query="topic")
+        assert audit.by_query is not None
+        row = audit.by_query.variances[-1]
+        sentence = variance_sentence(row, several=False)
+        assert f"noise of their repeats (by repeats of {row.queries} queries" in sentence
+        assert sentence in " ".join(str(audit).split())
+        audit.save(tmp_path / "audit.json")
+        assert Audit.load(tmp_path / "audit.json").by_query == audit.by_query
+        page = rt.report(audit, tmp_path / "page.html").read_text(encoding="utf-8")
+        assert "(by repeats of 40 queries" in page
+
+    def test_single_run_has_no_share_by_repeats(self) -> None:
+        documents = self.in_topics()
+        audit = audited(documents, engine(documents, noise=1.0, repeats=1), by_query="topic")
+        assert audit.by_query is not None
+        assert [row.by for row in audit.by_query.variances] == ["documents"]
+
+
+class TestLabelErrors:
+    """Corrections for label errors are linear, so they change nothing about repeats."""
+
+    @pytest.mark.parametrize("question", ["Share@10", "NDSR@10"])
+    @pytest.mark.parametrize("by", ["", "length:2"])
+    def test_corrected_mean_is_mean_of_corrected(self, question: str, by: str) -> None:
+        documents = collection()
+        words = pl.Series(["a", "a b c d"] * (DOCUMENTS // 2))
+        documents = Collection(
+            documents.docs.with_columns(text=words), documents.queries, documents.qrels
+        )
+        rates = "ai:by=length:2,fpr=.02|.1,fnr=.05|.1" if by else "ai:fpr=.02,fnr=.05"
+        runs = engine(documents, noise=1.0, repeats=3, tilt=0.5)
+        options: dict[str, Any] = {"label_errors": rates, **QUICK}
+        together = rt.audit(documents, runs, question, **options).card[0]
+        alone = [rt.audit(documents, [run], question, **options).card[0] for run in runs]
+        assert together.value == pytest.approx(np.mean([effect.value for effect in alone]))
+        assert together.neutral == pytest.approx(np.mean([effect.neutral for effect in alone]))
+        assert together.observed is not None
+        observed = [effect.observed.value for effect in alone if effect.observed is not None]
+        assert together.observed.value == pytest.approx(np.mean(observed))
+        assert together.error < max(effect.error for effect in alone)
+
+    def test_corrected_gap_is_the_observed_one_over_j(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=3, tilt=0.5)
+        audit = rt.audit(documents, runs, "Share@10", label_errors="ai:fpr=.02,fnr=.05", **QUICK)
+        plain = rt.audit(documents, runs, "Share@10", **QUICK)
+        assert audit.card[0].value == pytest.approx(plain.card[0].value / 0.93)
+        assert audit.card[0].error == pytest.approx(plain.card[0].error / 0.93)
+
+    def test_copies_change_no_number(self) -> None:
+        documents = collection()
+        (run,) = engine(documents, noise=1.0, repeats=1)
+        options: dict[str, Any] = {"label_errors": "ai:fpr=10/500,fnr=15/300", **QUICK}
+        alone, copied = (
+            rt.audit(documents, runs, "Share@10", **options).card[0] for runs in ([run], [run] * 3)
+        )
+        numbers = (alone.value, alone.low, alone.high, alone.error, alone.neutral)
+        assert numbers == pytest.approx(
+            (copied.value, copied.low, copied.high, copied.error, copied.neutral)
+        )
+
+    def test_saved_audit_is_corrected_alike(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=3, tilt=0.5)
+        rates = "ai:fpr=10/500,fnr=15/300"
+        audit = rt.audit(documents, runs, "Share@10", label_errors=rates, **QUICK)
+        plain = rt.audit(documents, runs, "Share@10", **QUICK)
+        (row,) = rt.gate(plain, max_tilt=5, label_errors=rates).rows
+        (same,) = rt.gate(audit, max_tilt=5).rows
+        for check, same_check in zip(row.checks, same.checks, strict=True):
+            assert (check.value, check.low, check.high) == pytest.approx(
+                (same_check.value, same_check.low, same_check.high)
+            )
+
+    def test_shares_of_components_make_one(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=3)
+        audit = rt.audit(
+            documents, runs, "Share@10", label_errors="ai:fpr=10/500,fnr=15/300", **QUICK
+        )
+        (row,) = [row for row in audit.repeats if row.measure == "Share@10"]
+        assert row.label_share > 0
+        shares = row.query_share + row.document_share + row.label_share + row.repeat_share
+        assert shares == pytest.approx(1)
+        assert "from the error rates of labels" in repeat_sentence(row)
+
+    def test_by_query_takes_corrected_repeats(self) -> None:
+        documents = TestQueryGroups.in_topics()
+        runs = engine(documents, noise=1.0, repeats=3)
+        plain, corrected = (
+            rt.audit(
+                documents, runs, "Share@10", by_query="topic", label_errors=rates, **QUICK
+            ).by_query
+            for rates in (None, "ai:fpr=.02,fnr=.05")
+        )
+        assert plain is not None
+        assert corrected is not None
+        # One J stretches all scores alike, and a share has no unit.
+        shares = [[row.share for row in breakdown.variances] for breakdown in (plain, corrected)]
+        assert shares[1] == pytest.approx(shares[0])
+
+
 class TestNotes:
     def sentences(self, audit: Audit) -> str:
         return "\n".join(note.sentence for note in audit.notes)
@@ -387,12 +579,6 @@ class TestRefusals:
             "of those of repeat 1 (a.trec); if they are different runs, give them different names"
         ):
             audited(documents, parts)
-
-    def test_label_errors(self) -> None:
-        documents = collection()
-        runs = engine(documents, noise=1.0, repeats=2)
-        with refused("label errors cannot be corrected for repeats yet, and 'engine' has them; …"):
-            rt.audit(documents, runs, label_errors="ai:fpr=.02,fnr=.05", **QUICK)
 
     def test_same_name_without_alias(self) -> None:
         documents = collection()
@@ -441,6 +627,21 @@ class TestCompare:
         gate = rt.gate(audited(documents, runs[:3]), baseline=audited(documents, runs[3:]))
         (row,) = gate.rows
         assert (row.run, row.queries) == ("engine", 40)
+        assert (
+            "engine: 3 repeats of the new run and 1 of the old one; the interval includes the "
+            "noise of both"
+        ) in [note.sentence for note in gate.notes]
+
+    def test_gate_notes_repeats_of_gated_runs_alone(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=4)
+        (steady,) = engine(documents, noise=1.0, repeats=1, seed=9, name="steady")
+        new = audited(documents, [*runs[:3], steady])
+        old = audited(documents, [runs[3], steady])
+        for gated, notes in (("steady", 0), ("engine", 1)):
+            gate = rt.gate(new, baseline=old, runs=[gated])
+            repeats = [note for note in gate.notes if isinstance(note, RepeatCountsDiffer)]
+            assert len(repeats) == notes
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from operator import itemgetter
 from ranktilt.auditing.card import Card, CardKey
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.judged_run import JudgedRun
-from ranktilt.auditing.label_errors.correct import correct_labels
+from ranktilt.auditing.label_errors.correct import JudgedSample, correct_labels
 from ranktilt.auditing.list_variation import ListVariation
 from ranktilt.auditing.measure import Measurements
 from ranktilt.auditing.null_distributions.base import NullDistribution, Shuffles, enough
@@ -60,6 +60,8 @@ class Inferences:
     """Values per query behind the answers of `card` that are about groups or primary."""
     card_samples: tuple[Sample, ...]
     """Values per query behind all answers of `card`."""
+    repeat_samples: tuple[Sample, ...]
+    """Values per query in each repeat, behind all answers, before they are averaged."""
 
 
 def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
@@ -78,7 +80,8 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
     card_of_repeats: list[Sample] = []
     card_samples: list[Sample] = []
     if inputs.questions:
-        card_of_repeats = _card_samples(inputs, measurements)
+        judged_samples = _card_samples(inputs, measurements)
+        card_of_repeats = [judged.sample for judged in judged_samples]
         card_samples = average_repeats(card_of_repeats)
         # A whole card begins with the tilt that is printed first, and corrects its p with the rest.
         first = first_tilts(inputs, tilts) if inputs.options.card else []
@@ -86,16 +89,18 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
             answers = effects(card_samples, options, beside=first, primary=inputs.primary)
         else:
             shuffles = _card(inputs).shuffles
-            card_samples, answers = correct_labels(
-                inputs, inputs.label_model, card_samples, shuffles
-            )
+            correction = correct_labels(inputs, inputs.label_model, judged_samples, shuffles)
+            card_of_repeats = list(correction.repeat_samples)
+            card_samples = list(correction.samples)
+            answers = correction.effects
         card = _with_variation(answers, variations)
     if inputs.pairs and inputs.primary is not None:
         _check_answered(inputs.primary, [*tilts, *card])
+    repeat_samples = (*tilts_of_repeats, *card_of_repeats)
     components = _repeat_components(
         inputs,
         measurements,
-        samples=[*tilts_of_repeats, *card_of_repeats],
+        samples=repeat_samples,
         averaged=[*tilt_samples, *card_samples],
         effects=[*tilts, *card],
     )
@@ -112,6 +117,7 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         tilt_samples=tuple(tilt_samples),
         group_samples=group_samples,
         card_samples=tuple(card_samples),
+        repeat_samples=repeat_samples,
     )
 
 
@@ -206,14 +212,17 @@ def _place_among_shuffled(
         samples_of[key] = samples
 
 
-def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sample]:
+def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[JudgedSample]:
     """Answer the questions of the card; in the order of runs, pairs and questions."""
     card = _card(inputs)
     answers: list[tuple[CardKey, Sample]] = []
     for run_index, judged_run in enumerate(inputs.judged_runs):
         answers += card.answer_twins(run_index, judged_run, measurements.twin_lists[run_index])
     answers += card.answer_groups(inputs.judged_runs)
-    return [sample for _, sample in sorted(answers, key=itemgetter(0))]
+    return [
+        JudgedSample(sample=sample, judged_run=inputs.judged_runs[key.run_index])
+        for key, sample in sorted(answers, key=itemgetter(0))
+    ]
 
 
 def _card(inputs: AuditInputs) -> Card:

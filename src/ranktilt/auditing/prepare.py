@@ -142,7 +142,7 @@ def prepare(
     estimands = _read_estimands(measures, options, has_judgments=collection.has_judgments)
     _check_property(estimands, options, is_continuous=is_continuous)
     options.check()
-    runs = _read_runs(runs, options)
+    runs = _read_runs(runs)
     repeats = list(chain.from_iterable(map(each_repeat, runs)))
     refuse_twice([repr(estimand) for estimand in estimands], "measure")
     collection, notes = without_fitted(collection, [run.spec for run in repeats])
@@ -307,13 +307,12 @@ def _read_primary(
     return primary
 
 
-def _read_runs(runs: Run | Sequence[Run], options: AuditOptions) -> list[Run]:
+def _read_runs(runs: Run | Sequence[Run]) -> list[Run]:
     """Return the runs, each once with its repeats; refuse what cannot be audited."""
     runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     _check_runs(runs)
     joined = join_namesakes(runs)
     _refuse_shared_names(joined)
-    _check_repeats(joined, options)
     return joined
 
 
@@ -340,16 +339,6 @@ def _check_runs(runs: Sequence[Run]) -> None:
             raise UserError(f"run {run.name!r}: its spec: {fault}")
     if not runs:
         raise UserError("an audit needs at least one run or ranker, such as -r bm25")
-
-
-def _check_repeats(runs: Sequence[Run], options: AuditOptions) -> None:
-    """Refuse repeats where labels err: answers are corrected list by list, before the average."""
-    repeated = [run.name for run in runs if run.repeats]
-    if repeated and options.label_errors is not None:
-        raise UserError(
-            f"label errors cannot be corrected for repeats yet, and {repeated[0]!r} has them; "
-            "name one file of it, or omit --label-errors"
-        )
 
 
 def _check_grouped(estimands: Sequence[Estimand], options: AuditOptions) -> None:

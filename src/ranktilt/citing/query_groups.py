@@ -20,7 +20,7 @@ from ranktilt.auditing.query_groups.differences import (
     compare_groups,
     corrected_differences,
     corrected_rest,
-    tilt_variance,
+    split_half_variance,
 )
 from ranktilt.auditing.query_groups.grouping import (
     QueryGroups,
@@ -99,10 +99,14 @@ def citation_breakdown(
             against_rest += corrected_rest(rest, exchanges.correction)
             if question.key == primary:
                 scores = _scores(rows, question.estimate(rows), has_units=True)
-                variance = tilt_variance(
-                    difference, scores, resamples=exchanges.resamples, seed=exchanges.seed
+                variance = split_half_variance(
+                    difference,
+                    scores,
+                    resamples=exchanges.resamples,
+                    seed=exchanges.seed,
+                    by="units",
                 )
-                variances.append(replace(variance, by="units"))
+                variances.append(variance)
     return CitationBreakdown(
         column=groups.column,
         groups=query_group_counts(groups.names, groups.code),
@@ -163,7 +167,8 @@ def _grouped(
         tested = []
     # A ratio of ratios is no difference: what a group adds to a logarithm has no unit of its own.
     unknown = np.full(len(support), np.nan)
-    return GroupedScores(scores=scores, weight=unknown, group=group, tested=tested)
+    no_shift = np.zeros(len(unknown))
+    return GroupedScores(scores=scores, weight=unknown, group=group, shift=no_shift, tested=tested)
 
 
 def _scores(rows: CitationRows, estimate: CitationEstimate, *, has_units: bool) -> QueryScores:

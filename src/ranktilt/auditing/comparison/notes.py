@@ -50,6 +50,11 @@ def change_notes(
 def match_notes(matched: Match) -> Iterator[Note]:
     """Give the notes of a match, and note pairs of runs with different numbers of repeats."""
     yield from matched.notes
+    yield from repeat_count_notes(matched)
+
+
+def repeat_count_notes(matched: Match) -> Iterator[RepeatCountsDiffer]:
+    """Note pairs of runs with different numbers of repeats."""
     for new_run, old_run in matched.runs:
         new_repeats = matched.new.repeat_count(new_run)
         old_repeats = matched.old.repeat_count(old_run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ranktilt.auditing.comparison.notes import repeat_count_notes
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.gate.gated_audits import GatedAudit
 from ranktilt.auditing.gate.limit_checks import check_tilt
@@ -47,14 +48,15 @@ def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:
         effect_gate(effect, *effect_checks, since.growth(change))
         for effect, effect_checks, change in zip(effects, checks, changes, strict=True)
     ]
+    runs = {effect.run for effect in effects}
     if options.max_loss is not None:
-        runs = {effect.run for effect in effects}
         measures = gated.requirements.loss_measures
         rows += since.losses(options.max_loss, runs=runs, measures=measures)
     before = [note for note in gated.baseline.notes if note not in warnings]
     warnings = (*warnings, *notes_within(warnings_of(before), "baseline", "baseline"))
     few = few_query_notes([*effects, *changes], warnings)
-    return JudgedAudit(rows=tuple(rows), notes=(*warnings, *since.matched.notes, *few))
+    repeats = [note for note in repeat_count_notes(since.matched) if note.run in runs]
+    return JudgedAudit(rows=tuple(rows), notes=(*warnings, *since.matched.notes, *repeats, *few))
 
 
 def _tilt_checks(effects: Sequence[Effect], limit: Margin | None) -> list[list[LimitCheck]]:

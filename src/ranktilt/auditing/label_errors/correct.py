@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ranktilt.auditing.null_distributions.base import LabelEffects, NullDistribu
 from ranktilt.auditing.null_distributions.lists import shuffled_in_lists
 from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels, share_bands
 from ranktilt.auditing.prepare import AuditInputs
+from ranktilt.auditing.repeats.average import AnswerKey, answer_key, average_repeats
 from ranktilt.auditing.significance import Sample, corrected, effects
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.ranking import Floats, Ints, first_ranks, share_of_query
@@ -98,22 +100,49 @@ class LabelSums:
         return totals / max(float(self.is_counted.sum()), 1.0)
 
 
-def correct_labels(
-    inputs: AuditInputs, model: LabelModel, samples: Sequence[Sample], shuffles: Shuffles
-) -> tuple[list[Sample], tuple[Effect, ...]]:
-    """Return samples and effects corrected for label errors, each with the answer as observed.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JudgedSample:
+    """A sample of the labels as they are, and the ranking that it is of."""
 
-    `samples` are those of the labels as they are. The corrected p are corrected for several tests
-    anew, because the error of rates widens some of them.
+    sample: Sample
+    judged_run: JudgedRun
+    """One ranking: of a run with repeats, one of these."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CorrectedAnswers:
+    """All answers of a card, corrected for label errors."""
+
+    effects: tuple[Effect, ...]
+    """The answers, each with the one as observed."""
+    samples: tuple[Sample, ...]
+    """Corrected values per query behind the answers."""
+    repeat_samples: tuple[Sample, ...]
+    """The same in each repeat, before they are averaged."""
+
+
+def correct_labels(
+    inputs: AuditInputs,
+    model: LabelModel,
+    judged_samples: Sequence[JudgedSample],
+    shuffles: Shuffles,
+) -> CorrectedAnswers:
+    """Return answers corrected for label errors, each with the answer as observed.
+
+    Every ranking is corrected alone. What a document counts depends on its label alone, so the mean
+    of corrected repeats is the corrected mean of the repeats. The corrected p are corrected for
+    several tests anew, because the error of rates widens some of them.
     """
     options = inputs.options.inference
-    judged_runs = {judged_run.run.name: judged_run for judged_run in inputs.judged_runs}
-    answers = []
-    for sample in samples:
-        answers.append(_corrected_answer(inputs, model, judged_runs[sample.run], sample, shuffles))
-    corrected_samples = [answer.sample for answer in answers]
-    observed = effects(samples, options, primary=inputs.primary)
-    exact = effects(corrected_samples, options, primary=inputs.primary)
+    answers_of: dict[AnswerKey, list[CorrectedAnswer]] = {}
+    for judged in judged_samples:
+        answer = _corrected_answer(inputs, model, judged.judged_run, judged.sample, shuffles)
+        answers_of.setdefault(answer_key(judged.sample), []).append(answer)
+    answers = [_average(repeats) for repeats in answers_of.values()]
+    samples = tuple(answer.sample for answer in answers)
+    as_they_are = average_repeats([judged.sample for judged in judged_samples])
+    observed = effects(as_they_are, options, primary=inputs.primary)
+    exact = effects(samples, options, primary=inputs.primary)
     rows = []
     for answer, effect, observed_effect in zip(answers, exact, observed, strict=True):
         as_labelled = ObservedAnswer(
@@ -126,7 +155,29 @@ def correct_labels(
             scaled = answer.scale.effect(observed_effect)
             effect = replace(scaled, details=effect.details)
         rows.append(widened_effect(effect, as_labelled, answer.error_parts, model))
-    return corrected_samples, corrected(rows, options.correction, inputs.primary)
+    return CorrectedAnswers(
+        effects=corrected(rows, options.correction, inputs.primary),
+        samples=samples,
+        repeat_samples=tuple(answer.sample for answer in chain.from_iterable(answers_of.values())),
+    )
+
+
+def _average(repeats: Sequence[CorrectedAnswer]) -> CorrectedAnswer:
+    """Average the corrected answers of the repeats of one run."""
+    if len(repeats) == 1:
+        return repeats[0]
+    (sample,) = average_repeats([answer.sample for answer in repeats])
+    scales = [answer.scale for answer in repeats if answer.scale is not None]
+    scale = None
+    if scales:
+        # All repeats have one J, so they are stretched alike.
+        move = float(np.mean([repeat_scale.move for repeat_scale in scales]))
+        scale = LabelScale(stretch=scales[0].stretch, move=move)
+    return CorrectedAnswer(
+        sample=sample,
+        error_parts=np.mean([answer.error_parts for answer in repeats], axis=0),
+        scale=scale,
+    )
 
 
 def _corrected_answer(

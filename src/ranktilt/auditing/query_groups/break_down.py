@@ -20,7 +20,8 @@ from ranktilt.auditing.query_groups.differences import (
     corrected_differences,
     corrected_rest,
     grouped_scores,
-    tilt_variance,
+    repeat_variance,
+    split_half_variance,
 )
 from ranktilt.auditing.query_groups.grouping import QueryGroups
 from ranktilt.auditing.query_groups.result import (
@@ -33,6 +34,7 @@ from ranktilt.auditing.query_groups.result import (
     key_of,
     query_group_counts,
 )
+from ranktilt.auditing.repeats.average import answer_key, samples_by_answer
 from ranktilt.auditing.significance import Sample, corrected
 from ranktilt.errors import UserError
 from ranktilt.measures.contrast import RelativeDelta
@@ -47,6 +49,8 @@ class _Tested:
     """A question with the scores behind it, and the tests of its groups."""
 
     sample: Sample
+    repeats: Sequence[Sample]
+    """Samples of the repeats that `sample` averages; itself alone for a single run."""
     grouped: GroupedScores
     difference: GroupDifference
     against_rest: tuple[RestDifference, ...]
@@ -55,8 +59,9 @@ class _Tested:
 def break_down(inputs: AuditInputs, inferences: Inferences, groups: QueryGroups) -> QueryBreakdown:
     """Answer an audit's questions for each group of queries, and test whether the groups differ."""
     answers = _answers(inputs, groups)
+    repeats_of = samples_by_answer(inferences.repeat_samples)
     tested = [
-        _tested(inputs, groups, sample, answers)
+        _tested(inputs, groups, sample, repeats_of[answer_key(sample)], answers=answers)
         for sample in (*inferences.tilt_samples, *inferences.card_samples)
         if not sample.estimand.descriptive
     ]
@@ -116,7 +121,12 @@ def _alone(inputs: AuditInputs, queries: Sequence[str]) -> Inferences | None:
 
 
 def _tested(
-    inputs: AuditInputs, groups: QueryGroups, sample: Sample, answers: Sequence[GroupAnswer]
+    inputs: AuditInputs,
+    groups: QueryGroups,
+    sample: Sample,
+    repeats: Sequence[Sample],
+    *,
+    answers: Sequence[GroupAnswer],
 ) -> _Tested:
     """Test one question: all groups together, and each against all others."""
     key = AnswerKey(run=sample.run, question=_notation(sample), a=sample.a, b=sample.b)
@@ -132,6 +142,7 @@ def _tested(
     )
     return _Tested(
         sample=sample,
+        repeats=repeats,
         grouped=grouped,
         difference=difference,
         against_rest=corrected_rest(rest, options.correction),
@@ -142,11 +153,21 @@ def _variances(inputs: AuditInputs, tested: Sequence[_Tested]) -> Iterator[TiltV
     """Yield how much of the variance over queries is more than noise, for the primary question."""
     options = inputs.options.inference
     for question in tested:
-        is_primary = question.difference.question == repr(inputs.primary)
-        if is_primary and _adds_up(question.sample):
-            yield tilt_variance(
+        if question.difference.question != repr(inputs.primary):
+            continue
+        if _adds_up(question.sample):
+            yield split_half_variance(
                 question.difference,
                 question.grouped.scores,
+                resamples=options.resamples,
+                seed=options.seed,
+            )
+        if len(question.repeats) > 1:
+            yield repeat_variance(
+                question.difference,
+                question.grouped,
+                question.repeats,
+                question.sample,
                 resamples=options.resamples,
                 seed=options.seed,
             )

@@ -12,10 +12,12 @@ from ranktilt.auditing.query_groups.grouping import QueryGroups
 from ranktilt.auditing.query_groups.result import (
     AnswerKey,
     GroupDifference,
+    NoiseSource,
     RestDifference,
     TiltVariance,
 )
-from ranktilt.auditing.significance import Sample
+from ranktilt.auditing.repeats.residuals import residuals_by_repeat
+from ranktilt.auditing.significance import Sample, numbers_of
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.group_differences import (
@@ -24,7 +26,7 @@ from ranktilt.statistics.group_differences import (
     QueryScores,
     group_differences,
 )
-from ranktilt.statistics.heterogeneity import split_half_share
+from ranktilt.statistics.heterogeneity import RepeatableShare, repeat_share, split_half_share
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +38,8 @@ class GroupedScores:
     """Weight of each query, in the unit of the scores: Σ score / Σ weight is a distance."""
     group: Ints
     """Group of each query, by its number among the names of all groups; −1 for none."""
+    shift: Floats
+    """What was taken off the distance of each query: its group's neutral value, minus the mean."""
     tested: list[int]
     """Numbers of the groups with enough queries and documents to be compared."""
 
@@ -79,7 +83,9 @@ def grouped_scores(
         for number, effect in sorted(alone.items())
         if effect.testable and (group == number).sum() > 1
     ]
-    return GroupedScores(scores=scores, weight=influence.query_weight, group=group, tested=tested)
+    return GroupedScores(
+        scores=scores, weight=influence.query_weight, group=group, shift=shift, tested=tested
+    )
 
 
 def _shift(weight: Floats, group: Ints, alone: Mapping[int, Effect]) -> Floats:
@@ -172,12 +178,44 @@ def corrected_differences(
     return rows
 
 
-def tilt_variance(
-    difference: GroupDifference, scores: QueryScores, *, resamples: int, seed: int
+def split_half_variance(
+    difference: GroupDifference,
+    scores: QueryScores,
+    *,
+    resamples: int,
+    seed: int,
+    by: NoiseSource = "documents",
 ) -> TiltVariance:
-    """Return how much of the variance of an answer's scores over queries is more than noise."""
+    """Return how much of the variance of scores over queries is more than noise of documents."""
     every = np.ones(len(scores.score), dtype=np.bool_)
     share = split_half_share(scores.select(every), resamples=resamples, seed=seed)
+    return _tilt_variance(difference, share, by)
+
+
+def repeat_variance(
+    difference: GroupDifference,
+    grouped: GroupedScores,
+    repeats: Sequence[Sample],
+    mean: Sample,
+    *,
+    resamples: int,
+    seed: int,
+) -> TiltVariance:
+    """Return how much of the variance of scores over queries is more than noise of repeats.
+
+    `repeats` are the samples of an answer that `mean` averages.
+    """
+    table = residuals_by_repeat(repeats, mean)
+    rows = np.searchsorted(numbers_of(mean.mask, mean.distinct), table.numbers)
+    neutral = grouped.shift[rows] * table.weight
+    scores = table.residual * mean.estimand.per_ratio - neutral[:, None]
+    share = repeat_share(scores, resamples=resamples, seed=seed)
+    return _tilt_variance(difference, share, "repeats")
+
+
+def _tilt_variance(
+    difference: GroupDifference, share: RepeatableShare, by: NoiseSource
+) -> TiltVariance:
     return TiltVariance(
         run=difference.run,
         question=difference.question,
@@ -187,4 +225,5 @@ def tilt_variance(
         low=share.low,
         high=share.high,
         queries=share.queries,
+        by=by,
     )

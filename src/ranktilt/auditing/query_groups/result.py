@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import ALPHA, FEWEST, Effect
 
+NoiseSource = Literal["documents", "units", "repeats"]
+"""What noise is of: a query's documents, its units such as domains, or repeats of a run."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerKey:
@@ -104,16 +107,16 @@ class TiltVariance:
     b: str
     """The second group of documents."""
     share: float
-    """Share of the variance, 0 to 1; NaN where too few queries can be split."""
+    """Share of the variance, 0 to 1; NaN where too few queries can be split or nothing varies."""
     low: float
     high: float
     """95 % interval over other queries."""
     queries: int
-    """Queries whose documents can be split."""
-    by: Literal["documents", "units"] = "documents"
-    """What the noise is of: halves of each query's documents, or of its units such as domains.
+    """Queries whose documents can be split, or that count in every repeat."""
+    by: NoiseSource = "documents"
+    """What the noise is of: halves of each query's documents or units, or repeats of the run.
 
-    Repeats of a run say the same of an engine that is random; they are a second value here."""
+    A run with repeats has a value by documents and one by repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,12 +21,16 @@ AnswerKey = tuple[str, str, str, str]
 """An answer: run, notation of the question, both groups."""
 
 
+def answer_key(sample: Sample) -> AnswerKey:
+    """Return the answer that a sample is about."""
+    return sample.run, repr(sample.estimand), sample.a, sample.b
+
+
 def samples_by_answer(samples: Iterable[Sample]) -> dict[AnswerKey, list[Sample]]:
     """Return the samples of all repeats of each answer, in the order of the first of them."""
     samples_of: dict[AnswerKey, list[Sample]] = {}
     for sample in samples:
-        key = (sample.run, repr(sample.estimand), sample.a, sample.b)
-        samples_of.setdefault(key, []).append(sample)
+        samples_of.setdefault(answer_key(sample), []).append(sample)
     return samples_of
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.repeats.average import samples_by_answer
+from ranktilt.auditing.repeats.residuals import residuals_by_repeat
 from ranktilt.auditing.significance import Sample
 from ranktilt.data.artifact import Coded
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import Margin
 from ranktilt.measures.ranking import Floats
-from ranktilt.statistics.bootstrap import sum_repeats
 from ranktilt.statistics.repeats import RepeatAnova, p_at, repeat_anova
 
 REPEAT_COUNTS = (1, 2, 5, 10)
@@ -75,6 +75,8 @@ class RepeatComponents:
     """Standard error with other numbers of repeats."""
     error_limit: float
     """Standard error with endlessly many repeats."""
+    label_share: float = 0.0
+    """Share of the squared error that uncertain rates of label errors make."""
     has_verdict: bool = False
     """Whether the question has a verdict; effectiveness has none."""
     is_decided: bool = False
@@ -161,11 +163,13 @@ def _of_answer(
     variance = mean.influence().variance()
     if not variance.of_both > 0:
         return None
-    of_queries = _share(variance.of_queries, variance.of_both)
+    of_labels = _label_share(effect)
+    of_queries = _share(variance.of_queries, variance.of_both) * (1 - of_labels)
     split = _ErrorSplit(
         error=effect.error,
         of_queries=of_queries,
         of_repeats=of_queries * _share(anova.residual, anova.mean_square_queries),
+        of_labels=of_labels,
         present=anova.repeats,
     )
     has_verdict = not effect.estimand.descriptive and effect.estimand.sided
@@ -199,24 +203,21 @@ def _anova(repeats: Sequence[Sample], mean: Sample) -> RepeatAnova | None:
     """Split the variance of an answer's linear form over queries and repeats.
 
     A query's value in one repeat is Q times its residual: what it adds to the distance of the
-    repeat's answer from the answer of all. Only queries that count in every repeat are in it.
+    repeat's answer from the answer of all.
     """
-    estimand = mean.estimand
-    is_common = np.all([sample.mask for sample in repeats], axis=0)
-    distinct = None if mean.distinct is None else mean.distinct[is_common]
-    weight = estimand.denominator(mean.numerator[is_common], mean.denominator[is_common])
-    total_weight = float(weight.sum())
+    table = residuals_by_repeat(repeats, mean)
+    total_weight = float(table.weight.sum())
     if not total_weight > 0:
         return None
-    ratio = mean.value / estimand.per_ratio
-    columns = []
-    for sample in repeats:
-        residuals = estimand.residuals(
-            sample.numerator[is_common], sample.denominator[is_common], ratio
-        )
-        columns.append(sum_repeats(residuals, distinct))
-    table = np.stack(columns, axis=1)
-    return repeat_anova(table * (len(table) * estimand.per_ratio / total_weight))
+    scale = len(table.numbers) * mean.estimand.per_ratio / total_weight
+    return repeat_anova(table.residual * scale)
+
+
+def _label_share(effect: Effect) -> float:
+    """Return the share of the squared error that uncertain rates of label errors make."""
+    if effect.observed is None:
+        return 0.0
+    return _share(sum(part**2 for part in effect.observed.error_parts), effect.error**2)
 
 
 def _share(part: float, total: float) -> float:
@@ -234,6 +235,8 @@ class _ErrorSplit:
     """Share of the squared error that queries and repeats make."""
     of_repeats: float
     """Share of the squared error that repeats make."""
+    of_labels: float = 0.0
+    """Share of the squared error that uncertain rates of label errors make."""
     present: int
     """Present number of repeats."""
 
@@ -253,7 +256,8 @@ class _ErrorSplit:
         return {
             "error": self.error,
             "query_share": self.of_queries - self.of_repeats,
-            "document_share": 1 - self.of_queries,
+            "document_share": 1 - self.of_queries - self.of_labels,
+            "label_share": self.of_labels,
             "repeat_share": self.of_repeats,
             "errors": tuple(errors),
             "error_limit": self.error * self.factor(math.inf),

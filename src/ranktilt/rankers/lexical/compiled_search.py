@@ -112,6 +112,28 @@ class QueryTerms(NamedTuple):
     """How often the query holds each of them."""
 
 
+class SearchedQuery(NamedTuple):
+    """The query that is searched."""
+
+    terms: Ints
+    """Its terms, the rarest first, as positions in `WeighedPostings.starts`."""
+    counts: Scores
+    """How often it holds each of them."""
+    depth: int
+    """Number of documents to find, at least 1."""
+
+
+class MergedParts(NamedTuple):
+    """Two sorted parts that follow each other, as positions in an order."""
+
+    low: int
+    """Where the first part starts."""
+    middle: int
+    """Where the first part ends and the second one starts."""
+    high: int
+    """Where the second part ends."""
+
+
 class Workspace(NamedTuple):
     """Arrays that all queries use, one after the other."""
 
@@ -193,10 +215,9 @@ def workspace(keys: Keys, most_terms: int) -> Workspace:
 
 
 @_compiled
-def _candidates(
-    postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace, depth: int
-) -> int:
+def _candidates(postings: WeighedPostings, query: SearchedQuery, work: Workspace) -> int:
     """Take all documents of a query that may be among the best; return their number."""
+    terms, counts = query.terms, query.counts
     size, rests, levels = len(work.keys), work.rests, work.levels
     _start(postings, terms, counts, work)
     if rests[0] == 0.0:
@@ -214,7 +235,7 @@ def _candidates(
             stop = _reaching_in_postings(postings, first_terms, work, base, reach=reach)
         else:
             stop = _reaching_in_block(work, base, reach)
-        _complete(postings, terms, counts, work, split=split, stop=stop, depth=depth)
+        _complete(postings, query, work, split, stop=stop)
     candidates, scores = work.candidates, work.candidate_scores
     count = 0
     for position in range(work.tally[_TAKEN]):
@@ -356,15 +377,10 @@ def _reaching_in_block(work: Workspace, base: int, reach: float) -> int:
 
 @_compiled
 def _complete(
-    postings: WeighedPostings,
-    terms: Ints,
-    counts: Scores,
-    work: Workspace,
-    split: int,
-    stop: int,
-    depth: int,
+    postings: WeighedPostings, query: SearchedQuery, work: Workspace, split: int, stop: int
 ) -> None:
     """Add the weights of the other terms to new candidates; keep those with high enough scores."""
+    terms, counts = query.terms, query.counts
     bins, rests, tally, levels = work.bins, work.rests, work.tally, work.levels
     candidates, candidate_scores = work.candidates, work.candidate_scores
     slots, weights, starts = postings.slots, postings.weights, postings.starts
@@ -386,7 +402,7 @@ def _complete(
             tally[_TAKEN] += 1
             tally[_ABOVE] += 1
             bins[number] += 1
-            _raise_lowest(bins, tally, levels, depth)
+            _raise_lowest(bins, tally, levels, query.depth)
 
 
 @_compiled
@@ -577,22 +593,21 @@ def _merge_sort(work: Workspace, order: Documents, spare: Documents, first: int,
         for low in range(first, last, 2 * width):
             middle = low + width if low + width < last else last
             high = low + 2 * width if low + 2 * width < last else last
-            _merge(work, order, spare, low, middle=middle, high=high)
+            parts = MergedParts(low=low, middle=middle, high=high)
+            _merge(work, order, spare, parts)
         for target in range(first, last):
             order[target] = spare[target]
         width *= 2
 
 
 @_compiled
-def _merge(
-    work: Workspace, order: Documents, target: Documents, low: int, middle: int, high: int
-) -> None:
+def _merge(work: Workspace, order: Documents, target: Documents, parts: MergedParts) -> None:
     """Merge two sorted parts that follow each other."""
     candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
-    left, right = low, middle
-    for position in range(low, high):
-        is_left = left < middle
-        if is_left and right < high:
+    left, right = parts.low, parts.middle
+    for position in range(parts.low, parts.high):
+        is_left = left < parts.middle
+        if is_left and right < parts.high:
             is_left = _is_before(candidates, scores, keys, order[left], second=order[right])
         if is_left:
             target[position] = order[left]
@@ -642,21 +657,23 @@ def search_lists(
         Documents of each query, at least 1.
     """
     end = 0
-    for query in range(len(queries.starts) - 1):
-        low, high = queries.starts[query], queries.starts[query + 1]
-        terms, counts = queries.positions[low:high], queries.counts[low:high]
-        count = _candidates(postings, terms, counts, work, depth)
+    for number in range(len(queries.starts) - 1):
+        low, high = queries.starts[number], queries.starts[number + 1]
+        query = SearchedQuery(
+            terms=queries.positions[low:high], counts=queries.counts[low:high], depth=depth
+        )
+        count = _candidates(postings, query, work)
         if count < depth:
-            count = _take_weightless(postings, terms, work, count)
+            count = _take_weightless(postings, query.terms, work, count)
         if count > 2 * depth:
             count = _keep_best(work, count, depth)
         order = _sorted(work, count)
         count = _cut(work, order, count, depth)
         if end + count > len(lists.rows):
-            return query
+            return number
         for rank in range(count):
             lists.rows[end + rank] = work.candidates[order[rank]]
             lists.scores[end + rank] = work.candidate_scores[order[rank]]
-        lists.lengths[query] = count
+        lists.lengths[number] = count
         end += count
     return len(queries.starts) - 1

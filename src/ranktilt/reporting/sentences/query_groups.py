@@ -90,22 +90,30 @@ def largest_of(count: int) -> str:
 
 
 def variance_sentence(row: TiltVariance, *, several: bool, noise: str = "documents") -> str:
-    """Say how much of the variance over queries is more than the noise of their documents.
+    """Say how much of the variance over queries is more than the noise of documents or repeats.
 
     `noise` names what is split in halves.
     """
     name = subject(row, several=several)
+    is_by_repeats = row.by == "repeats"
+    queries = counted(row.queries, "query", "queries")
+    if math.isnan(row.share) and row.queries >= FEWEST:
+        return f"{name}: the {queries} do not differ at all, so there is no variance to explain"
     if math.isnan(row.share):
+        have = "query has" if row.queries == 1 else "queries have"
+        basis = "every repeat" if is_by_repeats else f"several {noise} to split"
         return (
-            f"{name}: {counted(row.queries, 'query has', 'queries have')} several {noise} "
-            f"to split, too few to tell how much queries differ beyond noise ({FEWEST} needed)"
+            f"{name}: {row.queries:,} {have} {basis}, too few to tell how much queries differ "
+            f"beyond noise ({FEWEST} needed)"
         )
     low, high = decimal(100 * row.low, 0), decimal(100 * row.high, 0)
+    method = f"split halves of the {noise} of {queries}, stepped up by Spearman and Brown"
+    if is_by_repeats:
+        method = f"by repeats of {queries}: as many new ones would show it again"
     return (
         f"{name}: {decimal(100 * row.share, 0)} % [{low}, {high}] of the variance of the tilt over "
-        f"queries is more than the noise of their {noise} (split halves of the "
-        f"{noise} of {counted(row.queries, 'query', 'queries')}, stepped up by Spearman "
-        "and Brown)"
+        f"queries is more than the noise of their {'repeats' if is_by_repeats else noise} "
+        f"({method})"
     )
 
 

@@ -33,6 +33,8 @@ def repeat_sentence(row: RepeatComponents) -> str:
     parts = [f"{_percent(row.query_share)} comes from queries"]
     if row.document_share > 0:
         parts.append(f"{_percent(row.document_share)} from documents")
+    if row.label_share > 0:
+        parts.append(f"{_percent(row.label_share)} from the error rates of labels")
     parts.append(f"{_percent(row.repeat_share)} from the repeats")
     return (
         f"{row.run} is the mean of {counted(row.repeats, 'repeat', 'repeats')}: of the variance "

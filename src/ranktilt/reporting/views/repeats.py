@@ -26,6 +26,7 @@ REPEATS_LEAD = (
     "the first repeat."
 )
 _NEEDED = "Least number of repeats with which the present value would be decided."
+_RATES = "What other documents in the checked sample would change."
 _RANGE = "Smallest and largest answer of one repeat."
 
 
@@ -75,10 +76,15 @@ _ANSWER_COLUMNS: tuple[ColumnOf, ...] = (
     (text_column("question"), attrgetter("question")),
     (text_column("groups"), _groups),
 )
+_RATE_COLUMN: ColumnOf = (
+    Column("error rates, %", hint=_RATES),
+    number_of("label_share", decimal, scale=100),
+)
 _SHARE_COLUMNS: tuple[ColumnOf, ...] = (
     (Column("one repeat", hint=_RANGE), _values),
     (Column("queries, %"), number_of("query_share", decimal, scale=100)),
     (Column("documents, %"), number_of("document_share", decimal, scale=100)),
+    _RATE_COLUMN,
     (Column("repeats, %"), number_of("repeat_share", decimal, scale=100)),
     (Column("repeats needed", hint=_NEEDED), _needed),
 )
@@ -90,10 +96,12 @@ _LIMIT: tuple[ColumnOf, ...] = ((Column("endlessly many"), _error_at(inf)),)
 
 def repeat_tables(components: Sequence[RepeatComponents]) -> tuple[Table, Table]:
     """Lay out what makes each answer uncertain, and its error with other numbers of repeats."""
+    has_rates = any(row.label_share > 0 for row in components)
+    columns = [column for column in _SHARE_COLUMNS if has_rates or column is not _RATE_COLUMN]
     shares = tabulated(
         "What makes answers uncertain, in % of the variance",
         components,
-        (*_ANSWER_COLUMNS, *_SHARE_COLUMNS),
+        (*_ANSWER_COLUMNS, *columns),
         folded=True,
     )
     errors = tabulated(
