@@ -123,3 +123,20 @@ def undefined(effect: Effect) -> str:
     if is_of_relevance:
         return f"{effect.measure} is 0 for both {effect.a} and {effect.b}"
     return f"{effect.name} is undefined for both {effect.a} and {effect.b}"
+
+
+def tilt_numbers(tilt: Effect, *limits: float) -> str:
+    """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``.
+
+    The interval has digits enough to tell its ends from the limits, which are in its own unit.
+    """
+    estimand = tilt.estimand
+    if not tilt.has_interval:
+        return estimand.answer(tilt.value)
+    digits = digits_apart(
+        [estimand.scale * end for end in (tilt.low, tilt.high)],
+        [estimand.scale * limit for limit in limits],
+        estimand.digits,
+    )
+    low, high = (estimand.amount(end, digits=digits) for end in (tilt.low, tilt.high))
+    return f"{estimand.answer(tilt.value)} [{low}, {high}]"

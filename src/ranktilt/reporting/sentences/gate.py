@@ -23,6 +23,7 @@ from ranktilt.reporting.sentences.effects import (
     bounds,
     cannot_vary,
     common_words,
+    tilt_numbers,
     too_few,
     undefined,
 )
@@ -323,23 +324,6 @@ def _order_reason(check: LimitCheck, queries: int) -> str:
 def tilt_name(tilt: Effect) -> str:
     """Name what an effect is one of: Relative Δ, or the estimand."""
     return tilt.estimand.term if isinstance(tilt.estimand, RelativeDelta) else tilt.name
-
-
-def tilt_numbers(tilt: Effect, *limits: float) -> str:
-    """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``.
-
-    The interval has digits enough to tell its ends from the limits, which are in its own unit.
-    """
-    estimand = tilt.estimand
-    if not tilt.has_interval:
-        return estimand.answer(tilt.value)
-    digits = digits_apart(
-        [estimand.scale * end for end in (tilt.low, tilt.high)],
-        [estimand.scale * limit for limit in limits],
-        estimand.digits,
-    )
-    low, high = (estimand.amount(end, digits=digits) for end in (tilt.low, tilt.high))
-    return f"{estimand.answer(tilt.value)} [{low}, {high}]"
 
 
 def gate_meaning(gate: Gate) -> str:

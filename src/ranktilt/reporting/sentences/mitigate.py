@@ -24,9 +24,9 @@ from ranktilt.mitigation.movement import Movement
 from ranktilt.mitigation.offset import GroupOffset, OffsetFit
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.reporting.numbers import decimal, fixed, probability, signed
-from ranktilt.reporting.sentences.effects import bounds, effect_words, too_few
+from ranktilt.reporting.sentences.effects import bounds, effect_words, tilt_numbers, too_few
 from ranktilt.reporting.sentences.findings import Finding, ranked
-from ranktilt.reporting.sentences.gate import limit_reason, tilt_numbers
+from ranktilt.reporting.sentences.gate import limit_reason
 from ranktilt.reporting.sentences.mitigate_next import (
     bench_next_commands,
     exceeds_margin_alone,

@@ -18,8 +18,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.sentences.effects import undefined
-from ranktilt.reporting.sentences.gate import tilt_numbers
+from ranktilt.reporting.sentences.effects import tilt_numbers, undefined
 from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
 

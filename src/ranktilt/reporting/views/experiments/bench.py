@@ -42,7 +42,8 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import decimal, estimate, fixed, interval, moved, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.sentences.gate import tilt_name, tilt_numbers
+from ranktilt.reporting.sentences.effects import tilt_numbers
+from ranktilt.reporting.sentences.gate import tilt_name
 from ranktilt.reporting.sentences.mitigate import (
     bench_headline,
     bench_meaning,
