@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import FEW_QUERIES
-from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.contrast import RelativeDelta
@@ -24,6 +23,7 @@ from ranktilt.reporting.sentences.text_words import plain_words
 from ranktilt.reporting.sentences.theorem import theorem_findings, theorem_meaning
 
 if TYPE_CHECKING:
+    from ranktilt.auditing.replay_log.result import ReplayedLog
     from ranktilt.explaining.explanation import Explanation
 
 UNDECIDED = (
