@@ -55,6 +55,10 @@ class ExtensionTable:
         """Return the names, with those of RankTilt first."""
         return list(self.paths())
 
+    def __contains__(self, name: str) -> bool:
+        # Entry points take time to read, and RankTilt's own names need none.
+        return name in self._known() or any(point.name == name for point in self._entry_points())
+
     def foreign(self) -> list[tuple[str, str]]:
         """Return name and package of the objects that installed packages bring.
 

@@ -172,7 +172,7 @@ def foreign_rankers() -> list[tuple[str, str]]:
 def ranker_class(name: str) -> type[Ranker]:
     """Return the class of a ranker; `UserError` if there is none of this name."""
     table = rankers()
-    if name not in table.names():
+    if name not in table:
         raise UserError(f"{unknown('ranker', name, table.names())}{_engine_hint(name)}")
     kind: type[Ranker] = table.load(name)
     return kind
@@ -238,8 +238,10 @@ def _with_full_name(stage: Stage) -> Stage:
 
     Another argument of such a ranker is refused.
     """
+    if stage.argument is None:
+        return stage
     alike = [name for name in ranker_names() if name.startswith(f"{stage.name}:")]
-    if stage.argument is None or not alike:
+    if not alike:
         return stage
     full_name = f"{stage.name}:{stage.argument}"
     if full_name not in alike:

@@ -18,13 +18,12 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.run import Run
 from ranktilt.data.text.features import query_word_share
 from ranktilt.data.text.quality import (
-    NEAR_IDENTICAL,
     cut_off,
     identical,
-    likeness,
     opening,
     words,
 )
+from ranktilt.data.twin_likeness import twin_likeness
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
 """Confounds that have a value for each group; all others count pairs of twins."""
@@ -148,17 +147,6 @@ def _paired(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
     ):
         share = float(flags.mean())
         yield Confound(name=name, a=a, b=b, value_a=share, value_b=share, number=int(flags.sum()))
-
-
-def twin_likeness(
-    collection: Collection, rows: npt.NDArray[np.int64], near: float = NEAR_IDENTICAL
-) -> npt.NDArray[np.int64]:
-    """Return 2 for pairs of identical texts, 1 for near-identical ones and 0 for all others.
-
-    See `likeness`.
-    """
-    text = collection.docs["text"]
-    return likeness(text.gather(rows[:, 0]), text.gather(rows[:, 1]), near)
 
 
 def query_words(collection: Collection) -> npt.NDArray[np.float64]:

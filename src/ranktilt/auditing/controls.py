@@ -16,7 +16,6 @@ import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.match import neutral_values
-from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.contributions import common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
@@ -28,6 +27,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.notes.runs import SavedRunNotControlled
 from ranktilt.data.run import Run
 from ranktilt.data.text.quality import NEAR_IDENTICAL, without_opening, words
+from ranktilt.data.twin_likeness import twin_likeness
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.ranking import Ints
 from ranktilt.models.token_counts import Tokens

@@ -59,7 +59,7 @@ from ranktilt.data.tied_lists import tied_list_notes
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.ranking import first_ranks
 from ranktilt.rankers.candidates import FITTED
-from ranktilt.rankers.llm.answers import READABLE
+from ranktilt.rankers.llm.answer_kinds import READABLE
 from ranktilt.rankers.self_exclusion import exclusion_notes
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 

@@ -146,12 +146,13 @@ def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
     Runs are given by their specs; None allows every share.
     """
     from ranktilt.data.run import stage_facts
-    from ranktilt.rankers.llm.answers import require_answers as require
 
     if max_failures is None:
         return
     for spec in specs:
         for stage, answers in stage_facts(spec, "llm_answers"):
+            from ranktilt.rankers.llm.answers import require_answers as require
+
             require(stage, answers, max_failures, "--max-failures")
 
 

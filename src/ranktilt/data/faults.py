@@ -20,6 +20,7 @@ from ranktilt.data.collection import POOL, Collection
 from ranktilt.data.text import quality
 from ranktilt.data.texts import AT_ONCE
 from ranktilt.data.trimmed_texts import cut_at, title_prefixed
+from ranktilt.data.twin_likeness import twin_likeness
 from ranktilt.progress import report
 
 Verdict = Literal["ok", "warning", "void"]
@@ -186,6 +187,7 @@ _TEXT_FLAGS = {
 def _examined_documents(collection: Collection) -> pl.DataFrame:
     """Return every document with the columns of `_TEXT_FLAGS`, and with further ones.
 
+    - ``row``: its row in the collection
     - ``outside``: whether it was not chosen for rewriting (`POOL`)
     - ``copy``: whether it has the text of an earlier document of its source
     - ``prefixed``: whether its text begins with its title
@@ -196,7 +198,7 @@ def _examined_documents(collection: Collection) -> pl.DataFrame:
     has_pool = collection.docs.schema.get(POOL) == pl.Boolean
     outside = ~pl.col(POOL).fill_null(True) if has_pool else pl.lit(False)
     docs = collection.docs.select("id", "title", "text", "source", "origin", outside=outside)
-    docs = pl.concat([docs, _text_flags(docs)], how="horizontal")
+    docs = pl.concat([docs, _text_flags(docs)], how="horizontal").with_row_index("row")
     copy = ~pl.col("empty") & ~pl.struct("source", "hash", "hash_again").is_first_distinct()
     relevant_ids = collection.qrels.filter(pl.col("grade") > 0)["doc_id"]
     docs = docs.with_columns(
@@ -354,7 +356,7 @@ def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow
     """Count all faults of one source compared with the reference."""
     pairs, limits = twins.pairs, twins.limits
     yield twins.missing_twins(limits.max_missing)
-    yield from _faults_of_likeness(twins)
+    yield from _faults_of_likeness(twins, collection)
     yield from _faults_of_texts(twins, limits)
     yield _length(twins)
     yield twins.pairs_with("script differs", pl.col("script") != pl.col("script_b"))
@@ -366,10 +368,11 @@ def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow
     yield twins.row(ONE_SIDED, one_sided, relevant_pairs, limit=limits.max_one_sided)
 
 
-def _faults_of_likeness(twins: _Twins) -> Iterator[FaultRow]:
+def _faults_of_likeness(twins: _Twins, collection: Collection) -> Iterator[FaultRow]:
     """Count identical and near-identical pairs; void if no pair is left that differs."""
     pairs, limits = twins.pairs, twins.limits
-    likeness = pl.Series(quality.likeness(pairs["text"], pairs["text_b"], limits.near_identical))
+    rows = pairs.select("row", "row_b").to_numpy().astype(np.int64)
+    likeness = pl.Series(twin_likeness(collection, rows, limits.near_identical))
     yield twins.pairs_with("identical pairs", likeness == 2, limit=limits.max_identical)
     near = replace(
         twins.pairs_with(NEAR_IDENTICAL, likeness == 1),

@@ -3,6 +3,7 @@ and from disk.
 """
 
 import math
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,7 @@ from ranktilt.rankers.lexical.index import Terms, terms
 from ranktilt.rankers.lexical.index_files import IndexFolder
 from tests.rankers.contract import entries
 from tests.rankers.contract import scores as scores_of
-from tests.toy import collection_of, no_room, run_of, toy
+from tests.toy import collection_of, no_permission, no_room, run_of, toy
 
 TEXTS = ("red apples", "apples", "", "blue river red red", "sea", "apples of the sea", "the of")
 
@@ -236,6 +237,39 @@ class TestWhatGoesWrong:
         folder.write_text("a file where the folder should be")
         with pytest.raises(UserError, match=f"^{folder}: cannot be written: Not a directory"):
             terms(collection(*TEXTS), "english", "text")
+
+    def test_small_index_is_built_in_memory_where_cache_cannot_be_written(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        expected = counted(terms(collection(*TEXTS), "english", "text"))
+        monkeypatch.setattr(index, "LARGE", 1 << 30)
+        monkeypatch.setattr(index, "STORED", 0)
+        with no_room(100):
+            assert counted(terms(collection(*TEXTS), "whitespace", "text"))
+        assert len(list(folder.iterdir())) == 1, "nothing half-written is left"
+        shutil.rmtree(folder)
+        with no_permission(folder.parent):
+            assert counted(terms(collection(*TEXTS), "english", "text")) == expected
+        folder.write_text("a file where the folder should be")
+        assert counted(terms(collection(*TEXTS), "english", "text")) == expected
+
+    def test_small_index_is_read_from_cache(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, tokenized: list[int]
+    ) -> None:
+        monkeypatch.setattr(index, "LARGE", 1 << 30)
+        monkeypatch.setattr(index, "STORED", 0)
+        indexes = [terms(collection(*TEXTS), "english", "text") for _ in range(2)]
+        assert tokenized == [len(TEXTS)]
+        assert counted(indexes[0]) == counted(indexes[1])
+
+    def test_index_of_another_version_is_left_alone(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, tokenized: list[int]
+    ) -> None:
+        expected = counted(terms(collection(*TEXTS), "english", "text"))
+        monkeypatch.setattr(indexfile, "version", lambda package: "0.0.1")
+        assert counted(terms(collection(*TEXTS), "english", "text")) == expected
+        assert tokenized == [len(TEXTS)] * 2
+        assert len(list(folder.iterdir())) == 2
 
 
 few = settings(max_examples=25)

@@ -189,3 +189,15 @@ class TestWithoutNumba:
         )
         cache = str(tmp_path / "file" / "cache")
         assert self.run_python(code, NUMBA_CACHE_DIR=cache) == "216 True\n"
+
+    @pytest.mark.long
+    def test_search_compiles_where_cache_folder_is_full(self, tmp_path: Path) -> None:
+        code = (
+            "import resource; import ranktilt as rt; "
+            "from ranktilt.rankers.lexical import searching; "
+            "searching.COMPILED_FROM = 0; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
+            "run = rt.ranker('bm25').rank(rt.bundled()); "
+            "print(len(run.queries), searching.compiler().search_lists is not None)"
+        )
+        assert self.run_python(code, NUMBA_CACHE_DIR=str(tmp_path)) == "216 True\n"
+        assert not list(tmp_path.rglob("*.nbc")), "the compiled code was not stored"

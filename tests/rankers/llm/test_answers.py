@@ -12,7 +12,7 @@ import pytest
 
 from ranktilt import ranker
 from ranktilt.llm.base import Answer
-from ranktilt.rankers.llm.answers import (
+from ranktilt.rankers.llm.answer_kinds import (
     AMBIGUOUS,
     CUT_OFF,
     MISSING,
@@ -21,6 +21,8 @@ from ranktilt.rankers.llm.answers import (
     REFUSED,
     REPAIRED,
     REPEATED,
+)
+from ranktilt.rankers.llm.answers import (
     Reading,
     published_ranking,
     read_choice,

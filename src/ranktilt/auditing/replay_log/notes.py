@@ -9,7 +9,7 @@ from ranktilt.auditing.replay_log.result import AnswerExample
 from ranktilt.auditing.replay_log.runs import LogRuns
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import CallsUnmatched, PassagesReordered
-from ranktilt.rankers.llm.answers import KINDS
+from ranktilt.rankers.llm.answer_kinds import KINDS
 
 _MOST_EXAMPLES = 2
 """Most examples of answers of each kind."""

@@ -54,7 +54,8 @@ def require_single_keys_in_lines(
     Counting the ends of keys takes a fraction of the time of parsing, so that only lines that may
     have a key twice are read again.
     """
-    if len(_KEY_ENDS_IN_BYTES.findall(b"\n".join(lines))) == sum(map(len, rows)):
+    key_ends = len(_KEY_ENDS_IN_BYTES.findall(b"\n".join(lines)))
+    if key_ends == sum(map(len, rows)) or key_ends == key_count(list(rows)):
         return
     numbered = enumerate(lines, start=first_line)
     written = [(number, line) for number, line in numbered if line and not line.isspace()]

@@ -252,14 +252,6 @@ def identical(a: pl.Series, b: pl.Series) -> pl.Series:
     return (a == b) & a.str.contains(r"\S")
 
 
-def likeness(a: pl.Series, b: pl.Series, near: float = NEAR_IDENTICAL) -> npt.NDArray[np.int64]:
-    """Grade paired texts: 2 if identical, 1 if near-identical, else 0.
-
-    Near-identical texts have a Jaccard similarity of at least `near`.
-    """
-    return np.where(identical(a, b).to_numpy(), 2, np.where(jaccard(a, b) >= near, 1, 0))
-
-
 def share(counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Divide counts by totals; NaN where a total is 0."""
     shares = np.full(len(totals), np.nan)

@@ -14,6 +14,7 @@ sum is the same sum, cut off and continued.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 import numba
@@ -72,7 +73,15 @@ def _compiled_and_stored(function: Function) -> Function:
         compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:  # numba finds no folder that it may write to
         compiled = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled  # type: ignore[no-any-return]
+
+    @wraps(function)
+    def call(*values: Any, **options: Any) -> Any:
+        try:
+            return compiled(*values, **options)
+        except OSError:  # the disk is full; numba compiles before it stores the result
+            return compiled(*values, **options)
+
+    return call  # type: ignore[return-value]
 
 
 class WeighedPostings(NamedTuple):

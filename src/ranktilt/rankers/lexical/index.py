@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -17,6 +18,7 @@ import scipy.sparse as sp
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.text.analyzers import TokenCodes, Vocabulary, analyzer
+from ranktilt.errors import UserError
 from ranktilt.parallel.executor import executor
 from ranktilt.parallel.memory_limits import index_files_from, memory_limit
 from ranktilt.progress import report
@@ -34,12 +36,14 @@ CHUNK, _BYTES_A_CHUNK = 16_384, 64 << 20
 """Most documents of a block, and bytes of text that a block should have."""
 _BYTES_A_POSTING = 64
 """Bytes of memory for a posting while blocks are merged."""
-LARGE, _NLTK_TIMES = 32 << 20, 16
-"""Bytes of text from which an index is written to disk, and how much slower NLTK's tokenizers are.
+LARGE, STORED = 32 << 20, 4 << 20
+"""Bytes of text from which an index must be on disk, and from which it is put there if possible.
 
-Below `LARGE`, reading an index would not be much faster than building it; with NLTK this is true of
-less text.
+An index of `LARGE` texts may not fit into the memory. Below `STORED`, an index is built within some
+tenths of a second, so that none is stored.
 """
+_NLTK_TIMES = 16
+"""How much slower NLTK's tokenizers are; with them, both limits are as many times smaller."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +65,19 @@ class Terms:
 def terms(collection: Collection, analyzer_name: str, text: str) -> Terms:
     """Return the terms of a collection's documents, built once for all rankers that share them.
 
-    Where texts are many, the index is written to the cache, and read from there the next time.
+    From `STORED` bytes of text on, the index is written to the cache, and read from there the next
+    time. Where the cache cannot be written, only an index of `LARGE` texts is refused.
     """
 
     def build() -> Terms:
         texts = collection.texts(text)
         times_slower = _NLTK_TIMES if analyzer_name == "paper" else 1
-        if _bytes(texts) >= index_files_from(LARGE // times_slower):
+        size = _bytes(texts)
+        if size >= index_files_from(LARGE // times_slower):
             return _from_disk(texts, analyzer_name)
+        if size >= STORED // times_slower:
+            with suppress(UserError, OSError):  # the cache is full, or may not be written
+                return _from_disk(texts, analyzer_name)
         return _build(texts, analyzer_name)
 
     return collection.memo(("terms", analyzer_name, text), build)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from math import isinf, isnan
+from math import isnan
 from typing import Any
 
 from ranktilt.auditing.answer.command_words import json_file
@@ -19,7 +19,7 @@ from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
-from ranktilt.reporting.sentences.ratios import often_words
+from ranktilt.reporting.sentences.ratios import often_words, ratio_words
 
 QUESTION_WORDS: dict[QuestionKey, str] = {
     "rate": "citation rate of consulted pages",
@@ -41,8 +41,6 @@ FUNNEL_WORDS = {
     "unretrieved": "cited without being retrieved",
     "total": "in all",
 }
-_SMALL_RATIO = 1.0
-"""Ratios below it are printed with three decimals."""
 
 
 def citation_findings(audit: CitationAudit) -> tuple[Finding, ...]:
@@ -248,15 +246,6 @@ def citing_steps(audit: CitationAudit) -> Iterator[NextCommand]:
     if not file and command:
         gate = f"{command} --json citations.json && {gate}"
     yield NextCommand(text=text, command=gate)
-
-
-def ratio_words(value: float) -> str:
-    """Print a ratio with the digits that tell small ones apart."""
-    if isnan(value):
-        return "–"
-    if isinf(value):
-        return "∞"
-    return rounded(value, 3 if value < _SMALL_RATIO else 2)
 
 
 def _ratio_interval(low: float, high: float) -> str:

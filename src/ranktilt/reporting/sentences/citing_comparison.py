@@ -22,11 +22,10 @@ from ranktilt.reporting.sentences.citing import (
     POOL_WORDS,
     QUESTION_WORDS,
     p_words,
-    ratio_words,
     units_word,
 )
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
-from ranktilt.reporting.sentences.ratios import often_words
+from ranktilt.reporting.sentences.ratios import often_words, ratio_words
 
 _FINDING_KINDS: dict[CitationChangeKind, FindingKind] = {
     "differs": "favours",

@@ -9,8 +9,8 @@ from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnsw
 from ranktilt.citing.questions import QuestionKey
 from ranktilt.errors import counted
 from ranktilt.reporting.numbers import decimal
-from ranktilt.reporting.sentences.citing import ratio_words
 from ranktilt.reporting.sentences.query_groups import difference_words, largest_of, subject
+from ranktilt.reporting.sentences.ratios import ratio_words
 
 
 def citation_breakdown_sentences(

@@ -9,19 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import FEW_QUERIES
-from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
-from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.sentences.attribution import attributed_gaps, attribution_meaning
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.text_words import plain_words
 from ranktilt.reporting.sentences.theorem import theorem_findings, theorem_meaning
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.replay_log.result import ReplayedLog
+    from ranktilt.explaining.explanation import Explanation
 
 UNDECIDED = (
     "These queries cannot tell whether a side is favoured. That does not mean there is no tilt. "

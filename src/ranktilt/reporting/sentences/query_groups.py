@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ranktilt.auditing.effects import FEWEST
 from ranktilt.auditing.query_groups.result import (
@@ -17,6 +18,9 @@ from ranktilt.auditing.query_groups.result import (
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import decimal, probability
 from ranktilt.reporting.sentences.effects import corrected_p, interval_words
+
+if TYPE_CHECKING:
+    pass
 
 _MOST_SENTENCES = 4
 """Rankers and pairs of groups that have a sentence each; of more, those whose groups differ."""

@@ -19,6 +19,8 @@ _WORDS = {
 """Words of ratios that have some."""
 _NEAR_WORD = 0.05
 """Relative distance within which a ratio is called by its word."""
+_SMALL = 1.0
+"""Ratios below it are printed with three decimals."""
 
 
 def often_words(ratio: float) -> str:
@@ -35,3 +37,12 @@ def often_words(ratio: float) -> str:
         return f"{rounded(ratio, 1)} times as often as"
     # A decimal tells small ratios apart.
     return f"{rounded(100 * ratio, 1 if ratio < 0.1 else 0)} % as often as"
+
+
+def ratio_words(value: float) -> str:
+    """Print a ratio with the digits that tell small ones apart."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    return rounded(value, 3 if value < _SMALL else 2)

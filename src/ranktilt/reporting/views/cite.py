@@ -26,7 +26,6 @@ from ranktilt.reporting.sentences.citing import (
     citing_meaning,
     citing_steps,
     funnel_sentence,
-    ratio_words,
     site_noun,
     steadiness_sentences,
     these_units_sentences,
@@ -34,6 +33,7 @@ from ranktilt.reporting.sentences.citing import (
     verdict_sentence,
 )
 from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.sentences.ratios import ratio_words
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.cite_query_groups import (
     cite_group_section,

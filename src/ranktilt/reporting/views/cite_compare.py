@@ -36,7 +36,7 @@ from ranktilt.reporting.interval_chart import (
 )
 from ranktilt.reporting.numbers import count, decimal, estimate, number, number_of, p_value, signed
 from ranktilt.reporting.provenance import provenance
-from ranktilt.reporting.sentences.citing import QUESTION_WORDS, ratio_words, units_word
+from ranktilt.reporting.sentences.citing import QUESTION_WORDS, units_word
 from ranktilt.reporting.sentences.citing_comparison import (
     comparison_findings,
     comparison_meaning,
@@ -44,6 +44,7 @@ from ranktilt.reporting.sentences.citing_comparison import (
     overlap_sentences,
 )
 from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.sentences.ratios import ratio_words
 from ranktilt.reporting.tones import Tone
 
 _NAN = float("nan")

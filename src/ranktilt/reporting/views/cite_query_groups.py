@@ -33,12 +33,13 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import DASH, count, decimal, number, number_of, p_value, percent
-from ranktilt.reporting.sentences.citing import QUESTION_WORDS, ratio_words, units_word
+from ranktilt.reporting.sentences.citing import QUESTION_WORDS, units_word
 from ranktilt.reporting.sentences.citing_query_groups import citation_breakdown_sentences
 from ranktilt.reporting.sentences.query_groups import (
     group_count_sentences,
     variance_sentence,
 )
+from ranktilt.reporting.sentences.ratios import ratio_words
 from ranktilt.reporting.views.query_groups import difference_table
 
 _RATE = "rate or part, in %"

@@ -30,10 +30,10 @@ from ranktilt.reporting.numbers import (
 from ranktilt.reporting.sentences.citing import (
     FUNNEL_WORDS,
     QUESTION_WORDS,
-    ratio_words,
     site_noun,
     units_of,
 )
+from ranktilt.reporting.sentences.ratios import ratio_words
 
 _MOST_DOMAINS = 10
 """Domains in the table; the file holds more."""
