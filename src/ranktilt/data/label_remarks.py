@@ -1,4 +1,4 @@
-"""Note labels that are probably the same, labels that mean none, and columns of numbers."""
+"""Note labels that are probably the same, words for a missing value, and columns of numbers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MOST_PAIRED = 12
 MOST_VALUES = 10
 """Most different numbers that count as groups; a column with more is a property of documents."""
 _HALF = 0.5
-"""Number at which a column of shares is divided."""
+"""Number at which a column of shares is divided, if it has values on both sides."""
 _FEWEST_NUMBERS = 3
-"""Fewest different numbers to divide; two are groups already."""
+"""Fewest different numbers that are divided into parts; two numbers are two groups."""
 
 
 def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelNote]:
-    """Yield notes on labels that are alike, words for a missing value, and numbers to be parted."""
+    """Yield notes on labels that are alike, words for a missing value, and numbers to divide."""
     counts = dict(labels.drop_nulls().cast(pl.String).value_counts(sort=True).rows())
     for alike in alike_labels(counts):
         yield LabelsAlike(by=by, labels=alike.labels, difference=alike.difference)
@@ -43,7 +43,7 @@ def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelNote]:
 
 
 def warn_of_labels(notes: Iterable[LabelNote]) -> None:
-    """Warn of labels, for a result without notes."""
+    """Give the notes on labels as Python warnings, for a result that has no notes."""
     for note in notes:
         words = note.sentence.removeprefix("warning: ")
         warnings.warn(words, DataWarning, stacklevel=3)
@@ -62,9 +62,10 @@ class NumberParts:
 
 
 def parts_of_numbers(labels: pl.Series) -> NumberParts | None:
-    """Return how to part a column of numbers; None if its values are groups, or no numbers.
+    """Return how to divide a column of numbers; None if its values are groups, or no numbers.
 
-    A column has parts if it has fractions, or more than `MOST_VALUES` numbers.
+    A column is divided if it has fractions, or more than `MOST_VALUES` different numbers: at .5 if
+    it has values on both sides, else at its median.
     """
     numbers = as_numbers(labels).drop_nulls()
     if not numbers.dtype.is_numeric() or not len(numbers):
@@ -77,8 +78,9 @@ def parts_of_numbers(labels: pl.Series) -> NumberParts | None:
 
 
 def parts_words(by: str, parts: NumberParts | NumberLabels | PropertyLabels) -> str:
-    """Say which options part a column of numbers."""
+    """Say which options divide a column of numbers."""
     value = short_number(parts.parted_at)
+    # With a point it is a number to divide at; ``2`` would be a number of bins.
     value = value if "." in value else f"{value}."
     span = f"numbers from {short_number(parts.low)} to {short_number(parts.high)}"
     return f"{span}; --by {by}:2 makes two bins, --by {by}:{value} splits them there"

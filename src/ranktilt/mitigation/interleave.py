@@ -26,10 +26,10 @@ class Interleave(Correction):
         ``(1 − strength) · today + strength · share · k``
 
     documents, where `today` is the number that the prefix holds without correction, and `share` the
-    group's share of the whole list. The number is rounded up or down at random, and is exact on average over
-    seeds. So no group comes first more often than its share. With more than two groups, the first
-    group gets its ranks, then the second among the ranks that are left, and so on. Documents
-    without a group keep their ranks.
+    group's share of the whole list. The number is rounded up or down at random, and is exact on
+    average over seeds. So no group comes first more often than its share. With more than two
+    groups, the first group gets its ranks, then the second among the ranks that are left, and so
+    on. Documents without a group keep their ranks.
     """
 
     strength: float = field(default=1.0, kw_only=True)

@@ -19,11 +19,14 @@ from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
 _FIRST_STAGE = "bm25@20"
-"""What finds the documents that a model ranks in a next step; you put your own in its place."""
+"""First stage of the ranker in a suggested command: an example, which the user replaces."""
 
 
 def pairwise_findings(audit: PairwiseAudit) -> tuple[Finding, ...]:
-    """Return the verdicts, the largest first; each names its kind of pairs as its run."""
+    """Return the verdicts, the largest first.
+
+    `Finding.run` has the kind of pairs, because a pairwise audit has a single model.
+    """
     findings = []
     for outcome in audit.outcomes:
         verdict = audit.verdict(outcome)
@@ -39,7 +42,7 @@ def pairwise_findings(audit: PairwiseAudit) -> tuple[Finding, ...]:
 
 
 def leading(audit: PairwiseAudit) -> Finding:
-    """Say whom a model favours on pairs of each kind."""
+    """Return the finding that leads: whom a model favours on pairs of each kind."""
     findings = pairwise_findings(audit)
     if not findings:
         return Finding(kind="described", sentence=f"{audit.model}: nothing was compared.")
@@ -49,9 +52,9 @@ def leading(audit: PairwiseAudit) -> Finding:
         side = None if finding.verdict is None else finding.verdict.side
         verb = words.get(finding.kind, f"favours {side} documents")
         kinds.setdefault(verb, []).append(finding.run)
-    usual: list[str] = [outcome.kind for outcome in audit.outcomes]
+    kind_order: list[str] = [outcome.kind for outcome in audit.outcomes]
     parts = [
-        f"{verb} on {join_words(sorted(names, key=usual.index))} pairs"
+        f"{verb} on {join_words(sorted(names, key=kind_order.index))} pairs"
         for verb, names in kinds.items()
     ]
     sentence = f"{audit.model} {join_words(parts)}."
@@ -117,7 +120,10 @@ def pairwise_next_commands(audit: PairwiseAudit) -> tuple[NextCommand, ...]:
 
 
 def _after_a_preference(audit: PairwiseAudit, path: str) -> Iterator[NextCommand]:
-    """See whether whole rankings favour the side too, and how the two sides' texts differ."""
+    """Yield commands after a shown preference.
+
+    They show whether whole rankings favour the side too, and how the two sides' texts differ.
+    """
     spec = audit.spec
     split = spec.get("split")
     where = [path, *([] if split in (None, "test") else ["--split", str(split)])]
@@ -132,7 +138,7 @@ def _after_a_preference(audit: PairwiseAudit, path: str) -> Iterator[NextCommand
 
 
 def _more_pairs(audit: PairwiseAudit, words: list[str]) -> NextCommand:
-    """Repeat the command with twice the pairs; of stored choices, with more of these."""
+    """Return the command with twice as many pairs; stored choices are read again unchanged."""
     pairs = audit.spec.get("pairs")
     if pairs is None:
         text = "Store choices on more queries, then read them again"
@@ -153,7 +159,7 @@ def _value_of(words: Sequence[str], option: str) -> str | None:
 
 
 def derived(audit: PairwiseAudit) -> dict[str, Any]:
-    """Return the verdicts and next steps, which the saved file holds besides the fields."""
+    """Return the sentences that a saved audit has beside its data: verdicts and next steps."""
     verdicts = [audit.verdict(outcome) for outcome in audit.outcomes]
     return {
         "verdicts": [verdict_row(verdict, pair_verdict_sentence(verdict)) for verdict in verdicts],
