@@ -182,7 +182,8 @@ def test_small_groups_are_shown_and_decide_nothing() -> None:
     by_group = {answer.group: answer.effect for answer in audit.by_query.answers}
     assert (by_group["rare"].queries, by_group["rare"].verdict()) == (6, "inconclusive")
     text = str(audit)
-    assert "cannot be compared: fewer than two have 10 queries that count" in text
+    # No group is the largest of one.
+    assert "cannot be compared: fewer than two have 10 queries that count\n" in text
     assert "Nothing is decided for groups of fewer than 10 queries by topic: rare (6)" in text
 
 

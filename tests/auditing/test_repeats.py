@@ -17,6 +17,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.repeats import RepeatCountsDiffer
 from ranktilt.data.run import Run
+from ranktilt.reporting.sentences.comparison_meaning import comparison_next_commands
 from ranktilt.reporting.sentences.query_groups import variance_sentence
 from ranktilt.reporting.sentences.repeats import repeat_sentence
 from ranktilt.statistics.repeats import p_at, repeat_anova
@@ -546,6 +547,13 @@ class TestNotes:
             "file was copied"
         ) in sentences
 
+    def test_repeat_that_equals_another_run_is_numbered(self) -> None:
+        documents = collection()
+        runs = engine(documents, noise=1.0, repeats=2)
+        copy = replace(runs[1], spec={**runs[1].spec, "alias": "copy"})
+        sentences = self.sentences(audited(documents, [*runs, copy]))
+        assert "engine (repeat 2) and copy are identical" in sentences
+
     def test_depths_differ(self) -> None:
         documents = collection()
         deep = engine(documents, noise=1.0, repeats=1)
@@ -580,6 +588,12 @@ class TestRefusals:
         ):
             audited(documents, parts)
 
+    def test_mitigation(self) -> None:
+        documents = collection()
+        run = Run.from_repeats(engine(documents, noise=1.0, repeats=2), name="engine")
+        with refused("run 'engine' has 2 repeats, which only an audit averages; pass one of them"):
+            rt.mitigate(documents, run, folder=None)
+
     def test_same_name_without_alias(self) -> None:
         documents = collection()
         runs = [
@@ -612,6 +626,19 @@ class TestCompare:
             "engine: 3 repeats of the new run and 1 of the old one; the interval includes the "
             "noise of both"
         ) in sentences
+
+    def test_no_step_reads_a_run_with_repeats(self, tmp_path: Path) -> None:
+        documents = collection(queries=80)
+        rt.save(documents, tmp_path / "docs")
+        documents = rt.load(tmp_path / "docs")
+        for name, tilt in (("new", 3.0), ("old", 0.0)):
+            runs = engine(documents, noise=0.5, repeats=2, tilt=tilt)
+            audited(documents, runs).save(tmp_path / f"{name}.json")
+        new, old = (rt.Audit.load(tmp_path / f"{name}.json") for name in ("new", "old"))
+        comparison = rt.compare(new, old, resamples=500)
+        assert comparison.tilts[0].growth_low > 0
+        verbs = [step.command.split()[1] for step in comparison_next_commands(comparison)]
+        assert verbs == ["gate"]
 
     def test_more_repeats_narrow_a_difference(self) -> None:
         documents = collection(queries=80)

@@ -98,3 +98,48 @@ def test_other_verbs_refuse_a_file_of_repeats(cli: Cli, folder: Path) -> None:
     )
     assert printed.code == 2
     assert "3 repeats of each query, which only an audit averages" in printed.err
+
+
+def test_explain_and_mitigate_ask_for_one_repeat(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    audit = tmp_path / "audit.json"
+    single = str(folder / "1.trec")
+    assert cli(*words(folder, *three(folder)), "--json", str(audit)).code == 0
+    for verb in ("explain", "mitigate"):
+        printed = cli(verb, audit)
+        assert printed.code == 2
+        assert (
+            f"'e' is the mean of several rankings of each query, and {verb} reads one; name a "
+            f"file of one repeat: ranktilt {verb} {audit} --run FILE"
+        ) in printed.err
+    assert cli("mitigate", audit, "--run", single, "--quiet").code == 0
+    described = cli("check", audit).out
+    assert "ranktilt gate" in described
+    assert "ranktilt explain" not in described
+
+
+def test_explain_and_mitigate_leave_out_runs_with_repeats(
+    cli: Cli, folder: Path, tmp_path: Path
+) -> None:
+    audit = tmp_path / "audit.json"
+    single = f"single={folder / '1.trec'}"
+    assert cli(*words(folder, *three(folder), single), "--json", str(audit)).code == 0
+    printed = cli("mitigate", audit)
+    assert printed.code == 0
+    assert "'e': left out, because mitigate reads one ranking of each query" in printed.err
+
+
+def test_mitigate_refuses_a_file_of_repeats(cli: Cli, folder: Path) -> None:
+    labels, run = str(folder / "labels.csv"), str(folder / "all.trec")
+    printed = cli("mitigate", "--run", run, "--groups", labels)
+    assert printed.code == 2
+    assert "3 repeats of each query, which only an audit averages" in printed.err
+
+
+def test_pairs_of_three_groups_are_named(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    rows = [f"d{number},{('ai', 'human', 'mixed')[number % 3]}" for number in range(DOCUMENTS)]
+    labels = tmp_path / "labels.csv"
+    labels.write_text("\n".join(["doc_id,source", *rows]) + "\n")
+    runs = [word for run in three(folder) for word in ("--run", run)]
+    printed = cli("audit", "--groups", labels, *runs, "--set", "statistics.resamples=300")
+    for pair in ("human | ai", "human | mixed", "ai | mixed"):
+        assert f"e is the mean of 3 repeats: of the variance of Share@10 ({pair})," in printed.out

@@ -168,7 +168,7 @@ def variation_notes(effects: Iterable[Effect]) -> Iterator[Note]:
         )
 
 
-def identical_notes(judged_runs: Sequence[JudgedRun]) -> Iterator[Note]:
+def identical_notes(judged_runs: Iterable[JudgedRun]) -> Iterator[Note]:
     """Name runs that are the same ranking, such as a re-ranker that returned its candidates."""
     names_of: dict[bytes, list[str]] = {}
     for judged_run in judged_runs:

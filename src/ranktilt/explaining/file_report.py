@@ -463,10 +463,11 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
         "groups": ", ".join(audit.groups[1:]),  # the first is "all"
         "queries": f"{len(audit.queries):,}",
     }
+    # Both read one ranking of each query, and no repeats.
+    is_ranked_once = any(audit.repeat_count(run) == 1 for run in audit.runs)
     commands = [
         ["report", text, "-o", "page.html"],
-        ["explain", text],
-        ["mitigate", text],
+        *([verb, text] for verb in ("explain", "mitigate") if is_ranked_once),
         ["gate", text, "--max-tilt", "5"],
         ["compare", text, "OTHER.json"],
     ]

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.run import Run, require_runs
 from ranktilt.errors import UserError
 from ranktilt.mitigation.base import Correction
 from ranktilt.mitigation.list_tops import correct_tops
@@ -63,6 +63,7 @@ class Baseline:
     @classmethod
     def from_run(cls, run: Run, depth: int, *, name: str | None = None) -> Self:
         """Take an existing run, of which the first `depth` results of each list are corrected."""
+        (run,) = require_runs(run)
         text = str(run.spec.get("ranker", run.name))
         run = called(run, name or run.spec.get("alias"))
         is_longer = np.diff(run.offsets).max(initial=0) > depth

@@ -263,7 +263,7 @@ def read_result(path: str | Path, kinds: Sequence[type[Result]] = RESULTS) -> An
     path, expected = Path(path), _expected(kinds)
     commands = dict.fromkeys(kind.header.command.removeprefix("ranktilt ") for kind in kinds)
     verbs = join_words(list(commands))
-    hint = f"ranktilt {verbs} write one with --json FILE"
+    hint = f"ranktilt {verbs} {'writes' if len(commands) == 1 else 'write'} one with --json FILE"
     content = read_json(path, read_bytes(path), expected, f"; {hint}")
     format_name = content.get("format") if isinstance(content, dict) else None
     kind = next((kind for kind in RESULTS if kind.header.format == format_name), None)

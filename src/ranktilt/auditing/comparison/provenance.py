@@ -34,8 +34,12 @@ def audit_spec(audit: Audit | PairwiseAudit) -> dict[str, Any]:
     """Return what the comparison records of an audit.
 
     These are its command, the version of RankTilt (key ``ranktilt``) and its collection; first of
-    all its file, if it was loaded from one.
+    all its file, if it was loaded from one. Runs with repeats, which only an audit reads, are named
+    under ``repeated``.
     """
     names = ("command", "ranktilt", "collection")
     spec = {name: audit.spec[name] for name in names if name in audit.spec}
+    if isinstance(audit, Audit):
+        repeated = [run for run in audit.runs if audit.repeat_count(run) > 1]
+        spec |= {"repeated": repeated} if repeated else {}
     return {"file": audit.loaded_from, **spec} if audit.loaded_from else spec

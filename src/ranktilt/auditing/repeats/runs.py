@@ -103,12 +103,16 @@ def named_repeats(judged_runs: Sequence[JudgedRun]) -> Iterator[JudgedRun]:
             yield replace(repeat, run=replace(repeat.run, spec=spec))
 
 
-def distinct_rankings(judged_runs: Sequence[JudgedRun]) -> list[JudgedRun]:
-    """Return the judged runs without repeats that equal an earlier one of their run."""
-    first_of: dict[tuple[str, bytes], JudgedRun] = {}
-    for judged_run in judged_runs:
-        first_of.setdefault((judged_run.run.name, judged_run.fingerprint), judged_run)
-    return list(first_of.values())
+def distinct_rankings(judged_runs: Sequence[JudgedRun]) -> Iterator[JudgedRun]:
+    """Yield the judged runs without repeats that equal an earlier one of their run.
+
+    Repeats have names of their own, because one of them does not say what their run is.
+    """
+    for repeats in repeats_by_name(judged_runs).values():
+        first_of: dict[bytes, JudgedRun] = {}
+        for repeat in named_repeats(repeats):
+            first_of.setdefault(repeat.fingerprint, repeat)
+        yield from first_of.values()
 
 
 def repeat_notes(

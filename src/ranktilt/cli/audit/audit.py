@@ -97,7 +97,7 @@ def audit(
     )
     question.check()
     rankers = question.rankers(inputs)
-    collection, saved_runs = inputs.load(max_failures)
+    collection, saved_runs = inputs.load(max_failures, repeats=True)
     apart = sources.apart(inputs, collection, rankers)
     if apart is not None:
         _audit_sources(apart, rankers, inputs, question, output)

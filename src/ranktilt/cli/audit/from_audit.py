@@ -7,8 +7,9 @@ that the audit names. Options that are typed win over those of the audit.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +89,8 @@ def _audit_to_read(file: Path, verb: str) -> Audit:
 
 def _expanded(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str]:
     """Return what follows the verb: the words of the audit, and those that were typed."""
+    if verb != "audit":
+        audit = _ranked_once(file, verb, audit, typed)
     inputs = _words_of_verb(verb, audit, _runs_to_ask(file, verb, audit, typed), typed)
     if not inputs:
         raise UserError(f"{file}: {_obstacle(verb, audit)}")
@@ -129,14 +132,53 @@ def _note_changed_files(file: Path, audit: Audit) -> None:
             note(f"{record['path']} has changed since {file} was made")
 
 
-def _runs_to_ask(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> list[str]:
-    """Return the runs of the audit that are asked about: those named by -r, or all."""
-    typed_names = [
+def _ranked_once(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> Audit:
+    """Return an audit whose runs a verb can read: those with one ranking of each query.
+
+    Where other runs are typed, they come in place of the audit's, and each of those counts as
+    ranked once. Otherwise runs with repeats are refused if they were named or if all are repeated.
+    """
+    typed_names = _typed_runs(typed)
+    if not set(typed_names) <= set(audit.runs):
+        return _without_repeats(audit)
+    runs = typed_names or list(audit.runs)
+    repeated = [name for name in runs if audit.repeat_count(name) > 1]
+    if not repeated:
+        return audit
+    names = join_words([repr(name) for name in repeated])
+    if typed_names or len(repeated) == len(runs):
+        is_mean = "is the mean" if len(repeated) == 1 else "are means"
+        raise UserError(
+            f"{file}: {names} {is_mean} of several rankings of each query, and {verb} reads one; "
+            f"name a file of one repeat: ranktilt {verb} {shlex.quote(str(file))} --run FILE"
+        )
+    note(f"{names}: left out, because {verb} reads one ranking of each query")
+    return audit
+
+
+def _without_repeats(audit: Audit) -> Audit:
+    """Return an audit whose runs have their first repeats alone."""
+    specs = [dict(spec) for spec in audit.spec["runs"]]
+    for spec in specs:
+        spec.pop("repeats", None)
+    return replace(audit, spec={**audit.spec, "runs": specs})
+
+
+def _typed_runs(typed: Sequence[str]) -> list[str]:
+    """Return what was typed after options that name rankers or runs."""
+    return [
         option.words[1]
         for option in _options(typed)
         if option.name in _RUN_OPTIONS and len(option.words) > 1
     ]
+
+
+def _runs_to_ask(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> list[str]:
+    """Return the runs of the audit that are asked about: those named by -r, or all."""
+    typed_names = _typed_runs(typed)
     runs = [name for name in audit.runs if name in typed_names] or list(audit.runs)
+    if verb != "audit":
+        runs = [name for name in runs if audit.repeat_count(name) == 1]
     if verb == "mitigate" and len(runs) > 1 and not typed_names:
         choices = join_words([f"-r {name}" for name in runs], "or")
         raise UserError(f"{file} holds {len(runs)} runs, but mitigate takes one: {choices}")

@@ -163,10 +163,15 @@ class InputOptions(SavedRunOptions, LabelOptions):
         if not isdir(folder):
             raise UserError(f"{folder}: no such folder")
 
-    def load(self, max_failures: float | None = None) -> tuple[Collection, list[Run]]:
-        """Read the collection, or make one of labels and saved runs, which are returned too."""
+    def load(
+        self, max_failures: float | None = None, *, repeats: bool = False
+    ) -> tuple[Collection, list[Run]]:
+        """Read the collection, or make one of labels and saved runs, which are returned too.
+
+        With `repeats`, a file may hold several rankings of each query; see `Run.repeats`.
+        """
         if self.folder is None:
-            return self._labelled(max_failures)
+            return self._labelled(max_failures, repeats=repeats)
         from ranktilt.data.load import load
 
         collection = load(
@@ -193,7 +198,9 @@ class InputOptions(SavedRunOptions, LabelOptions):
             return self.pairs
         return self.reference_first(collection, self.column, self.pairs)
 
-    def _labelled(self, max_failures: float | None) -> tuple[Collection, list[Run]]:
+    def _labelled(
+        self, max_failures: float | None, *, repeats: bool
+    ) -> tuple[Collection, list[Run]]:
         """Read the saved runs, and make a collection of their documents and the labels."""
         from ranktilt.data.labels import labelled
         from ranktilt.data.load import NO_QRELS
@@ -202,6 +209,6 @@ class InputOptions(SavedRunOptions, LabelOptions):
             raise UserError(
                 "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
             )
-        runs = self.load_runs(max_failures, repeats=True)
+        runs = self.load_runs(max_failures, repeats=repeats)
         qrels = None if self.qrels == NO_QRELS else self.qrels
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs

@@ -148,6 +148,8 @@ def _few_units(audit: CitationAudit, effect: CitationEffect) -> str:
     )
     if these is None or isnan(these.low) or effect.scale == "share":
         return text
+    if these.low == these.high:
+        return text  # a rate that label errors take to 0 has no width, and no interval
     interval = _ratio_interval(these.low, these.high)
     return (
         f"{text} Of these {units_of(audit)}, in further questions like these, {effect.a} pages are "

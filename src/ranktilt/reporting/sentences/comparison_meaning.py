@@ -100,13 +100,16 @@ def _after_a_move(
     """Explain and correct a tilt that is shown to have grown, of an audit that files can repeat."""
     collection = comparison.spec["new"].get("collection", {})
     is_of_files = bool(collection.get("labels") or collection.get("layout"))
-    if not is_of_files or not any(tilt.growth_low > 0 for tilt in tilts):
+    grown_tilts = [tilt for tilt in tilts if tilt.growth_low > 0]
+    if not is_of_files or not grown_tilts:
         return ()
+    grown = grown_tilts[0]
+    if grown.run in comparison.spec["new"].get("repeated", ()):
+        return ()  # explain and mitigate read one ranking of each query
     steps = []
     if not collection.get("labels"):  # whose columns need not hold anything to explain it by
         explain = ["ranktilt", "explain", new]
         steps.append(NextCommand(text="See what goes with it", command=shlex.join(explain)))
-    grown = next(tilt for tilt in tilts if tilt.growth_low > 0)
     has_commas = "," in grown.a + grown.b  # which --pair could not tell apart
     if len(comparison.runs) == 1 and comparison.spec["baseline_run"] is None and not has_commas:
         pairs = {(change.a, change.b) for change in (*comparison.tilts, *comparison.estimates)}

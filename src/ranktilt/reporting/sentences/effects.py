@@ -25,17 +25,21 @@ def effect_words(effect: Effect, noun: str) -> str:
     words = answer_words(estimand, effect.seen_from(favoured), noun)
     name = f"{estimand.term} " if isinstance(estimand, RelativeDelta) else ""
     value = f"{name}{estimand.answer(effect.value)}"
-    neutral = estimand.answer(effect.neutral)
-    is_said = neutral in (estimand.answer(0.0), estimand.answer(math.nan))
-    if is_said or words.endswith("is neutral"):
-        neutral = ""
     numbers = [
         " ".join(filter(None, (value, interval_words(effect)))),
-        f"neutral value {neutral}" if neutral else "",
+        "" if words.endswith("is neutral") else neutral_words(effect),
         observed_words(effect),
         corrected_p(effect),
     ]
     return f"{words} ({', '.join(filter(None, numbers))})"
+
+
+def neutral_words(effect: Effect) -> str:
+    """Give the neutral value; empty where it is 0 or not known."""
+    answer = effect.estimand.answer
+    neutral = answer(effect.neutral)
+    is_usual = neutral in (answer(0.0), answer(math.nan))
+    return "" if is_usual else f"neutral value {neutral}"
 
 
 def observed_words(effect: Effect) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from ranktilt.auditing.effects import FEWEST
 from ranktilt.auditing.query_groups.result import (
@@ -17,10 +16,7 @@ from ranktilt.auditing.query_groups.result import (
 )
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import decimal, probability
-from ranktilt.reporting.sentences.effects import corrected_p, interval_words
-
-if TYPE_CHECKING:
-    pass
+from ranktilt.reporting.sentences.effects import corrected_p, interval_words, neutral_words
 
 _MOST_SENTENCES = 4
 """Rankers and pairs of groups that have a sentence each; of more, those whose groups differ."""
@@ -39,21 +35,29 @@ def breakdown_sentences(breakdown: QueryBreakdown, primary: str) -> Iterator[str
     if len(differences) > _MOST_SENTENCES:
         rows = [row for row in differences if row.is_shown]
     for difference in rows:
-        name = subject(difference, several=several)
-        worst = breakdown.worst(difference)
-        is_sided = worst is None or worst.effect.estimand.sided
-        noun = "the tilt" if is_sided else difference.question
-        words = difference_words(breakdown.column, difference, noun)
-        if worst is None:
-            yield f"{name}: {words}"
-            continue
-        count = len(breakdown.answers_to(difference))
-        yield f"{name}: {words}; {_worst_words(worst, count)}"
+        yield _breakdown_sentence(breakdown, difference, several=several)
     if len(rows) < len(differences):
         yield (
             f"in {len(differences) - len(rows)} of {len(differences)} answers, groups of queries "
             f"by {breakdown.column} are not shown to differ"
         )
+
+
+def _breakdown_sentence(
+    breakdown: QueryBreakdown, difference: GroupDifference, *, several: bool
+) -> str:
+    """Say of one ranker and pair whether groups of queries differ, and where its tilt is largest.
+
+    A group that is the only one with queries enough is the largest of none.
+    """
+    worst = None if math.isnan(difference.p) else breakdown.worst(difference)
+    is_sided = worst is None or worst.effect.estimand.sided
+    noun = "the tilt" if is_sided else difference.question
+    words = difference_words(breakdown.column, difference, noun)
+    sentence = f"{subject(difference, several=several)}: {words}"
+    if worst is None:
+        return sentence
+    return f"{sentence}; {_worst_words(worst, len(difference.groups))}"
 
 
 def subject(row: GroupDifference | TiltVariance, *, several: bool) -> str:
@@ -82,7 +86,8 @@ def _worst_words(worst: GroupAnswer, count: int) -> str:
     toward = f", toward {side}" if side else ", where no tilt is shown"
     value = " ".join(filter(None, (effect.estimand.answer(effect.value), interval_words(effect))))
     queries = counted(effect.queries, "query", "queries")
-    numbers = ", ".join(filter(None, (value, queries, corrected_p(effect))))
+    parts = (value, neutral_words(effect), queries, corrected_p(effect))
+    numbers = ", ".join(filter(None, parts))
     if not effect.estimand.sided:
         return f"it is farthest from random lists in {worst.group} ({numbers})"
     return f"it is largest in {worst.group}{toward} ({numbers}; {largest_of(count)})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import attrgetter
 
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.result import Audit
@@ -12,7 +11,7 @@ from ranktilt.reporting.numbers import decimal
 
 
 def repeat_sentences(audit: Audit) -> Iterator[str]:
-    """Yield a sentence for each run with repeats, on the primary question.
+    """Yield a sentence for each run with repeats and pair of groups, on the primary question.
 
     Without groups it is about effectiveness on the primary measure.
     """
@@ -22,23 +21,27 @@ def repeat_sentences(audit: Audit) -> Iterator[str]:
     notation = repr(primary)
     for run in audit.runs:
         rows = [row for row in audit.repeats if row.run == run and row.measure == notation]
-        # The answer about two groups, if there is one, comes before effectiveness.
-        rows.sort(key=attrgetter("is_effectiveness"))
-        if rows:
-            yield repeat_sentence(rows[0])
+        # The answers about two groups, if there are any, come before effectiveness.
+        of_pairs = [row for row in rows if not row.is_effectiveness]
+        for row in of_pairs or rows[:1]:
+            yield repeat_sentence(row, several=len(audit.pairs) > 1)
 
 
-def repeat_sentence(row: RepeatComponents) -> str:
-    """Say what makes one answer uncertain, and how many repeats would decide it."""
+def repeat_sentence(row: RepeatComponents, *, several: bool = False) -> str:
+    """Say what makes one answer uncertain, and how many repeats would decide it.
+
+    The groups are named where there are `several` pairs of them.
+    """
     parts = [f"{_percent(row.query_share)} comes from queries"]
     if row.document_share > 0:
         parts.append(f"{_percent(row.document_share)} from documents")
     if row.label_share > 0:
         parts.append(f"{_percent(row.label_share)} from the error rates of labels")
     parts.append(f"{_percent(row.repeat_share)} from the repeats")
+    pair = f" ({row.a} | {row.b})" if several and not row.is_effectiveness else ""
     return (
         f"{row.run} is the mean of {counted(row.repeats, 'repeat', 'repeats')}: of the variance "
-        f"of {row.question}, {join_words(parts)}{_decision(row)}"
+        f"of {row.question}{pair}, {join_words(parts)}{_decision(row)}"
     )
 
 
