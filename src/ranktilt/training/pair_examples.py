@@ -95,8 +95,8 @@ def pair_examples(
     # The third pair of a kind is the first whose right answer is listed second.
     if len({answer.text for answer in right_answers}) < 2:
         raise UserError(
-            f"{counted(pairs.height, 'pair', 'pairs')} to train on: expected four or more, so "
-            "that each answer is right sometimes; judge more"
+            f"{counted(pairs.height, 'pair', 'pairs')} to train on: expected three or more of one "
+            "kind (both relevant, or neither), so that each answer is right sometimes; judge more"
         )
     tasks = [
         question.task(answer) for question, answer in zip(questions, right_answers, strict=True)
