@@ -170,3 +170,16 @@ def test_pages_with_flipped_kinds_by_hand(shared_data: Path, tmp_path: Path) -> 
     # The true ratio is .0415; by the labels as they are it would be read as far more.
     assert effect.low <= 0.0415 <= effect.high
     assert effect.observed.low > 0.0415
+
+
+def test_rate_of_zero_has_no_interval_in_words(shared_data: Path) -> None:
+    folder = shared_data / "citations"
+    audit = cite(
+        folder / "answers.jsonl",
+        f"{folder / 'pages.csv'}:id=url,source=kind",
+        run=folder / "search.csv",
+        label_errors="published:fpr=.05,fnr=.05",
+    )
+    sentence = str(audit)
+    assert "too few domains (2.0 effective) to speak of them as a kind." in sentence
+    assert "[0.000, 0.000]" not in sentence

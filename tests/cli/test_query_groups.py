@@ -79,6 +79,15 @@ def test_refused(cli: Cli, labelled: Path, text: str, message: str) -> None:
     assert len(refused.err.strip().splitlines()) == 1
 
 
+def test_column_without_its_file(cli: Cli, labelled: Path) -> None:
+    refused = cli(*words(labelled, "--by-query", "topic"))
+    assert refused.code == 2
+    assert (
+        "--by-query topic: nothing is known of the queries but their ids; name the file too: "
+        "--by-query FILE:topic"
+    ) in refused.err
+
+
 def test_sequential_and_ungrouped_audits_refuse_it(cli: Cli, labelled: Path) -> None:
     topics = f"{labelled / 'topics.csv'}:topic"
     sequential = cli(*words(labelled, "--by-query", topics, "--stop-at-tilt", "5"))

@@ -145,6 +145,11 @@ def _check_column(text: str, table: pl.DataFrame, document_columns: NameCollecti
             f"a column of the queries (valid: {', '.join([*columns, *lengths]) or 'none'}), or "
             "FILE:COLUMN"
         )
+    if not columns and not lengths:
+        raise UserError(
+            f"{OPTION} {text}: nothing is known of the queries but their ids; name the file too: "
+            f"{OPTION} FILE:{text}"
+        )
     error = unknown("column of the queries", text, [*columns, *lengths])
     raise UserError(f"{error}; a file can be named too: {OPTION} FILE:COLUMN")
 
