@@ -218,7 +218,7 @@ def test_one_call_at_a_time_unless_concurrency_says_otherwise() -> None:
 def test_options_are_those_of_live_engines() -> None:
     assert repr(rt.ranker(Chain(), k=2)) == "langchain:Chain@2"
     assert ids(rt.ranker(Chain(), k=2).rank(toy()))["q3"] == ["d3-human", "d3-llm"]
-    with refused("unknown option of langchain 'depth' (valid: …"):
+    with refused("unknown option of langchain 'depth'; did you mean 'repeats'? (valid: …"):
         rt.ranker(Chain(), depth=2)
 
 

@@ -31,6 +31,7 @@ KINDS = (
     "factors",
     "gate",
     "judges",
+    "judges, compared",
     "manipulation checks",
     "pairwise",
     "replayed log",
