@@ -208,7 +208,10 @@ class TestLoss:
         assert outcome(after, baseline=before) == ("level", 0)
         assert outcome(after, baseline=before, max_loss=5) == ("tilted", 1)
         assert outcome(after, baseline=before, max_loss=31) == ("level", 0)
-        (_, row) = gate(after, baseline=before, max_loss=5, resamples=400).rows
+        gated = gate(after, baseline=before, max_loss=5, resamples=400)
+        assert "beyond the limit" in gate_headline(gated)
+        assert "tilted" not in gate_headline(gated)
+        (_, row) = gated.rows
         assert (row.groups, row.measure) == ("all", "nDCG@5")
         assert row_reason(row).startswith("nDCG@5 −30.0 points [−30.0, −30.0] since the baseline: ")
 

@@ -59,8 +59,12 @@ def test_judges_are_compared_and_gated(files: Path, cli: Cli) -> None:
     assert "ranktilt gate fond.json --baseline fair.json --max-loss 5" in done.out
     assert "What both judges graded" in (files / "drift.html").read_text()
     gate = ("gate", "fond.json", "--baseline", "fair.json")
-    assert cli(*gate, "--max-loss", "5").code == 1
-    assert cli(*gate, "--max-shift", "1").code == 0
+    failed = cli(*gate, "--max-loss", "5")
+    assert failed.code == 1
+    assert "fond is beyond the limit (allowed:" in failed.out + failed.err
+    passed = cli(*gate, "--max-shift", "1")
+    assert passed.code == 0
+    assert "fond is within the limit" in passed.out + passed.err
     assert cli(*gate).code == 1
     for typed, words in (
         (["gate", "fond.json", "--max-shift", "1"], "needs a baseline"),

@@ -39,8 +39,11 @@ def _citation_distance(answer: CitationGroupAnswer) -> float:
 
 
 def _worst_citation_words(answer: CitationGroupAnswer, count: int) -> str:
+    """Name the group of queries with the largest tilt of citations."""
     effect = answer.effect
     value = f"{effect.a} pages are cited {ratio_words(effect.value)} times as often"
+    if effect.value == 0:
+        value = f"{effect.a} pages are never cited"
     if effect.scale == "share":
         value = f"{effect.a} pages get {decimal(effect.value)} %"
     citations = counted(effect.citations_a, "citation", "citations")

@@ -41,7 +41,9 @@ OUTCOME_KINDS: dict[Outcome, FindingKind] = {
 _WORDS = {"within": "within the limit"}
 """Words for an outcome, where they are not its own."""
 _ORDER_WORDS = {"level": "within", "tilted": "beyond"}
-"""Words for an outcome of a limit on order."""
+"""Words for an outcome of a limit on anything but a tilt, such as a loss of effectiveness."""
+_CHECKS_OF_TILTS = ("tilt", "growth", "citations")
+"""Checks whose failure means that a side is favoured."""
 
 
 def leading(gate: Gate) -> Finding:
@@ -59,10 +61,19 @@ def gate_headline(gate: Gate) -> str:
         share = f": {count} of {len(gate.rows)} comparisons"
     is_passed = gate.outcome == "inconclusive" and gate.exit_code == 0
     passed = "; passes because of --inconclusive pass" if is_passed else ""
-    outcome = _WORDS.get(gate.outcome, gate.outcome)
+    outcome = _outcome_words(gate)
     open_tilts = _shown_tilts(gate)
     questions = " and ".join(gate_questions(gate))
     return f"{subject}{outcome}{share}{open_tilts} (allowed: {questions}{passed})"
+
+
+def _outcome_words(gate: Gate) -> str:
+    """Say the outcome; a ranker that only lost effectiveness, or a judge, is not called tilted."""
+    deciding = [check for row in gate.rows for check in row.checks if check.outcome == gate.outcome]
+    is_about_tilts = any(check.name in _CHECKS_OF_TILTS for check in deciding) or not deciding
+    if not is_about_tilts and gate.outcome in _ORDER_WORDS:
+        return f"{_ORDER_WORDS[gate.outcome]} the limit"
+    return _WORDS.get(gate.outcome, gate.outcome)
 
 
 def _shown_tilts(gate: Gate) -> str:
@@ -112,7 +123,7 @@ def gate_questions(gate: Gate) -> list[str]:
 
 def outcome_word(check: LimitCheck) -> str:
     """Say an outcome in a word: an order of systems is within its limit, or beyond it."""
-    words = _WORDS if check.name in ("tilt", "growth", "citations") else _ORDER_WORDS
+    words = _WORDS if check.name in _CHECKS_OF_TILTS else _ORDER_WORDS
     return words.get(check.outcome, check.outcome)
 
 
