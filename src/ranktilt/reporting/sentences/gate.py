@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind
@@ -69,8 +70,9 @@ def gate_headline(gate: Gate) -> str:
 
 def _outcome_words(gate: Gate) -> str:
     """Say the outcome; a ranker that only lost effectiveness, or a judge, is not called tilted."""
-    deciding = [check for row in gate.rows for check in row.checks if check.outcome == gate.outcome]
-    is_about_tilts = any(check.name in _CHECKS_OF_TILTS for check in deciding) or not deciding
+    checks = chain.from_iterable(row.checks for row in gate.rows)
+    deciding = {check.name for check in checks if check.outcome == gate.outcome}
+    is_about_tilts = not deciding or not deciding.isdisjoint(_CHECKS_OF_TILTS)
     if not is_about_tilts and gate.outcome in _ORDER_WORDS:
         return f"{_ORDER_WORDS[gate.outcome]} the limit"
     return _WORDS.get(gate.outcome, gate.outcome)
