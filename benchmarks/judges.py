@@ -20,7 +20,7 @@ import polars as pl
 from common import ROOT, arguments, machine, publish, say, shared, table, target
 from scipy import special
 
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.judging.judge import judge
 from ranktilt.statistics.bootstrap import blocks, resampled_means
 from ranktilt.statistics.family_difference import family_difference

@@ -49,7 +49,7 @@ def prepare(folder: Path, args: argparse.Namespace) -> Measured:
 def ours(folder: Path, args: argparse.Namespace) -> Measured:
     """Load the whole collection, every line checked."""
     import ranktilt as rt
-    from ranktilt.data.load import load
+    from ranktilt.data.loading.load import load
 
     rt.Collection  # noqa: B018  imports are not timed
     before, watch = peak_memory(), Watch()

@@ -21,7 +21,7 @@ from common import arguments as common_arguments
 from ranktilt import audit, bundled, load, ranker
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.generation.pooling import Pool, pool, pooled
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means

@@ -23,7 +23,7 @@ from common import arguments, machine, publish, say, table
 
 from ranktilt.auditing.audit import audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.statistics.gelbach import ListRows, decompose
 
 PACKAGES = ("ranktilt", "numpy", "scipy")

@@ -56,7 +56,7 @@ def ours(folder: Path, args: argparse.Namespace) -> Measured:
     """Rewrite the collection with a journal of its own, and check every answer."""
     import openai  # noqa: F401 - half a second, which neither contender is charged for
 
-    from ranktilt.data.load import load
+    from ranktilt.data.loading.load import load
     from ranktilt.generation.rewrite.rewrite import rewrite
     from ranktilt.llm.base import llm
     from ranktilt.llm.journal import Journal
@@ -75,7 +75,7 @@ def bare(folder: Path, args: argparse.Namespace) -> Measured:
     """Ask the same questions in a loop over the client alone, keeping only the texts."""
     import openai
 
-    from ranktilt.data.load import load
+    from ranktilt.data.loading.load import load
     from ranktilt.generation.templates import template
 
     prompt, docs = template("paper"), load(folder).docs["text"].to_list()

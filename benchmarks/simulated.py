@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.rankers.base import Ranker, cut, reranked_run
 from ranktilt.rankers.candidates import Candidates
 

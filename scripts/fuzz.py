@@ -40,12 +40,12 @@ import polars as pl
 import ranktilt as rt
 from ranktilt.data.bundled.reader import bundled
 from ranktilt.data.collection import Collection
-from ranktilt.data.formats.parquet import read_judgments, read_parquet
-from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.data.label_table import read_labels
-from ranktilt.data.labels import from_labels
+from ranktilt.data.formats.judgments.qrels import read_qrels
+from ranktilt.data.formats.tables.parquet import read_judgments, read_parquet
+from ranktilt.data.labels.label_table import read_labels
+from ranktilt.data.labels.labels import from_labels
 from ranktilt.data.queries import read_queries
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.data.save import save
 from ranktilt.errors import UserError
 from ranktilt.explaining.check import check

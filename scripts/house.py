@@ -441,7 +441,7 @@ def key_counts() -> tuple[int, int]:
 
     from ranktilt import config
     from ranktilt.cli.help_spec import spec_help, spec_names
-    from ranktilt.data.check_limits import CheckLimits
+    from ranktilt.data.faults.check_limits import CheckLimits
 
     in_texts = sum(len(spec.options) for name in spec_names() for spec in spec_help(name))
     sections = (

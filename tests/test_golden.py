@@ -18,8 +18,8 @@ from ranktilt.auditing.controls import controls
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.load import load
-from ranktilt.data.run import Run
+from ranktilt.data.loading.load import load
+from ranktilt.data.runs.run import Run
 from ranktilt.registry import ranker
 from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.controls import control_change

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ranktilt.config import read_section
-from ranktilt.data.check_limits import CheckLimits
+from ranktilt.data.faults.check_limits import CheckLimits
 from ranktilt.measures.margin import read_margin
 from ranktilt.sizes import read_points
 from tests.refusals import refused

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 
 Row = Mapping[str, Any]
 Judgment = tuple[str, str, int]

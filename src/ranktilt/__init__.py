@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.source_audits import SourceAudits as SourceAudits
     from ranktilt.auditing.source_audits import audit_sources as audit_sources
     from ranktilt.citing.cite import cite as cite
-    from ranktilt.citing.comparison_result import CitationComparison as CitationComparison
+    from ranktilt.citing.comparison.result import CitationComparison as CitationComparison
     from ranktilt.citing.experiment.experiment import context_experiment as context_experiment
     from ranktilt.citing.experiment.result import ContextExperiment as ContextExperiment
     from ranktilt.citing.explain import explain_citations as explain_citations
@@ -60,10 +60,10 @@ if TYPE_CHECKING:
     from ranktilt.data.bundled.reader import bundled as bundled
     from ranktilt.data.collection import Collection as Collection
     from ranktilt.data.formats.citations.answer_file import read_answers as read_answers
-    from ranktilt.data.labels import labelled as labelled
-    from ranktilt.data.load import load as load
+    from ranktilt.data.labels.labels import labelled as labelled
+    from ranktilt.data.loading.load import load as load
     from ranktilt.data.mix import mix as mix
-    from ranktilt.data.run import Run as Run
+    from ranktilt.data.runs.run import Run as Run
     from ranktilt.data.save import save as save
     from ranktilt.errors import DataError as DataError
     from ranktilt.errors import MissingExtra as MissingExtra
@@ -86,9 +86,9 @@ if TYPE_CHECKING:
     from ranktilt.generation.settings import Rewriting as Rewriting
     from ranktilt.generation.versions.make import versions as versions
     from ranktilt.generation.versions.options import Crossing as Crossing
-    from ranktilt.judging.changed_facts import grade_versions as grade_versions
-    from ranktilt.judging.grading import grade as grade
-    from ranktilt.judging.grading_settings import Grading as Grading
+    from ranktilt.judging.grading.changed_facts import grade_versions as grade_versions
+    from ranktilt.judging.grading.grading import grade as grade
+    from ranktilt.judging.grading.settings import Grading as Grading
     from ranktilt.judging.judge import judge as judge
     from ranktilt.judging.result import JudgeAudit as JudgeAudit
     from ranktilt.measures.average_precision import AP as AP

@@ -16,7 +16,7 @@ from ranktilt.auditing.comparison.match import RunPair, match
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
-from ranktilt.reporting.sentences.comparison import change_sentence
+from ranktilt.reporting.sentences.comparison.compare import change_sentence
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of, noisy, two_group_audit

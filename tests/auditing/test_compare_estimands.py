@@ -21,7 +21,7 @@ from ranktilt.auditing.pairwise.result import QueryChoices
 from ranktilt.reporting.layouts.figures import paper_figures
 from ranktilt.reporting.layouts.results import cells_of, tables_of
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.views.compare import choices_of, ratios
+from ranktilt.reporting.views.compare.compare import choices_of, ratios
 from tests.auditing.arrays import noisy, two_group_audit
 from tests.refusals import refused
 from tests.toy import collection_of, run_of

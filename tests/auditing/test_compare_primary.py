@@ -10,7 +10,7 @@ from ranktilt import Audit, compare
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.sentences.comparison_meaning import comparison_meaning
+from ranktilt.reporting.sentences.comparison.meaning import comparison_meaning
 from ranktilt.reporting.views import view
 from tests.toy import collection_of, run_of
 

@@ -21,7 +21,7 @@ from ranktilt.auditing.controls import CONTROLS, controls
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.twins import twin_rows
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
-from ranktilt.data.twin_likeness import twin_likeness
+from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25

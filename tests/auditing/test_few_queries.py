@@ -19,7 +19,7 @@ from ranktilt.measures.base import estimand
 from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.effects import effect_words
 from ranktilt.reporting.sentences.gate import limit_reason
-from ranktilt.reporting.views.audit_tables import table_legend
+from ranktilt.reporting.views.audit.tables import table_legend
 from tests.auditing.arrays import tilt, two_group_audit
 from tests.toy import collection_of, run_of
 

@@ -17,7 +17,10 @@ from ranktilt.auditing.result import Audit
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.output import table
-from ranktilt.reporting.sentences.group_standings import display_headline, display_sentence
+from ranktilt.reporting.sentences.comparison.group_standings import (
+    display_headline,
+    display_sentence,
+)
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import audit_of, two_group_audit
 

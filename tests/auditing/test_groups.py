@@ -16,7 +16,7 @@ from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.pairs import choose_pairs, grouped_pairs
 from ranktilt.auditing.grouping.twins import are_twins, twin_rows
 from ranktilt.auditing.groups import Groups
-from ranktilt.data.label_remarks import parts_of_numbers
+from ranktilt.data.labels.label_remarks import parts_of_numbers
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reporting.reload import reload
 from ranktilt.reporting.sentences.notes import note_sentence, note_sentences

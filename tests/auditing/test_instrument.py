@@ -8,7 +8,7 @@ from scipy import stats
 
 from ranktilt import Collection, UserError, bundled, ranker
 from ranktilt.auditing.instrument import CHANCE, InstrumentRow, check_instrument, with_drawn_sources
-from ranktilt.reporting.sentences.check import instrument_sentence
+from ranktilt.reporting.sentences.checking.check import instrument_sentence
 from tests.refusals import refused
 from tests.toy import collection_of
 

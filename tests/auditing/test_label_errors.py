@@ -18,8 +18,8 @@ from ranktilt.auditing.label_errors.model import label_model
 from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_errors import LabelErrors
-from ranktilt.data.run import Run
+from ranktilt.data.labels.label_errors import LabelErrors
+from ranktilt.data.runs.run import Run
 from tests.refusals import refused
 from tests.toy import toy
 

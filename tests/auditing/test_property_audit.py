@@ -12,7 +12,7 @@ import pytest
 import ranktilt as rt
 from ranktilt.auditing.grouping.properties import is_property
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.reporting.reload import reload
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused

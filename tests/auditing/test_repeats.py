@@ -16,8 +16,8 @@ from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.repeats import RepeatCountsDiffer
-from ranktilt.data.run import Run
-from ranktilt.reporting.sentences.comparison_meaning import comparison_next_commands
+from ranktilt.data.runs.run import Run
+from ranktilt.reporting.sentences.comparison.meaning import comparison_next_commands
 from ranktilt.reporting.sentences.query_groups import variance_sentence
 from ranktilt.reporting.sentences.repeats import repeat_sentence
 from ranktilt.statistics.repeats import p_at, repeat_anova

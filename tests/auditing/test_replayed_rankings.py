@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ranktilt.auditing.replay_log.rankings import UnmatchedCall, replay_calls
 from ranktilt.auditing.replay_log.runs import log_runs
 from ranktilt.data.notes.comparisons import Mismatch
-from ranktilt.data.rank_llm import read_candidates
-from ranktilt.data.run import Run
+from ranktilt.data.runs.rank_llm import read_candidates
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.answer_kinds import MISSING, OFF_FORMAT, OK, REPEATED
 from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall

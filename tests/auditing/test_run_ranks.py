@@ -21,8 +21,8 @@ from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import mean_sample
 from ranktilt.measures.base import measure
+from ranktilt.reporting.sentences.comparison.run_ranks import order_sentence
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.sentences.run_ranks import order_sentence
 from tests.auditing.arrays import audit_of
 from tests.refusals import refused
 

@@ -17,7 +17,7 @@ from ranktilt.judging.gate import gate_judges
 from ranktilt.judging.judge import judge
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.rankers.llm.base import returned_input
-from ranktilt.reporting.sentences.factors import factor_headline
+from ranktilt.reporting.sentences.explaining.factors import factor_headline
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.notes.base import few_names
 from ranktilt.reporting.sentences.sequential import decision_sentence

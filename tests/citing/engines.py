@@ -13,7 +13,7 @@ import numpy as np
 
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.citing.cite import cite
-from ranktilt.citing.comparison_result import CitationComparison
+from ranktilt.citing.comparison.result import CitationComparison
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.formats.citations.answer_file import read_answers
 

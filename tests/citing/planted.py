@@ -18,7 +18,7 @@ from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.citing.making.make import make_answers
 from ranktilt.citing.making.settings import SHOWN_LABELS, AnswerMaking
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.llm.base import Prompt, Reply, Sampling
 from ranktilt.llm.journal import Journal
 from tests.generation.scripted import Scripted

@@ -12,7 +12,7 @@ import pytest
 
 from ranktilt.citing.cite import cite
 from ranktilt.citing.gate import gate_citations
-from ranktilt.citing.infer import spread
+from ranktilt.citing.inference.infer import spread
 from ranktilt.citing.result import CitationAudit
 from ranktilt.errors import DataError, UserError
 from ranktilt.measures.citations import equal_rank, rate, share

@@ -18,13 +18,13 @@ from ranktilt.citing.making.settings import AnswerMaking
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.citations.answer_file import read_answers
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.explaining.factors.result import FactorEffect, FactorEffects
 from ranktilt.generation.versions.make import versions
 from ranktilt.llm.journal import Journal
-from ranktilt.reporting.sentences.factors import factor_sentences, meaning_sentence
-from ranktilt.reporting.views.factors import view
+from ranktilt.reporting.sentences.explaining.factors import factor_sentences, meaning_sentence
+from ranktilt.reporting.views.explain.factors import view
 from tests.citing.planted import Chance, Document, PlantedModel, fair
 from tests.toy import collection_of, run_of, toy
 

@@ -12,8 +12,8 @@ import pytest
 
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.citing.cite import cite
-from ranktilt.citing.comparison_result import CitationComparison
-from ranktilt.citing.difference import difference_spread, engine_tilts
+from ranktilt.citing.comparison.difference import difference_spread, engine_tilts
+from ranktilt.citing.comparison.result import CitationComparison
 from ranktilt.citing.questions import QUESTIONS
 from ranktilt.citing.result import CitationAudit
 from ranktilt.errors import UserError

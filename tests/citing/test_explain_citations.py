@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt.citing.citable_pages import SEARCH_RANK
 from ranktilt.citing.cite import cite
 from ranktilt.citing.explain import explain_citations
+from ranktilt.citing.pages.citable_pages import SEARCH_RANK
 from ranktilt.citing.result import CitationAudit
 from ranktilt.errors import UserError
 from ranktilt.explaining.properties.result import ExplainedGaps

@@ -13,9 +13,9 @@ import pytest
 
 from ranktilt.citing.cite import cite
 from ranktilt.citing.gate import gate_citations
-from ranktilt.citing.label_parts import citation_label_model
+from ranktilt.citing.label_errors.parts import citation_label_model
 from ranktilt.citing.result import CitationAudit, CitationEffect
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from tests.citing.test_cite import write_answers
 from tests.refusals import refused
 

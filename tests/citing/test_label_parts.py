@@ -16,9 +16,9 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.citing.cite import cite
 from ranktilt.citing.effect import CitationEffect
-from ranktilt.citing.infer import spread
-from ranktilt.citing.label_errors import PairCorrection, corrected_rates, rate_spread
-from ranktilt.citing.membership import rates_exchanged_p, share_by_parts
+from ranktilt.citing.inference.infer import spread
+from ranktilt.citing.label_errors.correct import PairCorrection, corrected_rates, rate_spread
+from ranktilt.citing.label_errors.membership import rates_exchanged_p, share_by_parts
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.collection import Collection
 from ranktilt.measures.citations import rate

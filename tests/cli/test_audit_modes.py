@@ -14,9 +14,9 @@ import pytest
 import ranktilt as rt
 from ranktilt import Collection, SourceAudits, load, save
 from ranktilt.auditing.controls import CONTROLS
-from ranktilt.data.label_file import LabelFile
-from ranktilt.data.label_table import read_labels
-from ranktilt.data.labels import labelled, with_labels
+from ranktilt.data.labels.label_file import LabelFile
+from ranktilt.data.labels.label_table import read_labels
+from ranktilt.data.labels.labels import labelled, with_labels
 from ranktilt.reporting.reload import reload, reload_sources
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import Cli, sided

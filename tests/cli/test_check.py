@@ -20,7 +20,7 @@ from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
 from ranktilt.explaining.probe_table import PROBES, probe, probe_classes
-from ranktilt.reporting.sentences.probes import findings_words
+from ranktilt.reporting.sentences.explaining.probes import findings_words
 from tests.cli.conftest import Cli
 from tests.explaining.checks import exclaiming, install
 from tests.reporting.readers import Markup

@@ -15,11 +15,11 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, PairwiseAudit, Run
-from ranktilt.data.assemble import read_rows
 from ranktilt.data.files import sha256
-from ranktilt.data.formats.parquet import read_judgments
-from ranktilt.data.label_table import read_labels
-from ranktilt.data.load import load
+from ranktilt.data.formats.tables.parquet import read_judgments
+from ranktilt.data.labels.label_table import read_labels
+from ranktilt.data.loading.assemble import read_rows
+from ranktilt.data.loading.load import load
 from ranktilt.papers.dai import nq320k
 from ranktilt.papers.dai.nq320k import build_nq320k
 from tests.cli.conftest import Cli, refused

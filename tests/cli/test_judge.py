@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.data.formats.qrels import read_qrels, to_tsv
+from ranktilt.data.formats.judgments.qrels import read_qrels, to_tsv
 from ranktilt.data.save import save
 from ranktilt.judging.result import JudgeAudit
 from tests.cli.conftest import Cli, refused

@@ -18,7 +18,7 @@ import pytest
 import ranktilt.cli.tools.installation as module
 from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.data.cache import VectorCache, content_keys
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.data.save import save
 from ranktilt.llm.base import Answer
 from ranktilt.llm.journal import Journal, JournalRecord

@@ -16,9 +16,9 @@ from ranktilt.cli.train.cross_encoder import cross_encoder
 from ranktilt.cli.train.lora import lora
 from ranktilt.cli.train.retriever import retriever
 from ranktilt.cli.train.study import train_study
-from ranktilt.data.load import load
+from ranktilt.data.loading.load import load
 from ranktilt.mitigation.bench_result import Bench
-from ranktilt.reporting.sentences.mitigate import bench_headline
+from ranktilt.reporting.sentences.mitigation.mitigate import bench_headline
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining, Schedule
 from tests.auditing.test_pairwise import people

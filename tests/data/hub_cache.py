@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ranktilt.data.load import load
+from ranktilt.data.loading.load import load
 from ranktilt.errors import UserError
 from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, tsv
 

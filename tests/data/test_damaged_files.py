@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.data.label_table import read_labels
+from ranktilt.data.formats.judgments.qrels import read_qrels
+from ranktilt.data.labels.label_table import read_labels
 from ranktilt.data.queries import read_queries
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, DataWarning
 from tests.data import test_qrels_formats, test_queries, test_run_formats
 

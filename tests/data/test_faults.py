@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ranktilt as rt
-from ranktilt.data.check_limits import LIMITS, CheckLimits
 from ranktilt.data.collection import Collection
-from ranktilt.data.faults import FaultRow, percent
-from ranktilt.data.load import load
-from ranktilt.data.trimmed_texts import cut_at, title_prefixed
+from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
+from ranktilt.data.faults.faults import FaultRow, percent
+from ranktilt.data.faults.trimmed_texts import cut_at, title_prefixed
+from ranktilt.data.loading.load import load
 from ranktilt.explaining.check import check
 from ranktilt.explaining.check_result import CheckResult
-from ranktilt.reporting.sentences.check import check_sentence
-from ranktilt.reporting.sentences.faults import MEANINGS, fault_note
+from ranktilt.reporting.sentences.checking.check import check_sentence
+from ranktilt.reporting.sentences.checking.faults import MEANINGS, fault_note
 from tests.refusals import refused
 from tests.toy import collection_of, versions
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.data.group_names import bare_labels, group_name, label_text, name_among
-from ranktilt.data.labels import with_names
+from ranktilt.data.labels.group_names import bare_labels, group_name, label_text, name_among
+from ranktilt.data.labels.labels import with_names
 from tests.toy import collection_of
 
 

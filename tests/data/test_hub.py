@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.data.hub import dataset_files
-from ranktilt.data.load import load
+from ranktilt.data.loading.hub import dataset_files
+from ranktilt.data.loading.load import load
 from ranktilt.errors import MissingExtra
 from tests.data.hub_cache import (
     COMMIT,

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from ranktilt.data.id_forms import near_matches
-from ranktilt.data.labels import labelled
-from ranktilt.data.run import Run
+from ranktilt.data.labels.labels import labelled
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, DataWarning
 from tests.toy import write
 

@@ -12,9 +12,9 @@ import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, judge, labelled, load
 from ranktilt.data.formats.ids import plain_float
-from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.data.label_table import read_labels
-from ranktilt.data.labels import from_labels
+from ranktilt.data.formats.judgments.qrels import read_qrels
+from ranktilt.data.labels.label_table import read_labels
+from ranktilt.data.labels.labels import from_labels
 from tests.refusals import refused
 from tests.toy import write
 

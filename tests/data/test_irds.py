@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ranktilt.data.load import load
+from ranktilt.data.loading.load import load
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.optional import nothing_fetched
 from ranktilt.papers.wang.trec_fair import read_labelled
@@ -163,7 +163,7 @@ def test_what_cannot_be_loaded_is_refused_in_one_line(home: Path, name: str, sta
 
 def test_documents_and_queries_without_a_text(home: Path) -> None:
     """Vaswani's documents have a text; TREC's topics have a title, which is their default text."""
-    from ranktilt.data.irds import _docs, dataset_queries
+    from ranktilt.data.loading.irds import _docs, dataset_queries
 
     class Topic(NamedTuple):
         doc_id: str = "d"
@@ -187,8 +187,8 @@ def test_documents_and_queries_without_a_text(home: Path) -> None:
 
 @pytest.mark.parametrize("grade", [float("inf"), 2.0**40, None])
 def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
-    from ranktilt.data.collection_name import CollectionName
-    from ranktilt.data.irds import dataset_qrels
+    from ranktilt.data.loading.collection_name import CollectionName
+    from ranktilt.data.loading.irds import dataset_qrels
 
     class Judgment(NamedTuple):
         query_id: str

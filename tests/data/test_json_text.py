@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from ranktilt.data.artifact import read_json
 from ranktilt.data.formats.json_text import key_count, require_single_keys
 from ranktilt.data.formats.jsonl import read_jsonl
-from ranktilt.data.formats.parquet import read_judgments
-from ranktilt.data.label_table import read_labels
-from ranktilt.data.rank_llm import read_candidates
-from ranktilt.data.run import Run
+from ranktilt.data.formats.tables.parquet import read_judgments
+from ranktilt.data.labels.label_table import read_labels
+from ranktilt.data.runs.rank_llm import read_candidates
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError
 from ranktilt.rankers.llm.stored_calls import read_log
 from tests.toy import write

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from tests.refusals import refused
 
 

@@ -15,10 +15,10 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.data import files
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_file import LabelFile
-from ranktilt.data.label_table import read_labels
-from ranktilt.data.labels import from_labels, labelled, no_overlap, with_labels, with_names
-from ranktilt.data.run import Run
+from ranktilt.data.labels.label_file import LabelFile
+from ranktilt.data.labels.label_table import read_labels
+from ranktilt.data.labels.labels import from_labels, labelled, no_overlap, with_labels, with_names
+from ranktilt.data.runs.run import Run
 from ranktilt.data.text.label_values import NO_LABEL
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.explaining.check import check

@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.data.assemble import judged, only_judged
 from ranktilt.data.bundled import bundled, reader
 from ranktilt.data.collection import Collection
-from ranktilt.data.collection_name import CollectionName, read_name
-from ranktilt.data.load import load, splits
+from ranktilt.data.loading.assemble import judged, only_judged
+from ranktilt.data.loading.collection_name import CollectionName, read_name
+from ranktilt.data.loading.load import load, splits
 from ranktilt.errors import DataError, DataWarning, UserError
 from tests.toy import (
     collection_of,

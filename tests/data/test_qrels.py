@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.data import files
-from ranktilt.data.formats.qrels import read_qrels, to_tsv
+from ranktilt.data.formats.judgments.qrels import read_qrels, to_tsv
 from ranktilt.errors import DataError, DataWarning, UserError
 from tests.toy import write
 

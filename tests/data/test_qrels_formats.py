@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.formats.judgments.qrels import read_qrels
 from ranktilt.errors import DataError, DataWarning
 from tests.refusals import refused
 from tests.toy import write

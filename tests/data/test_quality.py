@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from ranktilt.data.load import load
+from ranktilt.data.loading.load import load
 from ranktilt.data.text import quality
 from ranktilt.data.text.ngram import Discounts, NgramModel, Words, cross_fitted_perplexity
 from ranktilt.data.text.sequence import common_length, holds_share

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ranktilt.data import files
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.jsonl import STRINGS, read_jsonl, stack, to_jsonl
-from ranktilt.data.formats.parquet import read_judgments, read_parquet
+from ranktilt.data.formats.tables.parquet import read_judgments, read_parquet
 from ranktilt.errors import DataError
 from ranktilt.progress import listening
 from tests.toy import jsonl, write

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ranktilt.data.repeats import each_repeat, join_namesakes
-from ranktilt.data.run import Run
+from ranktilt.data.runs.repeats import each_repeat, join_namesakes
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError
 from tests.refusals import refused
 

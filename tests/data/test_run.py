@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sidecar
-from ranktilt.data.run import Run, codes, collection_rows, named_apart
+from ranktilt.data.runs.run import Run, codes, collection_rows, named_apart
 from ranktilt.errors import DataError, DataWarning, UserError
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy, write

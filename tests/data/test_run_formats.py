@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 import zstandard
 
-from ranktilt.data.formats.cells import NumberColumn
-from ranktilt.data.formats.hit_fields import has_hit_list
-from ranktilt.data.run import Run
+from ranktilt.data.formats.responses.hit_fields import has_hit_list
+from ranktilt.data.formats.tables.cells import NumberColumn
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, DataWarning
 from tests.refusals import refused
 from tests.toy import write

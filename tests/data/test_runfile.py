@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ranktilt import audit
 from ranktilt.data import files
-from ranktilt.data.formats.runfile import read_run_file
-from ranktilt.data.run import Run
+from ranktilt.data.formats.runs.runfile import read_run_file
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, DataWarning, UserError
 from tests.refusals import refused
 from tests.toy import run_of, toy, write

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import ranktilt.data.collection
 import ranktilt.data.formats.jsonl
-import ranktilt.data.formats.parquet
+import ranktilt.data.formats.tables.parquet
 from ranktilt.auditing.audit import audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.load import load
+from ranktilt.data.loading.load import load
 from ranktilt.data.mix import mix
 from ranktilt.data.save import save
 from ranktilt.errors import DataError, DataWarning, UserError
@@ -239,7 +239,7 @@ def mapped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Map the texts of collections however small, two documents at a time; the cache's folder."""
     for module in (
         ranktilt.data.collection,
-        ranktilt.data.formats.parquet,
+        ranktilt.data.formats.tables.parquet,
         ranktilt.data.formats.jsonl,
     ):
         monkeypatch.setattr(module, "LARGE", 0)
@@ -357,7 +357,7 @@ def test_what_is_wrong_with_a_part(
     message: str,
     large: int,
 ) -> None:
-    monkeypatch.setattr(ranktilt.data.formats.parquet, "LARGE", large)
+    monkeypatch.setattr(ranktilt.data.formats.tables.parquet, "LARGE", large)
     folder = parts_of(tmp_path / "c", document("a"), second)
     file = folder / "corpus" / "1.parquet"
     separator = ":" if message[0].isdigit() else ": "
@@ -392,12 +392,12 @@ def test_what_cannot_be_saved_in_parts_and_json_lines_beside_them_are_refused(
 
 CODE = """
 import sys, threading, time
-import ranktilt.data.collection, ranktilt.data.formats.parquet, ranktilt.data.save
-from ranktilt.data.load import load
+import ranktilt.data.collection, ranktilt.data.formats.tables.parquet, ranktilt.data.save
+from ranktilt.data.loading.load import load
 from ranktilt.data.mix import mix
-for module in (ranktilt.data.collection, ranktilt.data.formats.parquet, ranktilt.data.save):
+for module in (ranktilt.data.collection, ranktilt.data.formats.tables.parquet, ranktilt.data.save):
     module.AT_ONCE = 50
-ranktilt.data.formats.parquet.LARGE = 0
+ranktilt.data.formats.tables.parquet.LARGE = 0
 peak = []
 def watch():
     while True:

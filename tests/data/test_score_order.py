@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, UserError
 from tests.refusals import refused
 from tests.toy import write

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ranktilt.data.formats.search_responses import response_fault, signs_of_fault
-from ranktilt.data.run import Run
+from ranktilt.data.formats.responses.search_responses import response_fault, signs_of_fault
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, DataWarning
 from tests.refusals import refused
 from tests.toy import write

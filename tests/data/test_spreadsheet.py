@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ranktilt import Run, audit, table
 from ranktilt.cli.audit.output import per_query_csv
-from ranktilt.data.formats.spreadsheet import csv_text, from_cell
-from ranktilt.judging.evaluation_files import read_evaluations
+from ranktilt.data.formats.tables.spreadsheet import csv_text, from_cell
+from ranktilt.judging.systems.evaluation_files import read_evaluations
 from ranktilt.reporting.layouts.cells import read_cells
 from tests.toy import collection_of
 

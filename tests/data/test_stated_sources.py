@@ -10,10 +10,10 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.data.labels import from_labels, with_labels
-from ranktilt.data.stated_sources import columns_of_few_values, with_named_side, with_source
+from ranktilt.data.labels.labels import from_labels, with_labels
+from ranktilt.data.labels.stated_sources import columns_of_few_values, with_named_side, with_source
 from ranktilt.explaining.explain import explain
-from ranktilt.reporting.sentences.check import check_sentence
+from ranktilt.reporting.sentences.checking.check import check_sentence
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.refusals import refused
 from tests.toy import collection_of, toy, write, write_beir, write_run

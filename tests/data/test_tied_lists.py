@@ -7,7 +7,7 @@ import pytest
 
 from ranktilt import Collection, Run, audit
 from ranktilt.data.notes.runs import ListsCutInTies, ListsTied, QueriesRepeated
-from ranktilt.data.tied_lists import tied_list_notes
+from ranktilt.data.runs.tied_lists import tied_list_notes
 from ranktilt.explaining.file_report import describe_file
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.reporting.audits import twins

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.data.cache import Stored
 from ranktilt.data.collection import Collection
-from ranktilt.data.contents import Contents, QueryContents, SourceContents
+from ranktilt.data.faults.contents import Contents, QueryContents, SourceContents
 from ranktilt.data.notes.base import Remark
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.explaining.base import Cosines, Distribution
 from ranktilt.explaining.check import check
 from ranktilt.explaining.check_result import CheckResult

@@ -15,7 +15,7 @@ from scipy import stats
 import ranktilt as rt
 from benchmarks.simulated import Planted, half_length_half_source
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.explaining.attribution import SCORE_GAP, attribute
 from ranktilt.explaining.base import TextProbe
 from ranktilt.explaining.text_probes import QueryWordsProbe

@@ -19,10 +19,10 @@ from scipy import stats
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.equivalence import outcome
 from ranktilt.data.collection import Collection
-from ranktilt.data.contents import contents_of
-from ranktilt.data.faults import find_faults
-from ranktilt.data.load import load
-from ranktilt.data.run import Run
+from ranktilt.data.faults.contents import contents_of
+from ranktilt.data.faults.faults import find_faults
+from ranktilt.data.loading.load import load
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.explaining.check import check
 from ranktilt.explaining.check_notes import effectiveness_notes
@@ -33,7 +33,7 @@ from ranktilt.measures.average_precision import AP
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
-from ranktilt.reporting.sentences.check import equivalence_words
+from ranktilt.reporting.sentences.checking.check import equivalence_words
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
 from tests.explaining.checks import LetterVectors, toy_check, toy_effectiveness

@@ -16,8 +16,8 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.data.collection import Collection
-from ranktilt.data.contents import QueryContents, contents_of
-from ranktilt.data.load import load
+from ranktilt.data.faults.contents import QueryContents, contents_of
+from ranktilt.data.loading.load import load
 from ranktilt.errors import UserError
 from ranktilt.explaining.base import Distribution, effect_size
 from ranktilt.explaining.explain import explain

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.load import load
+from ranktilt.data.loading.load import load
 from ranktilt.data.queries import read_queries
 from ranktilt.data.text import quality
 from ranktilt.errors import UserError

@@ -10,8 +10,8 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.load import load
-from ranktilt.data.run import Run
+from ranktilt.data.loading.load import load
+from ranktilt.data.runs.run import Run
 from ranktilt.data.save import save
 from ranktilt.errors import UserError
 from ranktilt.explaining.check import check
@@ -22,7 +22,7 @@ from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.journal import Journal
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
-from ranktilt.reporting.sentences.faults import fault_note
+from ranktilt.reporting.sentences.checking.faults import fault_note
 from tests.generation.scripted import TEXTS, Scripted, humans
 from tests.toy import collection_of, run_of
 

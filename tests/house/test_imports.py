@@ -40,7 +40,7 @@ VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
 def part(name: str) -> str:
-    """Return the layer that a module belongs to: `ranktilt.data.folders` is of `data`."""
+    """Return the layer that a module belongs to: `ranktilt.data.loading.folders` is of `data`."""
     return name.split(".")[1] if "." in name else ""
 
 

@@ -12,7 +12,7 @@ PACKAGE = ROOT / "src" / "ranktilt"
 
 @dataclass(frozen=True)
 class Module:
-    """One Python file: its path, its dotted name (`ranktilt.data.folders`) and its syntax tree."""
+    """One Python file: its path, its dotted name (`ranktilt.data.files`) and its syntax tree."""
 
     path: Path
     name: str

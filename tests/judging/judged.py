@@ -8,11 +8,11 @@ import polars as pl
 
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
-from ranktilt.judging.drift_result import JudgeDrift
+from ranktilt.data.runs.run import Run
+from ranktilt.judging.drift.result import JudgeDrift
+from ranktilt.judging.grading.length_doses import DoseGrade, LengthDoses
+from ranktilt.judging.grading.probes import ProbeGap
 from ranktilt.judging.judge import judge
-from ranktilt.judging.length_doses import DoseGrade, LengthDoses
-from ranktilt.judging.probes import ProbeGap
 from ranktilt.judging.records import Weakness
 from ranktilt.judging.result import JudgeAudit
 from tests.toy import collection_of, versions

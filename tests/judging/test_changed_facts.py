@@ -13,8 +13,8 @@ from ranktilt.generation.versions.factors import read_factors
 from ranktilt.generation.versions.make import versions
 from ranktilt.generation.versions.options import Crossing
 from ranktilt.generation.versions.prices import price_versions
-from ranktilt.judging.changed_facts import grade_versions, price_grades, scale_of
-from ranktilt.judging.grading_settings import Grading
+from ranktilt.judging.grading.changed_facts import grade_versions, price_grades, scale_of
+from ranktilt.judging.grading.settings import Grading
 from tests.generation.scripted import Scripted
 from tests.toy import collection_of
 

@@ -14,10 +14,10 @@ from scipy import stats
 from ranktilt.judging.comparison import compare_orders
 from ranktilt.judging.judge import judge
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.judging.systems import SystemValues
+from ranktilt.judging.systems.systems import SystemValues
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.sentences.judge_meaning import judge_next_commands, meaning_sentence
-from ranktilt.reporting.sentences.judging import judge_findings
+from ranktilt.reporting.sentences.judging.judge import judge_findings
+from ranktilt.reporting.sentences.judging.meaning import judge_next_commands, meaning_sentence
 from ranktilt.statistics.correction import holm
 
 Floats = npt.NDArray[np.float64]

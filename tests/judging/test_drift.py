@@ -11,10 +11,10 @@ import ranktilt as rt
 from ranktilt import JudgeAudit, UserError
 from ranktilt.auditing.gate.result import Gate
 from ranktilt.errors import DataError
-from ranktilt.judging.drift_result import JudgeChange, JudgeDrift
+from ranktilt.judging.drift.result import JudgeChange, JudgeDrift
 from ranktilt.judging.gate import DriftLimits, gate_judges
 from ranktilt.judging.judge import judge
-from ranktilt.judging.judge_scores import judge_scores
+from ranktilt.judging.systems.judge_scores import judge_scores
 from ranktilt.reporting.sentences.notes import note_sentence
 from tests.judging.judged import bed, grades, runs
 from tests.toy import collection_of, versions

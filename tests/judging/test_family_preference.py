@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from ranktilt.judging.family_preference import family_preferences, verdict_of
 from ranktilt.judging.records import Estimate, FamilyScale
-from ranktilt.judging.systems import SystemValues
-from ranktilt.reporting.sentences.judging import preference_sentence
+from ranktilt.judging.systems.family_preference import family_preferences, verdict_of
+from ranktilt.judging.systems.systems import SystemValues
+from ranktilt.reporting.sentences.judging.judge import preference_sentence
 from ranktilt.statistics.family_difference import family_difference
 from tests.judging.judged import MEMBER, WORLDS, world
 

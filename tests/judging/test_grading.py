@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.formats.qrels import read_qrels
+from ranktilt.data.formats.judgments.qrels import read_qrels
 from ranktilt.errors import UserError
 from ranktilt.generation.estimate import estimate
-from ranktilt.judging.grade_parsing import parse_grade
-from ranktilt.judging.grading import Grades, grade, median_qrels, save_grades
-from ranktilt.judging.grading_inputs import GRADE_PROMPTS, grade_template, prepare_grades
-from ranktilt.judging.grading_settings import Grading
+from ranktilt.judging.grading.grading import Grades, grade, median_qrels, save_grades
+from ranktilt.judging.grading.inputs import GRADE_PROMPTS, grade_template, prepare_grades
+from ranktilt.judging.grading.parsing import parse_grade
+from ranktilt.judging.grading.settings import Grading
 from ranktilt.judging.judge import judge
 from ranktilt.llm.base import Answer, Failure
 from ranktilt.llm.journal import Journal

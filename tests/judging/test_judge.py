@@ -13,16 +13,16 @@ import polars as pl
 import pytest
 from scipy.stats import kendalltau
 
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, UserError
-from ranktilt.judging.corrected import sampled_queries
-from ranktilt.judging.family_preference import families_of
 from ranktilt.judging.gate import gate_judges
 from ranktilt.judging.grade_gap import twin_grades
 from ranktilt.judging.grades import read_grades, side_by_side
 from ranktilt.judging.judge import judge
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.judging.systems import (
+from ranktilt.judging.systems.corrected import sampled_queries
+from ranktilt.judging.systems.family_preference import families_of
+from ranktilt.judging.systems.systems import (
     SystemValues,
     on_scale_of,
     rank_agreement,
@@ -32,7 +32,7 @@ from ranktilt.judging.systems import (
 from ranktilt.measures.base import measure
 from ranktilt.reporting.output import table
 from ranktilt.reporting.sentences.gate import row_reason
-from ranktilt.reporting.sentences.judging import judge_findings
+from ranktilt.reporting.sentences.judging.judge import judge_findings
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.judging.judged import FAMILIES, QUERIES, bed, full_audit, grades, runs
 from tests.refusals import refused

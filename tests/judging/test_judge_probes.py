@@ -12,9 +12,8 @@ import pytest
 
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.judging.grading_settings import Grading
-from ranktilt.judging.length_doses import DoseGrade, LengthDoses
-from ranktilt.judging.probes import (
+from ranktilt.judging.grading.length_doses import DoseGrade, LengthDoses
+from ranktilt.judging.grading.probes import (
     DOSES,
     INSTRUCTION,
     JUDGE_PROBES,
@@ -22,6 +21,7 @@ from ranktilt.judging.probes import (
     probe_collection,
     probe_judge,
 )
+from ranktilt.judging.grading.settings import Grading
 from ranktilt.llm.journal import Journal
 from tests.generation.scripted import Scripted
 from tests.toy import collection_of

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from ranktilt.errors import DataError, UserError
-from ranktilt.judging.evaluation_files import read_evaluations
-from ranktilt.judging.judge_scores import judge_scores
-from ranktilt.reporting.sentences.judging import preference_sentence
+from ranktilt.judging.systems.evaluation_files import read_evaluations
+from ranktilt.judging.systems.judge_scores import judge_scores
+from ranktilt.reporting.sentences.judging.judge import preference_sentence
 from ranktilt.reporting.sentences.notes import note_sentences
 
 TREC_EVAL = """\

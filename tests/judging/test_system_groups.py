@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, UserError
 from ranktilt.judging.judge import judge
-from ranktilt.judging.judge_scores import judge_scores
-from ranktilt.judging.system_groups import (
+from ranktilt.judging.systems.groups import (
     cluster_notes,
     joined,
     read_systems,
     repeat_notes,
     run_tags,
 )
-from ranktilt.judging.systems import SystemValues
+from ranktilt.judging.systems.judge_scores import judge_scores
+from ranktilt.judging.systems.systems import SystemValues
 from tests.judging.judged import FAMILIES, bed, grades, runs
 
 

@@ -21,7 +21,7 @@ from ranktilt.errors import UserError
 from ranktilt.generation.answer.answer import answer, prepare_answers
 from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.settings import Answering
-from ranktilt.judging.grading import grade
+from ranktilt.judging.grading.grading import grade
 from ranktilt.llm import batches
 from ranktilt.llm.base import Prompt, Reply, llm
 from ranktilt.llm.batches import in_batches

@@ -17,7 +17,7 @@ from ranktilt.errors import UserError
 from ranktilt.generation.answer.answer import answer
 from ranktilt.generation.answer.save import save_answered
 from ranktilt.generation.settings import Answering
-from ranktilt.judging.grading import grade
+from ranktilt.judging.grading.grading import grade
 from ranktilt.llm.base import Answer, Failure, llm
 from ranktilt.llm.journal import JOURNAL, Journal, journalled
 from ranktilt.llm.responses import error_text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.judging.grading import grade
+from ranktilt.judging.grading.grading import grade
 from ranktilt.llm.base import Reply, llm
 from ranktilt.llm.batch_files import read_lines
 from ranktilt.llm.journal import JOURNAL, Journal, journalled

@@ -18,7 +18,7 @@ from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.mitigation.retriever_sweep import SweepOptions, retriever_sweep, sweep_alphas
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.reporting.sentences.mitigate import (
+from ranktilt.reporting.sentences.mitigation.mitigate import (
     bench_headline,
     bench_notes,
     cost_reason,
@@ -27,7 +27,7 @@ from ranktilt.reporting.sentences.mitigate import (
     nearest_sentence,
     reason,
 )
-from ranktilt.reporting.sentences.mitigate_next import ways_on
+from ranktilt.reporting.sentences.mitigation.next_commands import ways_on
 from ranktilt.reporting.views.experiments.bench_chart import bench_chart
 from ranktilt.training import mining
 from tests.mitigation.planted import DIAL, bench_of, collection, planted, swept

@@ -13,7 +13,7 @@ from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.mitigation.causal import Causal, CausalFit, CausalOptions, fit_causal
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
-from ranktilt.reporting.sentences.mitigate import causal_sentence
+from ranktilt.reporting.sentences.mitigation.mitigate import causal_sentence
 from tests.mitigation.builders import Planted, judged, perplexity, same_bits, text_column
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, write_run

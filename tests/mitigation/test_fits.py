@@ -18,7 +18,7 @@ from ranktilt.mitigation.query_split import LeftOut, QuerySplit, split_across
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense, EmbeddingServer
 from ranktilt.rankers.fit_provenance import named_keys, same_names, text_key
-from ranktilt.reporting.sentences.mitigate import bench_notes
+from ranktilt.reporting.sentences.mitigation.mitigate import bench_notes
 from tests.rankers.dense.test_search import Held
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, versions, write_run

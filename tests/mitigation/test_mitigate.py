@@ -42,7 +42,7 @@ from ranktilt.mitigation.mitigate import mitigate
 from ranktilt.mitigation.offset import OffsetMethod
 from ranktilt.mitigation.query_split import QuerySplit, at_most, split_queries
 from ranktilt.mitigation.selection import CandidateValues, candidate_values, choose_strengths
-from ranktilt.reporting.sentences.mitigate import bench_notes
+from ranktilt.reporting.sentences.mitigation.mitigate import bench_notes
 from tests.mitigation.planted import DIAL, bench_of, collection, planted
 from tests.refusals import refused
 from tests.toy import collection_of

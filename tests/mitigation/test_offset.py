@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt import Collection, DataError, Run, ranker
 from ranktilt.mitigation.offset import Offset, OffsetFit, fit_offset, quantile_gap
-from ranktilt.reporting.sentences.mitigate import offset_sentence
+from ranktilt.reporting.sentences.mitigation.mitigate import offset_sentence
 from tests.mitigation.builders import labelled, patterns_of, same_bits
 from tests.refusals import refused
 from tests.toy import collection_of

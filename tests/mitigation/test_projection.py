@@ -15,7 +15,7 @@ from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import score_pairs, search, unit
 from ranktilt.rankers.lexical.bm25 import TFIDF
-from ranktilt.reporting.sentences.mitigate import direction_sentence
+from ranktilt.reporting.sentences.mitigation.mitigate import direction_sentence
 from ranktilt.statistics.permutation import sign_flip_length_p, sign_flip_p
 from tests.mitigation.builders import judged, same_bits, text_column
 from tests.rankers.dense.test_search import Held, drawn

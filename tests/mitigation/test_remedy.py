@@ -16,7 +16,7 @@ from ranktilt.mitigation.fair_rerank import FairReRank
 from ranktilt.mitigation.interleave import Interleave
 from ranktilt.mitigation.offset import GroupOffset, Offset, OffsetFit
 from ranktilt.mitigation.remedy import Remedy
-from ranktilt.reporting.sentences.remedy import remedy_lines, remedy_sentence
+from ranktilt.reporting.sentences.mitigation.remedy import remedy_lines, remedy_sentence
 from tests.mitigation.builders import labelled
 
 PATTERNS = [

@@ -14,9 +14,11 @@ from ranktilt.measures.base import estimand
 from ranktilt.reporting.document import Figure, Row, Section, Table
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.views import audit_figures, audit_sections, view
-from ranktilt.reporting.views.audit_ranks import ranks_section
-from ranktilt.reporting.views.audit_tables import (
+from ranktilt.reporting.views import view
+from ranktilt.reporting.views.audit.audit import figures as audit_figures
+from ranktilt.reporting.views.audit.audit import sections as audit_sections
+from ranktilt.reporting.views.audit.ranks import ranks_section
+from ranktilt.reporting.views.audit.tables import (
     card_legend,
     card_table,
     control_sentences,

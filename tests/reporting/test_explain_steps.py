@@ -7,7 +7,7 @@ from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
 from ranktilt.explaining.properties.result import ExplainedGaps
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.explain_steps import (
+from ranktilt.reporting.sentences.explaining.next_steps import (
     explanation_steps,
     factors_steps,
     gaps_steps,

@@ -13,7 +13,7 @@ import pytest
 
 from ranktilt import Collection, Run, load, ranker
 from ranktilt.auditing.breakdown import contributions
-from ranktilt.data.labels import labelled
+from ranktilt.data.labels.labels import labelled
 from ranktilt.reporting.document import Table
 from ranktilt.reporting.explorer.section import MOST, explorer
 from ranktilt.reporting.reload import LoadedAudit

@@ -36,11 +36,11 @@ from ranktilt.reporting.render.html import page_date
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.meaning import audit_meaning, verdicts_meaning
-from ranktilt.reporting.sentences.mitigate import bench_meaning
+from ranktilt.reporting.sentences.mitigation.mitigate import bench_meaning
 from ranktilt.reporting.shown_names import direction_parts, isolated, short_names
 from ranktilt.reporting.tones import LOOKS
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.fault_chart import fault_chart
+from ranktilt.reporting.views.check.fault_chart import fault_chart
 from tests.explaining.checks import toy_check
 from tests.reporting.browser import Browser
 from tests.reporting.results import result

@@ -10,7 +10,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
-from ranktilt.data.labels import with_labels
+from ranktilt.data.labels.labels import with_labels
 from ranktilt.errors import UserError
 from ranktilt.reporting.reload import NO_LISTS, LoadedAudit, reload
 from tests.data.hub_cache import cached, cocktail_zip, point_to

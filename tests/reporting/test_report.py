@@ -20,7 +20,7 @@ from ranktilt.reporting.headline import headline
 from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import laid_out, opened, read_result, report, report_page
-from ranktilt.reporting.views.audit import view as audit_view
+from ranktilt.reporting.views.audit.audit import view as audit_view
 from scripts import pictures
 from tests.explaining.checks import toy_check
 from tests.house import tree

@@ -18,9 +18,9 @@ from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sentence, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.provenance import folder, provenance
-from ranktilt.reporting.sentences.check import equivalence_words
+from ranktilt.reporting.sentences.checking.check import equivalence_words
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.check_sections import check_sections
+from ranktilt.reporting.views.check.sections import check_sections
 from ranktilt.reporting.views.experiments.bench import pareto
 from ranktilt.training.study_result import BASELINE
 from tests.explaining.checks import toy_check, toy_effectiveness, toy_similarity

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ranktilt.data.files import sha256
-from ranktilt.data.load import load
+from ranktilt.data.loading.load import load
 from ranktilt.errors import UserError
 from ranktilt.training.batches import BatchSampler, EpochRows, Rows
 from ranktilt.training.cross_encoder import epoch_rows, train_cross_encoder

@@ -15,7 +15,7 @@ from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.ids import ids_of, pandas_columns, require_pandas, texts_of
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import relative_delta

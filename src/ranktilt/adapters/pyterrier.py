@@ -10,7 +10,7 @@ import polars as pl
 from ranktilt.adapters.base import ObjectRanker, object_spec
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.ids import ids_of, pandas_columns, require_pandas, texts_of
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.optional import need
 from ranktilt.rankers.base import Ranker

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from ranktilt.adapters.base import ObjectRanker, object_spec
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.models.batching import RESULTS_VERSION
 from ranktilt.models.encoder import Encoder
 from ranktilt.models.loaded import LoadedTokens, model_hash, model_name

@@ -25,8 +25,8 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.auditing.top_results import KEEP_TOP
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_errors import LabelErrors
-from ranktilt.data.run import Run
+from ranktilt.data.labels.label_errors import LabelErrors
+from ranktilt.data.runs.run import Run
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 from ranktilt.statistics.bootstrap import RESAMPLES

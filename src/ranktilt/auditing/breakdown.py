@@ -12,7 +12,7 @@ from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats, Ints, per_block

@@ -45,7 +45,7 @@ from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import Sample
 from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.notes.base import Note
-from ranktilt.data.repeats import spec_with_repeats
+from ranktilt.data.runs.repeats import spec_with_repeats
 from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
 LONE_DEPTH = 10

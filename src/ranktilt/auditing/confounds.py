@@ -15,7 +15,8 @@ import polars as pl
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.faults.twin_likeness import twin_likeness
+from ranktilt.data.runs.run import Run
 from ranktilt.data.text.features import query_word_share
 from ranktilt.data.text.quality import (
     cut_off,
@@ -23,7 +24,6 @@ from ranktilt.data.text.quality import (
     opening,
     words,
 )
-from ranktilt.data.twin_likeness import twin_likeness
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
 """Confounds that have a value for each group; all others count pairs of twins."""

@@ -24,10 +24,10 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
 from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, corrected
 from ranktilt.data.collection import Collection
+from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.notes.runs import SavedRunNotControlled
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.data.text.quality import NEAR_IDENTICAL, without_opening, words
-from ranktilt.data.twin_likeness import twin_likeness
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.ranking import Ints
 from ranktilt.models.token_counts import Tokens

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ranktilt.auditing.result import Audit
-from ranktilt.data.check_limits import LIMITS, CheckLimits
 from ranktilt.data.collection import Collection
-from ranktilt.data.faults import find_faults
+from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
+from ranktilt.data.faults.faults import find_faults
 from ranktilt.data.notes.texts import CheckFailed, VoidingFault
 
 

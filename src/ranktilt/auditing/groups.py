@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.data.group_names import name_among
+from ranktilt.data.labels.group_names import name_among
 from ranktilt.data.notes.inputs import LabelNote
 from ranktilt.errors import nearest, unknown
 

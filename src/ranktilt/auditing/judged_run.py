@@ -13,9 +13,9 @@ import polars as pl
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judgments import MIXER, Judgments, signatures
 from ranktilt.data.collection import Collection
-from ranktilt.data.labels import no_overlap
-from ranktilt.data.run import Run, codes, collection_rows
-from ranktilt.data.tied_lists import tied_lists
+from ranktilt.data.labels.labels import no_overlap
+from ranktilt.data.runs.run import Run, codes, collection_rows
+from ranktilt.data.runs.tied_lists import tied_lists
 from ranktilt.errors import DataError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.exposure.base import GroupLists

@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import codes
+from ranktilt.data.runs.run import codes
 from ranktilt.measures.ranking import Floats, Ints, Judged
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)

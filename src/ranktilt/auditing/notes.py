@@ -54,8 +54,8 @@ from ranktilt.data.notes.runs import (
     RunsIdentical,
     VerdictWithinNoise,
 )
-from ranktilt.data.run import Run, stage_facts
-from ranktilt.data.tied_lists import tied_list_notes
+from ranktilt.data.runs.run import Run, stage_facts
+from ranktilt.data.runs.tied_lists import tied_list_notes
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.ranking import first_ranks
 from ranktilt.rankers.candidates import FITTED

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_run import JudgedRun
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Floats, Ints, Ranking

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.significance import InferenceOptions
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.contrast import ROUNDINGS

@@ -27,10 +27,10 @@ from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.auditing.options import AuditOptions, usual_primary
 from ranktilt.auditing.query_groups.grouping import QueryGroups, collection_query_groups
 from ranktilt.data.collection import Collection
-from ranktilt.data.formats.runfile import unwritable
+from ranktilt.data.formats.runs.runfile import unwritable
 from ranktilt.data.notes.base import Note
-from ranktilt.data.repeats import each_repeat, join_namesakes
-from ranktilt.data.run import Run, named_apart
+from ranktilt.data.runs.repeats import each_repeat, join_namesakes
+from ranktilt.data.runs.run import Run, named_apart
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta

@@ -23,7 +23,7 @@ from ranktilt.auditing.query_groups.result import QueryBreakdown
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
-from ranktilt.data.group_names import name_among
+from ranktilt.data.labels.group_names import name_among
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand, Measure, estimand, measure

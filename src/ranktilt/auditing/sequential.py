@@ -20,8 +20,8 @@ from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
 from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.data.artifact import Result
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_remarks import warn_of_labels
-from ranktilt.data.run import Run, collection_rows
+from ranktilt.data.labels.label_remarks import warn_of_labels
+from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import DataWarning, UserError, counted, list_names
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.ranking import Ranking, first_ranks

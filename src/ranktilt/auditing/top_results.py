@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt.auditing.array_text import array_of_text, text_of_array
 from ranktilt.data.artifact import register
-from ranktilt.data.run import Run, codes
+from ranktilt.data.runs.run import Run, codes
 from ranktilt.measures.ranking import Ranking
 
 KEEP_TOP = 1000

@@ -17,20 +17,18 @@ Words of this room, which its files use without explaining them again:
 - influence: what a row adds to the error of an estimate; support: what it adds to the denominator
 - effective number: Kish's n for unequal weights, (Σ w)² / Σ w²
 
-Start with `cite`. `prepare` joins answers, `labelled_pages` and `retrieved_lists` in one table;
-`unit` finds at which unit labels are constant; `pairs` chooses what is compared, and `questions`
-lists what can be asked. `effects` asks: `infer` gives each answer its interval and p, `exchange` is
-the permutation test, and `these_units` and `further_questions` say what holds for the units at
-hand. `funnel` says where a share of citations comes from. `label_errors` corrects answers for wrong
-labels, `membership` by parts of the pages, and `label_parts` finds these parts. `result`, `effect`,
-`stages` and `counts` are the outcome: data only. `gate` compares it with a limit.
+Start with `cite`. `prepare` joins answers with the labelled and retrieved pages of `pages` in one
+table; `unit` finds at which unit labels are constant; `pairs` chooses what is compared, and
+`questions` lists what can be asked. `effects` asks, and `inference` gives each answer its interval
+and p. `funnel` says where a share of citations comes from. `label_errors` corrects answers for
+wrong labels. `result`, `effect`, `stages` and `counts` are the outcome: data only. `gate` compares
+it with a limit.
 
-Two engines: `comparison` asks both the same questions over `kept_pages`; `changes` asks them,
-`difference` gives the interval, and `overlap` says what both cite. `explain` says which properties
-of `citable_pages` go with a citation. `making` lets a language model write the answers;
+`comparison` asks two engines the same questions. `explain` says which properties of pages go with a
+citation. `making` lets a language model write the answers;
 `experiment` compares answers whose contexts differ in one thing.
 
-The words are in `reporting/sentences/citing`, the page in `reporting/views/cite`. May import
-`auditing`, `generation` and all below them. A new question is a file in `measures/citations` and a
-line in `questions`. Tests: tests/citing.
+The words are in `reporting/sentences/citing/cite`, the page in `reporting/views/cite/cite`. May
+import `auditing`, `generation` and all below them. A new question is a file in `measures/citations`
+and a line in `questions`. Tests: tests/citing.
 """

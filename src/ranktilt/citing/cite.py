@@ -15,21 +15,21 @@ from pathlib import Path
 from ranktilt.citing.domains import domain_citations, steadiness
 from ranktilt.citing.effects import Exchanges, citation_effects
 from ranktilt.citing.funnel import funnel_parts, rank_rates, stage_shares
-from ranktilt.citing.label_errors import PairCorrection
-from ranktilt.citing.label_parts import fitted_errors
-from ranktilt.citing.membership import corrected_funnel, corrected_stages
+from ranktilt.citing.label_errors.correct import PairCorrection
+from ranktilt.citing.label_errors.membership import corrected_funnel, corrected_stages
+from ranktilt.citing.label_errors.parts import fitted_errors
 from ranktilt.citing.notes import citation_notes, label_error_notes
+from ranktilt.citing.pages.retrieved_lists import load_list
 from ranktilt.citing.pairs import compared_pairs
 from ranktilt.citing.prepare import prepare
 from ranktilt.citing.query_groups import answer_query_groups, with_query_groups
 from ranktilt.citing.result import CitationAudit
-from ranktilt.citing.retrieved_lists import load_list
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.citations.answer_file import read_answers
-from ranktilt.data.label_errors import LabelErrors
-from ranktilt.data.label_file import LabelFile
-from ranktilt.data.run import Run
+from ranktilt.data.labels.label_errors import LabelErrors
+from ranktilt.data.labels.label_file import LabelFile
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.statistics.bootstrap import RESAMPLES

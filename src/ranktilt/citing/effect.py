@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.citing.infer import FEWEST_UNITS
+from ranktilt.citing.inference.infer import FEWEST_UNITS
 from ranktilt.citing.questions import QuestionKey
 from ranktilt.measures.citations.base import Scale
 from ranktilt.statistics.correction import detectable_effect

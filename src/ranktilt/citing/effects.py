@@ -9,8 +9,9 @@ import numpy as np
 
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.citing.effect import CitationEffect
-from ranktilt.citing.infer import FEWEST_UNITS, Spread, spread
-from ranktilt.citing.label_errors import (
+from ranktilt.citing.inference.infer import FEWEST_UNITS, Spread, spread
+from ranktilt.citing.inference.these_units import these_units
+from ranktilt.citing.label_errors.correct import (
     UNCORRECTED,
     PairCorrection,
     corrected_rates,
@@ -18,10 +19,9 @@ from ranktilt.citing.label_errors import (
     observed_citations,
     rate_spread,
 )
-from ranktilt.citing.membership import rates_exchanged_p, share_by_parts
+from ranktilt.citing.label_errors.membership import rates_exchanged_p, share_by_parts
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.citing.questions import QuestionKey, answerable
-from ranktilt.citing.these_units import these_units
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 from ranktilt.statistics.correction import correct
 

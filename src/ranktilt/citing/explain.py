@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.groups import Groups
-from ranktilt.citing.citable_pages import CitablePages, citable_pages, label_file_of
+from ranktilt.citing.pages.citable_pages import CitablePages, citable_pages, label_file_of
 from ranktilt.citing.result import CitationAudit
-from ranktilt.data.label_file import LabelFile
+from ranktilt.data.labels.label_file import LabelFile
 from ranktilt.errors import UserError
 from ranktilt.explaining.properties.gaps import GapOptions, corrected_gaps, pair_gaps
 from ranktilt.explaining.properties.result import ExplainedGap, ExplainedGaps

@@ -11,7 +11,7 @@ from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.result import CitationAudit
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.citations import (
     AnswersReadAs,

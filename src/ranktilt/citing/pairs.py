@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from ranktilt.citing.prepare import CitationInputs
-from ranktilt.data.group_names import name_among
+from ranktilt.data.labels.group_names import name_among
 from ranktilt.errors import UserError, unknown
 
 _HUMAN = "human"

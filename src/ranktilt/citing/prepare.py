@@ -10,14 +10,14 @@ import polars as pl
 
 from ranktilt.citing.arrays import citation_rows, pair_frame
 from ranktilt.citing.counts import CitationCounts, count_citations
-from ranktilt.citing.kept_pages import KeptPages
-from ranktilt.citing.labelled_pages import label_pages
-from ranktilt.citing.retrieved_lists import retrieved_lists
+from ranktilt.citing.pages.kept_pages import KeptPages
+from ranktilt.citing.pages.labelled_pages import label_pages
+from ranktilt.citing.pages.retrieved_lists import retrieved_lists
 from ranktilt.citing.unit import DOMAIN, Unit, find_unit
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_file import LabelFile
-from ranktilt.data.run import Run
+from ranktilt.data.labels.label_file import LabelFile
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError
 from ranktilt.measures.citations.base import CitationRows
 

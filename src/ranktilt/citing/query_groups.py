@@ -36,7 +36,7 @@ from ranktilt.auditing.query_groups.result import (
 )
 from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.effects import Exchanges, citation_effects, corrected_effects
-from ranktilt.citing.infer import FEWEST_UNITS, effective_units_by_group
+from ranktilt.citing.inference.infer import FEWEST_UNITS, effective_units_by_group
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
 from ranktilt.citing.questions import Question, QuestionKey, answerable

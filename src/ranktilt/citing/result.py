@@ -1,6 +1,6 @@
 """The outcome of an audit of citations: data only.
 
-Its words are in `reporting/sentences/citing`.
+Its words are in `reporting/sentences/citing/cite`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from pathlib import PurePath
 from typing import Any
 
 from ranktilt.auditing.comparison.options import ComparisonOptions
-from ranktilt.citing.audited_engine import AuditedEngine
-from ranktilt.citing.comparison import compare_engines
-from ranktilt.citing.comparison_result import CitationComparison
+from ranktilt.citing.comparison.audited_engine import AuditedEngine
+from ranktilt.citing.comparison.compare import compare_engines
+from ranktilt.citing.comparison.result import CitationComparison
 from ranktilt.citing.counts import CitationCounts
 from ranktilt.citing.effect import CitationEffect
-from ranktilt.citing.kept_pages import KeptPages
+from ranktilt.citing.pages.kept_pages import KeptPages
 from ranktilt.citing.query_breakdown import CitationBreakdown
 from ranktilt.citing.stages import FunnelPart, RankRate, StageShare
 from ranktilt.citing.unit import Unit

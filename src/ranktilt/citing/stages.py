@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ranktilt.citing.infer import Over
+from ranktilt.citing.inference.infer import Over
 from ranktilt.measures.citations.funnel import Term
 
 Stage = Literal["retrieved", "consulted", "cited", "cited without being retrieved"]

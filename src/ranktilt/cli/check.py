@@ -13,7 +13,7 @@ from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.settings import settings
 from ranktilt.config import read_section
-from ranktilt.data.check_limits import EQUIVALENCE, CheckLimits, Percent
+from ranktilt.data.faults.check_limits import EQUIVALENCE, CheckLimits, Percent
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 

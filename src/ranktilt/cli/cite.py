@@ -24,7 +24,7 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.label_file import LabelFile
+    from ranktilt.data.labels.label_file import LabelFile
 
 
 @verb(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ranktilt.citing.making.session import AnswerSession
     from ranktilt.config import StatisticsSettings
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
     from ranktilt.explaining.factors.result import FactorEffects
 
 _Labels = list[Literal["none", "true", "swapped"]]
@@ -226,8 +226,8 @@ class SessionAudit:
     def _load(self) -> tuple[Collection, Run]:
         """Read the collection and the run, and refuse groups and columns that are not there."""
         from ranktilt.citing.making.requests import GroupChoice
-        from ranktilt.data.label_errors import LabelErrors
-        from ranktilt.data.run import Run
+        from ranktilt.data.labels.label_errors import LabelErrors
+        from ranktilt.data.runs.run import Run
 
         texts = options.load_texts(self.folder, self.model.split)
         collection = self.labels.labelled(texts, self.by)

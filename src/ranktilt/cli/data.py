@@ -63,7 +63,7 @@ def load(
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
     """Download a public collection, or read a folder, and save it as a folder."""
-    from ranktilt.data.load import load as load_collection
+    from ranktilt.data.loading.load import load as load_collection
     from ranktilt.data.save import save
 
     check_paths({"--output": output / ABOUT})
@@ -91,7 +91,7 @@ def load(
 def _sourced(collection: Collection, source: str) -> Collection:
     """Name the source of the documents that have none; refuse a blank or needless name."""
     from ranktilt.data.collection import names_somebody
-    from ranktilt.data.stated_sources import with_source
+    from ranktilt.data.labels.stated_sources import with_source
 
     if not names_somebody(source):
         raise UserError(f"--source expects a name, such as human; got {source!r}")
@@ -146,7 +146,7 @@ def mix(
     ] = None,
 ) -> None:
     """Merge collections, so that sources are side by side and twins share judgments."""
-    from ranktilt.data.load import load as load_collection
+    from ranktilt.data.loading.load import load as load_collection
     from ranktilt.data.mix import mix as mix_collections
     from ranktilt.data.save import save
 

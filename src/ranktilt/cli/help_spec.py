@@ -72,7 +72,7 @@ def help_all() -> None:
 
 def configuration_help() -> str:
     """Show a configuration file, and the keys of each section."""
-    from ranktilt.data.check_limits import CheckLimits
+    from ranktilt.data.faults.check_limits import CheckLimits
 
     sections = {
         "[labels.NAME]": config.LabelSettings,

@@ -17,7 +17,7 @@ from ranktilt.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.label_file import LabelFile
+    from ranktilt.data.labels.label_file import LabelFile
 
 
 @Parameter(name="*", group=INPUT)
@@ -51,7 +51,7 @@ class LabelOptions:
     @property
     def labels(self) -> LabelFile | None:
         """The label file; None where none is named."""
-        from ranktilt.data.label_file import LabelFile
+        from ranktilt.data.labels.label_file import LabelFile
 
         if self.groups is None:
             if self.rest is not None:
@@ -81,7 +81,7 @@ class LabelOptions:
 
     def labelled(self, collection: Collection, by: str) -> Collection:
         """Give documents the labels of the file, or the collection's own labels their names."""
-        from ranktilt.data.labels import with_labels, with_names
+        from ranktilt.data.labels.labels import with_labels, with_names
 
         if self.labels is not None:
             return with_labels(collection, self.labels, by=by)
@@ -108,7 +108,7 @@ def _several_names(text: str) -> list[str]:
 
 def _configured_labels(name: str) -> LabelFile | None:
     """Return the label file of that name in ranktilt.toml; None for a name of a file."""
-    from ranktilt.data.label_file import LabelFile
+    from ranktilt.data.labels.label_file import LabelFile
 
     configuration = settings().configuration
     section = configuration.labels.get(name)

@@ -262,7 +262,7 @@ def load_texts(folder: Path, split: str | None) -> Collection:
 
     It needs no judgments, and those that it has may name unknown documents.
     """
-    from ranktilt.data.load import NO_QRELS, load
+    from ranktilt.data.loading.load import NO_QRELS, load
 
     # A folder without qrels is refused unless its judgments are turned off by name.
     qrels = NO_QRELS if without_judgments(folder, split) else None
@@ -274,7 +274,7 @@ def without_judgments(folder: Path, split: str | None) -> bool:
 
     Only a folder is looked at: a name such as ``hub:…`` may have judgments too.
     """
-    from ranktilt.data.load import splits
+    from ranktilt.data.loading.load import splits
 
     return split is None and os.path.isdir(folder) and not splits(folder)
 

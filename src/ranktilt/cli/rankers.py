@@ -16,7 +16,7 @@ from ranktilt.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
     from ranktilt.presets import Preset as PresetOfPaper
     from ranktilt.rankers.base import Ranker
     from ranktilt.spec import Stage
@@ -119,7 +119,7 @@ def rank_with(
 
     With `repeats`, a ranker may rank several times; see `Run.repeats`.
     """
-    from ranktilt.data.run import named_apart
+    from ranktilt.data.runs.run import named_apart
     from ranktilt.rankers.candidates import check_reranked
 
     for ranker in rankers:
@@ -145,7 +145,7 @@ def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
 
     Runs are given by their specs; None allows every share.
     """
-    from ranktilt.data.run import stage_facts
+    from ranktilt.data.runs.run import stage_facts
 
     if max_failures is None:
         return

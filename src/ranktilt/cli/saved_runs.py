@@ -13,7 +13,7 @@ from ranktilt.cli.app import INPUT, SELDOM, resolve_types
 from ranktilt.cli.rankers import NamedText, with_names
 
 if TYPE_CHECKING:
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
 
 
 @resolve_types
@@ -54,9 +54,9 @@ class SavedRunOptions:
 
         With `repeats`, a file may hold several rankings of each query; see `Run.repeats`.
         """
-        from ranktilt.data.formats.search_responses import MAX_FAILURES
+        from ranktilt.data.formats.responses.search_responses import MAX_FAILURES
         from ranktilt.data.queries import query_texts
-        from ranktilt.data.run import Run, named_apart, replayed_name
+        from ranktilt.data.runs.run import Run, named_apart, replayed_name
 
         query_names = None if self.queries is None else query_texts(self.queries)
         runs = []

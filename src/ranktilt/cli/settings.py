@@ -241,7 +241,7 @@ def _assignments(texts: Sequence[str]) -> dict[str, str]:
 
 def assignable_keys(name: str, path: Sequence[str]) -> list[str]:
     """Return the keys of ``--set`` with this name that a command reads, as ``statistics.seed``."""
-    from ranktilt.data.check_limits import CheckLimits
+    from ranktilt.data.faults.check_limits import CheckLimits
     from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining
 
     verb = path[0] if path else ""

@@ -7,11 +7,11 @@ column by which documents are grouped; a *group* is all documents with one label
 *twins* are two documents of one origin by different sources. A *split* is a named set of judgments,
 such as ``test``. A *spec* says how an object was made.
 
-Start with `collection.Collection` and `run.Run`. `load.load` reads a folder or a public name
-(`folders`; `collection_name`, `hub`, `irds`, `bundled`), `label_table` a label file, `queries`
-queries; `labels` joins labels with documents, `mix` unites collections, `save` writes one, and
-`faults` finds what is wrong with one. `formats` has a file for each file layout, `text` what a text
-shows by itself. `artifact` is the file of a result, `cache` keeps vectors, `inventory` lists the
+Start with `collection.Collection` and `runs.run.Run`. `loading` reads a collection from a folder or
+by its public name (`bundled` comes with the package), `labels` reads label files and joins labels
+with documents, `queries` reads queries; `mix` unites collections, `save` writes one, and `faults`
+finds what is wrong with one. `formats` has a file for each file layout, `text` what a text shows by
+itself. `artifact` is the file of a result, `cache` keeps vectors, `inventory` lists the
 cache, and `texts` maps the texts of large collections into memory. `notes` has what a reader of a
 result should know.
 

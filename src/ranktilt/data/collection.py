@@ -13,9 +13,9 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.data.formats.columns import SCALARS, json_series, whole_or_fractions
 from ranktilt.data.formats.ids import id_texts, ids_of, require_frame, require_mapping, texts_of
-from ranktilt.data.group_names import group_name
+from ranktilt.data.formats.tables.columns import SCALARS, json_series, whole_or_fractions
+from ranktilt.data.labels.group_names import group_name
 from ranktilt.data.texts import AT_ONCE, LARGE, aside
 from ranktilt.errors import UserError, counted, shorten, unknown
 

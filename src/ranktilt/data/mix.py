@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ranktilt.data.assemble import version_names
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.jsonl import stack
+from ranktilt.data.loading.assemble import version_names
 from ranktilt.errors import DataWarning, UserError
 
 

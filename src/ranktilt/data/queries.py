@@ -7,16 +7,16 @@ from pathlib import Path
 
 import polars as pl
 
-from ranktilt.data.assemble import read_rows, unjudged
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import decode_lines, line_chunks, read_text, require_path, rereadable
 from ranktilt.data.formats import json_queries
 from ranktilt.data.formats.base import QUERIES
 from ranktilt.data.formats.data_file import DataFile
-from ranktilt.data.formats.delimited import read_named_table
-from ranktilt.data.formats.parquet import PARQUET, read_table, schema_of
 from ranktilt.data.formats.query_columns import queries_of_columns
 from ranktilt.data.formats.refusals import refusal, refuse_binary
+from ranktilt.data.formats.tables.delimited import read_named_table
+from ranktilt.data.formats.tables.parquet import PARQUET, read_table, schema_of
+from ranktilt.data.loading.assemble import read_rows, unjudged
 from ranktilt.errors import DataError, shorten
 
 _HEADER = (

@@ -14,13 +14,13 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.data.files import rereadable
-from ranktilt.data.formats.column_names import QUERY, folded
 from ranktilt.data.formats.data_file import SEPARATORS, DataFile
-from ranktilt.data.formats.delimited import LINE, read_named_table
 from ranktilt.data.formats.ids import id_texts
 from ranktilt.data.formats.json_values import read_document
-from ranktilt.data.formats.parquet import json_rows, json_table, read_table
-from ranktilt.data.label_table import one_row_each
+from ranktilt.data.formats.tables.column_names import QUERY, folded
+from ranktilt.data.formats.tables.delimited import LINE, read_named_table
+from ranktilt.data.formats.tables.parquet import json_rows, json_table, read_table
+from ranktilt.data.labels.label_table import one_row_each
 from ranktilt.errors import DataError, shorten, unknown
 
 _IDS = ("_id", "id", "number", *QUERY)

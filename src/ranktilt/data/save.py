@@ -12,9 +12,9 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import Content, holds, write_files
 from ranktilt.data.formats.jsonl import to_jsonl
-from ranktilt.data.formats.parquet import part_contents
-from ranktilt.data.formats.qrels import to_tsv
-from ranktilt.data.load import DESIGN
+from ranktilt.data.formats.judgments.qrels import to_tsv
+from ranktilt.data.formats.tables.parquet import part_contents
+from ranktilt.data.loading.load import DESIGN
 from ranktilt.data.texts import AT_ONCE
 from ranktilt.errors import UserError
 

@@ -25,7 +25,7 @@ from ranktilt.data.notes.probes import (
     PropertyUnit,
     PropertyValue,
 )
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.explaining.attribution_tables import REMAINS, Row, ScoreGap, tables_and_figures
 from ranktilt.explaining.base import (

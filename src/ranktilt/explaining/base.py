@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from ranktilt.data.artifact import Coded
 from ranktilt.data.collection import Collection
+from ranktilt.data.labels.stated_sources import no_source
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.probes import SourceMean, ValuesShown
-from ranktilt.data.run import codes
-from ranktilt.data.stated_sources import no_source
+from ranktilt.data.runs.run import codes
 from ranktilt.errors import UserError
 from ranktilt.presenter import presenter
 from ranktilt.rankers.base import Ranker

@@ -12,10 +12,10 @@ import polars as pl
 
 from ranktilt.auditing.instrument import InstrumentRow, check_instrument
 from ranktilt.auditing.provenance import audit_provenance
-from ranktilt.data.check_limits import EQUIVALENCE, LIMITS, CheckLimits
 from ranktilt.data.collection import Collection
-from ranktilt.data.contents import contents_of
-from ranktilt.data.faults import find_faults
+from ranktilt.data.faults.check_limits import EQUIVALENCE, LIMITS, CheckLimits
+from ranktilt.data.faults.contents import contents_of
+from ranktilt.data.faults.faults import find_faults
 from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.check_notes import effectiveness_notes, omission_notes, source_notes
 from ranktilt.explaining.check_result import CheckResult

@@ -7,7 +7,8 @@ from typing import Literal
 
 from ranktilt.auditing.effects import FEW_QUERIES, Equivalence
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_remarks import label_remarks
+from ranktilt.data.labels.label_remarks import label_remarks
+from ranktilt.data.labels.stated_sources import source_hint
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.groups import DocumentsUnlabelled
 from ranktilt.data.notes.inputs import TextsNotExamined
@@ -20,7 +21,6 @@ from ranktilt.data.notes.texts import (
     QueriesOfOneSideExcluded,
     SourceWithoutOrigins,
 )
-from ranktilt.data.stated_sources import source_hint
 
 
 def source_notes(collection: Collection, reference: str) -> Iterator[Note]:

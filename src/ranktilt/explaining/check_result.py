@@ -9,9 +9,9 @@ from typing import Any
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.instrument import InstrumentRow
 from ranktilt.data.artifact import Coded, Result
-from ranktilt.data.check_limits import LIMITS, CheckLimits
-from ranktilt.data.contents import Contents
-from ranktilt.data.faults import FaultRow, Verdict
+from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
+from ranktilt.data.faults.contents import Contents
+from ranktilt.data.faults.faults import FaultRow, Verdict
 from ranktilt.data.notes.base import Note
 from ranktilt.explaining.base import EffectSize
 from ranktilt.explaining.similarity import Similarity

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.stated_sources import with_stated_sources
+from ranktilt.data.labels.stated_sources import with_stated_sources
 from ranktilt.explaining.base import EffectSize, TextProbe, effect_size, twin_rows, twin_sources
 from ranktilt.explaining.similarity import Similarity, SimilarityProbe
 from ranktilt.explaining.text_probes import (

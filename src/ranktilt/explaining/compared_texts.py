@@ -8,11 +8,11 @@ import polars as pl
 
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_remarks import warn_of_labels
+from ranktilt.data.labels.label_remarks import warn_of_labels
+from ranktilt.data.labels.stated_sources import with_stated_sources
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.groups import DocumentsUnlabelled
 from ranktilt.data.notes.texts import SourceWithoutTwins, TwinsIdentical
-from ranktilt.data.stated_sources import with_stated_sources
 from ranktilt.explaining.base import others, twin_rows
 
 

@@ -12,10 +12,10 @@ from ranktilt.auditing.equivalence import EquivalenceTask, equivalence_rows
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
-from ranktilt.data.check_limits import EQUIVALENCE
 from ranktilt.data.collection import Collection
-from ranktilt.data.group_names import label_text
-from ranktilt.data.run import codes
+from ranktilt.data.faults.check_limits import EQUIVALENCE
+from ranktilt.data.labels.group_names import label_text
+from ranktilt.data.runs.run import codes
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats

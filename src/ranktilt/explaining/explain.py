@@ -8,9 +8,9 @@ from typing import Any
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
-from ranktilt.data.group_names import group_name
+from ranktilt.data.labels.group_names import group_name
 from ranktilt.data.notes.texts import ProbeLeftOut, ProbeNeedsEncoder
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.attribution import attribute as attribute_gaps
 from ranktilt.explaining.base import (

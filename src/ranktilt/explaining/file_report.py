@@ -1,7 +1,7 @@
 """Describe a file: its kind and contents, its uses, what more uses need, and commands to type.
 
 `describe_file` recognises a file and reads it as the kind that it is; `_DESCRIBERS` has a function
-for each kind. The sentences are in `reporting/sentences/file_report.py`.
+for each kind. The sentences are in `reporting/sentences/checking/file_report.py`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ import polars as pl
 
 from ranktilt.auditing.result import Audit
 from ranktilt.data.artifact import fields_for_file
-from ranktilt.data.assemble import read_rows
 from ranktilt.data.files import rereadable
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.citations.answer_file import read_answers
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.json_values import read_document
+from ranktilt.data.formats.judgments.qrels import read_qrels
 from ranktilt.data.formats.notation import pairs_of, split_notation
-from ranktilt.data.formats.qrels import read_qrels
 from ranktilt.data.formats.recognition import (
     DOCUMENTS,
     EVALUATIONS,
@@ -37,15 +36,16 @@ from ranktilt.data.formats.recognition import (
     recognise,
 )
 from ranktilt.data.formats.refusals import ANYTHING, refusal
-from ranktilt.data.formats.response_folder import response_files
-from ranktilt.data.group_names import group_name
-from ranktilt.data.label_table import read_labels
+from ranktilt.data.formats.responses.folder import response_files
+from ranktilt.data.labels.group_names import group_name
+from ranktilt.data.labels.label_table import read_labels
+from ranktilt.data.labels.stated_sources import MOST_VALUES, columns_of_few_values
+from ranktilt.data.loading.assemble import read_rows
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.texts import FileHasOtherReadings, FileNotReadable
 from ranktilt.data.queries import read_queries
-from ranktilt.data.run import Run
-from ranktilt.data.stated_sources import MOST_VALUES, columns_of_few_values
-from ranktilt.data.tied_lists import tied_list_notes
+from ranktilt.data.runs.run import Run
+from ranktilt.data.runs.tied_lists import tied_list_notes
 from ranktilt.errors import DataError, DataWarning, UserError, counted
 
 Use = Literal[

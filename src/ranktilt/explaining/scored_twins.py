@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.probes import DocumentsScored
-from ranktilt.data.run import Run, codes
+from ranktilt.data.runs.run import Run, codes
 from ranktilt.explaining.twin_gaps import judged_origins
 from ranktilt.rankers.base import DEPTH, Ranker, score_documents, stages_of
 from ranktilt.rankers.candidates import check_reranked

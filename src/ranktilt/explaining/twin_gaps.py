@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, codes, collection_rows
+from ranktilt.data.runs.run import Run, codes, collection_rows
 from ranktilt.explaining.base import Rows
 
 FEWEST_PAIRS = 30

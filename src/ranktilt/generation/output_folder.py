@@ -14,7 +14,7 @@ import polars as pl
 
 from ranktilt.data.files import Content, alone, new_folder, sha256, write_files
 from ranktilt.data.formats.jsonl import to_jsonl
-from ranktilt.data.formats.qrels import to_tsv
+from ranktilt.data.formats.judgments.qrels import to_tsv
 from ranktilt.data.save import corpus_files, design_file
 from ranktilt.errors import UserError
 from ranktilt.generation.generated import Generated

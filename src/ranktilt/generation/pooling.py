@@ -15,8 +15,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import POOL, Collection
-from ranktilt.data.run import Run, collection_rows
-from ranktilt.data.stated_sources import with_named_side
+from ranktilt.data.labels.stated_sources import with_named_side
+from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.generation.generated import collection_paths
 from ranktilt.progress import report

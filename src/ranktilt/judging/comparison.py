@@ -13,7 +13,7 @@ import polars as pl
 from ranktilt.judging.agreement import QueryDraws
 from ranktilt.judging.grades import Graded
 from ranktilt.judging.records import FEWEST_QUERIES, AgreementStatistic, JudgeComparison
-from ranktilt.judging.systems import RESAMPLES, SystemValues, resampled_orders
+from ranktilt.judging.systems.systems import RESAMPLES, SystemValues, resampled_orders
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.agreement import cohen_kappa
 from ranktilt.statistics.coefficient_difference import coefficient_difference

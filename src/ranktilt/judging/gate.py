@@ -14,7 +14,7 @@ from ranktilt.auditing.gate.options import POLICIES
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, effect_gate
 from ranktilt.data.notes.base import Note, warnings_of
 from ranktilt.errors import UserError, unknown
-from ranktilt.judging.drift_result import DriftQuestion, JudgeChange, JudgeDrift
+from ranktilt.judging.drift.result import DriftQuestion, JudgeChange, JudgeDrift
 from ranktilt.judging.gate_checks import check_growth, check_loss, check_shift, check_tau
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.statistics.bootstrap import RESAMPLES

@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from ranktilt.auditing.gate.result import LimitCheck, Outcome
-from ranktilt.judging.drift_result import JudgeChange
+from ranktilt.judging.drift.result import JudgeChange
 from ranktilt.judging.records import RankAgreement
 
 

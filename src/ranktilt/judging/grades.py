@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.formats.ids import ids_of, require_frame, scores_of
-from ranktilt.data.formats.qrels import read_judge_qrels, read_qrels
+from ranktilt.data.formats.judgments.qrels import read_judge_qrels, read_qrels
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import (
     FewCommonPairs,

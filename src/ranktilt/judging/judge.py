@@ -13,20 +13,20 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.judging.agreement import QueryDraws, grade_agreement
 from ranktilt.judging.calibration import CalibrationOptions, calibrate
 from ranktilt.judging.comparison import compare_kappas
-from ranktilt.judging.evaluated_runs import EvaluatedRuns
+from ranktilt.judging.drift.evaluated_runs import EvaluatedRuns
+from ranktilt.judging.grading.probes import JudgeProbes
 from ranktilt.judging.judge_grades import CommonScale, GradesOf, file_name, named_judges
 from ranktilt.judging.kept_grades import KeptGrades
-from ranktilt.judging.probes import JudgeProbes
 from ranktilt.judging.records import Weakness
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.judging.source_results import GradedCollection, SourceResults, source_results
-from ranktilt.judging.system_groups import SystemGroups
-from ranktilt.judging.system_results import SystemResults, compare_systems
+from ranktilt.judging.systems.groups import SystemGroups
+from ranktilt.judging.systems.results import SystemResults, compare_systems
 from ranktilt.measures.base import Measure
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -89,7 +89,7 @@ def judge(
         Pretend to have only this many human labels, to show what they repair. By default all human
         queries are used if the judge graded more.
     probed : iterable of JudgeProbes, optional
-        Results of `ranktilt.judging.probes.probe_judge`.
+        Results of `ranktilt.judging.grading.probes.probe_judge`.
     correction : {"holm", "bonferroni"}, optional
         Correction of the p of grade gaps, of tilts, and of differences between judges.
     resamples, seed : int, optional

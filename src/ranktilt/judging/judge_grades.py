@@ -21,9 +21,9 @@ from ranktilt.data.notes.judges import (
     RequestsWithoutGrade,
 )
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
-from ranktilt.judging.grade_parsing import GRADES, UNREADABLE
 from ranktilt.judging.grades import Graded, grade_steps, read_grades, side_by_side, stepped
-from ranktilt.judging.grading import Grades, confidences
+from ranktilt.judging.grading.grading import Grades, confidences
+from ranktilt.judging.grading.parsing import GRADES, UNREADABLE
 from ranktilt.judging.records import FEWEST_QUERIES, HUMAN
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
 

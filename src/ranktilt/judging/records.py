@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ranktilt.auditing.effects import ALPHA, Change
-from ranktilt.judging.probes import ProbeGap
+from ranktilt.judging.grading.probes import ProbeGap
 from ranktilt.measures.margin import Margin
 
 HUMAN = "human"

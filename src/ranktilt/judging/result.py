@@ -16,11 +16,11 @@ from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError
 from ranktilt.judging.calibration_result import Calibration
-from ranktilt.judging.drift import compare_judges
-from ranktilt.judging.drift_match import AuditedJudges
-from ranktilt.judging.drift_result import JudgeDrift
+from ranktilt.judging.drift.drift import compare_judges
+from ranktilt.judging.drift.match import AuditedJudges
+from ranktilt.judging.drift.result import JudgeDrift
+from ranktilt.judging.grading.length_doses import LengthDoses
 from ranktilt.judging.kept_grades import KeptGrades, nothing_kept
-from ranktilt.judging.length_doses import LengthDoses
 from ranktilt.judging.records import (
     Agreement,
     AgreementStatistic,

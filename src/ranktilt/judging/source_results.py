@@ -23,7 +23,7 @@ from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
 from ranktilt.data.notes.comparisons import TwinsInOneAudit
-from ranktilt.judging.evaluated_runs import EvaluatedRuns
+from ranktilt.judging.drift.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.grade_gap import grade_gaps, judge_variation
 from ranktilt.judging.grades import Graded
 from ranktilt.judging.judge_grades import JudgeGrades

@@ -21,5 +21,5 @@ makes a `bench_result.Bench`).
 
 May import training, explaining, auditing and below. A new method is a file here, with the `Rule`
 that its remedy prints, and a line in `methods.METHODS`. Sentences:
-`reporting/sentences/mitigate.py` and `remedy.py`. Tests: tests/mitigation.
+`reporting/sentences/mitigation/mitigate.py` and `remedy.py`. Tests: tests/mitigation.
 """

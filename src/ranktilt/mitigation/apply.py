@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import write_files
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.mitigation.base import (
     KEYS,

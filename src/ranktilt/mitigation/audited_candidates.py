@@ -19,7 +19,7 @@ from ranktilt.auditing.significance import (
     Sample,
 )
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, collection_rows
+from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.margin import DEFAULT_MARGIN

@@ -23,8 +23,8 @@ from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Groups
 from ranktilt.data.artifact import Result
 from ranktilt.data.collection import Collection
-from ranktilt.data.group_names import REST
-from ranktilt.data.run import Run, collection_rows
+from ranktilt.data.labels.group_names import REST
+from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import UserError
 from ranktilt.mitigation.remedy import Rule
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, require_runs
+from ranktilt.data.runs.run import Run, require_runs
 from ranktilt.errors import UserError
 from ranktilt.mitigation.base import Correction
 from ranktilt.mitigation.list_tops import correct_tops

@@ -25,7 +25,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, codes, collection_rows
+from ranktilt.data.runs.run import Run, codes, collection_rows
 from ranktilt.errors import UserError
 from ranktilt.explaining.perplexity import NGRAM, PerplexityProbe
 from ranktilt.mitigation.base import (

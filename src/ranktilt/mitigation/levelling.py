@@ -14,7 +14,7 @@ from pathlib import Path
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Pair
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand
 from ranktilt.mitigation.audited_candidates import BenchOptions

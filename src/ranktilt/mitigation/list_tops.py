@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.mitigation.base import Correction, Scores, in_order, run_of_depth
 
 

@@ -19,8 +19,8 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
-from ranktilt.data.group_names import REST
-from ranktilt.data.run import Run
+from ranktilt.data.labels.group_names import REST
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.mitigation.base import Fit

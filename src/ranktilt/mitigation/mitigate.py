@@ -19,7 +19,7 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, list_names
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN

@@ -18,7 +18,7 @@ from ranktilt.auditing.effects import FEWEST
 from ranktilt.auditing.gate.result import Outcome
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import Columns
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import resampled_means, shared_numbering
 from ranktilt.statistics.inversion import infer

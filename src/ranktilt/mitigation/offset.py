@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words
 from ranktilt.mitigation.base import KEYS, Fit, FittedCorrection, Lists, scale_of
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method

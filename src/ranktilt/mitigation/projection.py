@@ -16,7 +16,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import codes
+from ranktilt.data.runs.run import codes
 from ranktilt.errors import UserError, counted
 from ranktilt.explaining.vectors import DocumentVectors
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method

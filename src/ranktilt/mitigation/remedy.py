@@ -1,6 +1,6 @@
 """A remedy: what a correction does to a list, as data for the engineers of an engine.
 
-The words and the pseudo-code are made in `reporting/sentences/remedy.py`.
+The words and the pseudo-code are made in `reporting/sentences/mitigation/remedy.py`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.measures.base import Estimand

@@ -17,7 +17,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import TEXT_CHOICES, Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, unknown
 from ranktilt.models.device import BACKENDS
 from ranktilt.models.encoder import Encoder

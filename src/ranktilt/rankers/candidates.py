@@ -12,7 +12,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, codes, collection_rows
+from ranktilt.data.runs.run import Run, codes, collection_rows
 from ranktilt.errors import DataError, UserError, counted
 
 Ints = npt.NDArray[np.int64]

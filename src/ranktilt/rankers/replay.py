@@ -11,12 +11,12 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.notation import file_of
-from ranktilt.data.formats.runfile import read_spec
-from ranktilt.data.formats.score_order import SCORE_ORDERS
-from ranktilt.data.formats.search_responses import MAX_FAILURES
-from ranktilt.data.labels import no_overlap, warn_of_near_matches
+from ranktilt.data.formats.responses.search_responses import MAX_FAILURES
+from ranktilt.data.formats.runs.runfile import read_spec
+from ranktilt.data.formats.runs.score_order import SCORE_ORDERS
+from ranktilt.data.labels.labels import no_overlap, warn_of_near_matches
 from ranktilt.data.queries import query_texts
-from ranktilt.data.run import Run, collection_rows, replayed_name
+from ranktilt.data.runs.run import Run, collection_rows, replayed_name
 from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.base import (
     Ranker,

@@ -5,7 +5,7 @@ each document into a format, `figures` draw, `explorer` shows queries and lists,
 paper's tables. `sentences` put results in words, `headline` picks the finding that leads, `tones`
 its colour, `numbers` how a number is printed. `presenting` is what results ask for.
 
-To follow one sentence: `views/audit` asks `headline.findings_of` for the verdicts in order,
+To follow one sentence: `views/audit/audit` asks `headline.findings_of` for the verdicts in order,
 `sentences/verdicts` says one, `sentences/effects` its numbers, and `sentences/answers` what the
 measure found. Of other results, `sentences/derived` names the function that says what leads.
 

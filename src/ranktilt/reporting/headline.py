@@ -12,12 +12,12 @@ from ranktilt.auditing.answer.group_standings import group_displays
 from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.effects import conflict_of
 from ranktilt.errors import counted, join_words
-from ranktilt.reporting.sentences.attribution import attributed_gaps
+from ranktilt.reporting.sentences.comparison.group_standings import display_headline
 from ranktilt.reporting.sentences.derived import leading_finding
+from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps
+from ranktilt.reporting.sentences.explaining.theorem import sources_sentence, theorem_findings
 from ranktilt.reporting.sentences.findings import Finding, ranked
-from ranktilt.reporting.sentences.group_standings import display_headline
 from ranktilt.reporting.sentences.notes import note_sentence
-from ranktilt.reporting.sentences.theorem import sources_sentence, theorem_findings
 from ranktilt.reporting.sentences.verdicts import VERDICT_WORDS, conflict_sentence, verdict_sentence
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import IO, Any
 import polars as pl
 
 from ranktilt.data.artifact import used_from_files
-from ranktilt.data.formats.spreadsheet import csv_text
+from ranktilt.data.formats.tables.spreadsheet import csv_text
 from ranktilt.errors import UserError, unknown
 from ranktilt.reporting.views import view
 

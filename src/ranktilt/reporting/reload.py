@@ -21,10 +21,10 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.sources_apart import COMPARED, again_apart
 from ranktilt.data.collection import Collection
-from ranktilt.data.collection_name import NO_QRELS
 from ranktilt.data.files import sha256
-from ranktilt.data.label_file import LabelFile
-from ranktilt.data.run import Run, named_apart
+from ranktilt.data.labels.label_file import LabelFile
+from ranktilt.data.loading.collection_name import NO_QRELS
+from ranktilt.data.runs.run import Run, named_apart
 from ranktilt.errors import DataError, UserError, counted, list_names, unknown
 from ranktilt.optional import nothing_fetched
 
@@ -219,7 +219,7 @@ def _audited_part(audit: Audit, collection: Collection) -> Collection:
 
 def _whole_collection(audit: Audit, files: InputFiles) -> Collection:
     """Open the collection of an audit, with labels from a file of their own."""
-    from ranktilt.data.labels import with_labels, with_names
+    from ranktilt.data.labels.labels import with_labels, with_names
 
     spec = audit.spec.get("collection", {})
     labels = None
@@ -249,9 +249,9 @@ def _labels_alone(
     audit: Audit, spec: Mapping[str, Any], labels: LabelFile, files: InputFiles
 ) -> Collection:
     """Make a collection of labels and judgments: the audit had no texts."""
-    from ranktilt.data.formats.qrels import read_qrels
-    from ranktilt.data.label_table import read_labels
-    from ranktilt.data.labels import from_labels
+    from ranktilt.data.formats.judgments.qrels import read_qrels
+    from ranktilt.data.labels.label_table import read_labels
+    from ranktilt.data.labels.labels import from_labels
 
     runs = audit.top_results.runs if audit.top_results else ()
     ranked_docs = chain.from_iterable(run.ids for run in runs)
@@ -293,7 +293,7 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
         from ranktilt.data.bundled.reader import bundled
 
         return bundled()
-    from ranktilt.data.load import load
+    from ranktilt.data.loading.load import load
 
     is_in_library = path.startswith(NAMED)
     has_hashes = any(PurePath(name).is_relative_to(path) for name in files.hashes)

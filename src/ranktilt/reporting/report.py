@@ -18,19 +18,19 @@ from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.citing.comparison_result import CitationComparison
+from ranktilt.citing.comparison.result import CitationComparison
 from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.artifact import Result, read_json, used_from_files
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import read_bytes, write_bytes
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
 from ranktilt.explaining.properties.result import ExplainedGaps
-from ranktilt.judging.drift_result import JudgeDrift
+from ranktilt.judging.drift.result import JudgeDrift
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
@@ -47,8 +47,8 @@ from ranktilt.reporting.reload import (
 )
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.audit import view as audit_view
-from ranktilt.reporting.views.source_audits import view as source_audits_view
+from ranktilt.reporting.views.audit.audit import view as audit_view
+from ranktilt.reporting.views.audit.source_audits import view as source_audits_view
 from ranktilt.training.study_result import TrainingStudy
 
 Given = Result | str | Path

@@ -17,7 +17,7 @@ import polars as pl
 from ranktilt.auditing.audit import audit
 from ranktilt.data.cache import Stored, Vectors
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.optional import need

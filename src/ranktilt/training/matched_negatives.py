@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.stated_sources import with_source
+from ranktilt.data.labels.stated_sources import with_source
 from ranktilt.explaining.base import TextProbe
 from ranktilt.explaining.perplexity import PerplexityProbe
 from ranktilt.explaining.text_probes import SpecificityProbe

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ranktilt.data.cache import Stored, Vectors
-from ranktilt.data.run import collection_rows
+from ranktilt.data.runs.run import collection_rows
 from ranktilt.errors import UserError
 from ranktilt.rankers.dense.search import search
 from ranktilt.rankers.lexical.bm25 import BM25

@@ -13,7 +13,7 @@ import polars as pl
 
 from ranktilt.auditing.pairwise.pairs import KINDS, draw_pairs, two_groups
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import codes
+from ranktilt.data.runs.run import codes
 from ranktilt.errors import UserError, counted
 from ranktilt.llm.base import LLM
 from ranktilt.rankers.base import readable_texts

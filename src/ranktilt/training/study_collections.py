@@ -9,10 +9,10 @@ from pathlib import Path, PurePath
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.collection_name import NO_QRELS
-from ranktilt.data.load import load
-from ranktilt.data.rank_llm import holds_texts, read_candidates
-from ranktilt.data.run import Run
+from ranktilt.data.loading.collection_name import NO_QRELS
+from ranktilt.data.loading.load import load
+from ranktilt.data.runs.rank_llm import holds_texts, read_candidates
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.rankers.candidates import Candidates

@@ -22,7 +22,7 @@ from ranktilt.auditing.significance import (
     mean_sample,
 )
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.recall import Recall
 from ranktilt.statistics.bootstrap import shared_numbering

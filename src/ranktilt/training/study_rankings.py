@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.load import load
-from ranktilt.data.run import Run
+from ranktilt.data.loading.load import load
+from ranktilt.data.runs.run import Run
 from ranktilt.explaining.equivalence import reference_alone
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder

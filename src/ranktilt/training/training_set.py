@@ -14,7 +14,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import decode_lines, line_chunks
-from ranktilt.data.run import collection_rows
+from ranktilt.data.runs.run import collection_rows
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.statistics.sampling import sample_rows

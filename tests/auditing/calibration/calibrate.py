@@ -16,7 +16,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, collection_rows
+from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import report

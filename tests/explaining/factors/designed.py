@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.explaining.factors.effects import factor_effects
 from ranktilt.explaining.factors.result import CITED, CITED_FIRST, FactorEffects
 

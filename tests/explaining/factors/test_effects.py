@@ -13,7 +13,7 @@ import pytest
 
 from ranktilt import audit
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.explaining.factors.effects import FactorDesign, factor_effects
 from ranktilt.explaining.factors.outcomes import (
@@ -23,7 +23,7 @@ from ranktilt.explaining.factors.outcomes import (
     version_table,
 )
 from ranktilt.explaining.factors.result import FactorEffects
-from ranktilt.reporting.sentences.factors import factor_headline, factor_sentences
+from ranktilt.reporting.sentences.explaining.factors import factor_headline, factor_sentences
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.statistics.fixed_effects import regress_within
 from tests.explaining.factors.designed import designed, full, half, scored

@@ -7,9 +7,9 @@ from ranktilt.explaining.factors.effects import factor_effects
 from ranktilt.explaining.factors.result import DesignedFactor
 from ranktilt.generation.versions.factors import AS_IS, PROMPTED, RULES
 from ranktilt.reporting.document import Section
-from ranktilt.reporting.sentences.factors import factor_sentences, meaning_sentence
-from ranktilt.reporting.sentences.treatments import is_named_by_level, treatment
-from ranktilt.reporting.views.factors import view
+from ranktilt.reporting.sentences.explaining.factors import factor_sentences, meaning_sentence
+from ranktilt.reporting.sentences.explaining.treatments import is_named_by_level, treatment
+from ranktilt.reporting.views.explain.factors import view
 from tests.explaining.factors.designed import designed, full, scored
 
 

@@ -11,11 +11,11 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.explaining.properties.gaps import are_mostly_twins, explain_gaps
 from ranktilt.explaining.properties.result import ExplainedGap, ExplainedGaps, LeftOutProperty
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.sentences.properties import gap_cautions, gap_findings
+from ranktilt.reporting.sentences.explaining.properties import gap_cautions, gap_findings
 from ranktilt.reporting.views import view
 from tests.explaining.properties.planted import (
     DOCUMENTS,

@@ -15,7 +15,7 @@ import pytest
 
 from ranktilt.cli.main import main
 from ranktilt.data.collection import Collection
-from ranktilt.data.load import load, splits
+from ranktilt.data.loading.load import load, splits
 from ranktilt.errors import UserError
 from ranktilt.generation.manifest import require_ours
 from ranktilt.generation.output_folder import one_writer

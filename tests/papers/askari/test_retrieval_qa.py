@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Run
-from ranktilt.data import run as run_module
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
-from ranktilt.data.formats.qrels import read_qrels
-from ranktilt.data.load import load
+from ranktilt.data.formats.judgments.qrels import read_qrels
+from ranktilt.data.loading.load import load
+from ranktilt.data.runs import run as run_module
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.papers.askari.answered_questions import (
     AnsweredQuestion,

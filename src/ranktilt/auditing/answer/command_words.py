@@ -14,8 +14,8 @@ from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES
-from ranktilt.data.group_names import OTHERS, REST
-from ranktilt.data.label_file import LabelFile
+from ranktilt.data.labels.group_names import OTHERS, REST
+from ranktilt.data.labels.label_file import LabelFile
 from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError
 from ranktilt.measures.base import estimand

@@ -18,7 +18,7 @@ from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.data.artifact import Header, Result, names_files
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.errors import UserError
 from ranktilt.statistics.bootstrap import RESAMPLES
 

@@ -29,7 +29,7 @@ from ranktilt.data.notes.comparisons import (
     Side,
 )
 from ranktilt.data.notes.runs import FittedQueriesLeftOut
-from ranktilt.data.run import stage_facts
+from ranktilt.data.runs.run import stage_facts
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.printing import digits_apart

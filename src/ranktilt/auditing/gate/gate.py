@@ -15,7 +15,7 @@ from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import Margin, read_margin

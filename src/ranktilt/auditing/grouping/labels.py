@@ -18,10 +18,10 @@ from ranktilt.auditing.grouping.properties import (
 )
 from ranktilt.auditing.groups import ALL, Groups
 from ranktilt.data.collection import POOL, Collection
-from ranktilt.data.group_names import REST, bare_labels, group_name, label_text, read_sides
-from ranktilt.data.label_file import LENGTH
-from ranktilt.data.label_remarks import label_remarks, parts_of_numbers, parts_words
-from ranktilt.data.stated_sources import no_source
+from ranktilt.data.labels.group_names import REST, bare_labels, group_name, label_text, read_sides
+from ranktilt.data.labels.label_file import LENGTH
+from ranktilt.data.labels.label_remarks import label_remarks, parts_of_numbers, parts_words
+from ranktilt.data.labels.stated_sources import no_source
 from ranktilt.data.text.label_values import SEVERAL, known_labels, split_labels
 from ranktilt.errors import UserError, counted, unknown
 

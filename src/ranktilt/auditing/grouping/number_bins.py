@@ -13,9 +13,9 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.data.collection import Collection
-from ranktilt.data.group_names import bare_labels
-from ranktilt.data.label_file import LENGTH
-from ranktilt.data.label_remarks import short_number
+from ranktilt.data.labels.group_names import bare_labels
+from ranktilt.data.labels.label_file import LENGTH
+from ranktilt.data.labels.label_remarks import short_number
 from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.data.text.quality import words
 from ranktilt.errors import UserError, unknown

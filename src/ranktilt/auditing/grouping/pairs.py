@@ -9,8 +9,8 @@ from typing import Any
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.data.collection import Collection
-from ranktilt.data.group_names import REST
-from ranktilt.data.label_remarks import MOST_PAIRED, parts_words
+from ranktilt.data.labels.group_names import REST
+from ranktilt.data.labels.label_remarks import MOST_PAIRED, parts_words
 from ranktilt.data.notes.inputs import NumberLabels, PropertyLabels
 from ranktilt.errors import UserError
 

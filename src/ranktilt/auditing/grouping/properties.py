@@ -7,7 +7,7 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_remarks import MOST_VALUES, parts_of_numbers
+from ranktilt.data.labels.label_remarks import MOST_VALUES, parts_of_numbers
 from ranktilt.data.notes.inputs import LabelNote, PropertyLabels
 from ranktilt.data.text.label_values import as_numbers, known_labels
 

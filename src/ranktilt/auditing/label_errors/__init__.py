@@ -1,8 +1,8 @@
 """Labels that err: answers corrected for known error rates, and how much error would matter.
 
-`model.label_model` turns what a user knows (`data/label_errors.py`) into rates for each part of the
-documents; `correct.correct_labels` computes answers from labels that count what their rates say,
-and widens intervals by the error of the rates; `sensitivity` says what errors would explain a
+`model.label_model` turns what a user knows (`data/labels/label_errors.py`) into rates for each part
+of the documents; `correct.correct_labels` computes answers from labels that count what their rates
+say, and widens intervals by the error of the rates; `sensitivity` says what errors would explain a
 finding away. The mathematics is in `statistics/label_errors.py`, the words in
 `reporting/sentences/notes/label_errors.py`. Only differences of sums of labels can be corrected
 (`GroupEstimand.label_coefficients`). Tests: tests/auditing/test_label_errors.py.

@@ -9,7 +9,7 @@ from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
 from ranktilt.auditing.options import AuditOptions
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure
 from ranktilt.measures.ranking import Ints

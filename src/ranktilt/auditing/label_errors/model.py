@@ -12,7 +12,7 @@ import polars as pl
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Groups
 from ranktilt.data.collection import Collection
-from ranktilt.data.label_errors import CheckedSample, LabelErrors, StatedRates
+from ranktilt.data.labels.label_errors import CheckedSample, LabelErrors, StatedRates
 from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.measures.ranking import Floats, Ints

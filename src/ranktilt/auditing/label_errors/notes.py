@@ -10,7 +10,7 @@ import numpy as np
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity, label_sensitivities
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.label_errors import (
     AnswerAsLabelled,

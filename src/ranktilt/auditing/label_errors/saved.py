@@ -20,7 +20,7 @@ from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
 from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import corrected
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.notes.groups import DocumentsUnlabelled
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, Measure

@@ -9,7 +9,7 @@ import polars as pl
 from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
 from ranktilt.auditing.pairwise.pairs import DrawnPairs
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import codes
+from ranktilt.data.runs.run import codes
 from ranktilt.llm.journal import journalled
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import Reading

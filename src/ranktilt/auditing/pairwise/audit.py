@@ -14,7 +14,7 @@ from ranktilt.auditing.pairwise.provenance import pairwise_spec
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.pairwise.totals import total_choices
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.statistics.bootstrap import RESAMPLES
 

@@ -12,7 +12,7 @@ from ranktilt.auditing.pairwise.decisions import Decisions
 from ranktilt.auditing.pairwise.pairs import Kind
 from ranktilt.auditing.pairwise.result import PairTable, QueryChoices
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import codes
+from ranktilt.data.runs.run import codes
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.two_way import Dyads
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.data.collection import Collection
-from ranktilt.data.group_names import REST
+from ranktilt.data.labels.group_names import REST
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.pairwise import (
     DocumentsInNoPair,
@@ -22,7 +22,7 @@ from ranktilt.data.notes.pairwise import (
     QueriesWithoutSides,
     UnaskedQueries,
 )
-from ranktilt.data.run import Run, codes, collection_rows
+from ranktilt.data.runs.run import Run, codes, collection_rows
 from ranktilt.errors import DataError, UserError, counted, list_names, unknown
 from ranktilt.measures.ranking import Ints
 

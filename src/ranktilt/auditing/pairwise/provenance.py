@@ -12,7 +12,7 @@ from ranktilt._version import __version__
 from ranktilt.auditing.pairwise.decisions import Decisions
 from ranktilt.auditing.pairwise.options import PairwiseOptions
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 
 
 def pairwise_spec(

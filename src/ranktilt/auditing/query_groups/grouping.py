@@ -13,9 +13,9 @@ import polars as pl
 from ranktilt.auditing.grouping.labels import MOST_GROUPS
 from ranktilt.auditing.grouping.number_bins import divided_numbers
 from ranktilt.data.collection import Collection
-from ranktilt.data.group_names import group_name
-from ranktilt.data.label_file import LENGTH
-from ranktilt.data.label_remarks import parts_of_numbers
+from ranktilt.data.labels.group_names import group_name
+from ranktilt.data.labels.label_file import LENGTH
+from ranktilt.data.labels.label_remarks import parts_of_numbers
 from ranktilt.data.query_table import QueryTableName, read_query_table
 from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.data.text.quality import words

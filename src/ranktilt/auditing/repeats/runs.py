@@ -14,8 +14,8 @@ from ranktilt.auditing.repeats.average import average_defined
 from ranktilt.auditing.repeats.components import RepeatComponents
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.repeats import RepeatDepthsDiffer, RepeatsDiffer, RepeatsIdentical
-from ranktilt.data.repeats import name_of_repeat
-from ranktilt.data.run import Run
+from ranktilt.data.runs.repeats import name_of_repeat
+from ranktilt.data.runs.run import Run
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.bootstrap import shared_numbering
 

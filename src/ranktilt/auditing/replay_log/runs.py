@@ -13,7 +13,7 @@ from ranktilt.auditing.replay_log.rankings import ReplayedRankings, replay_calls
 from ranktilt.auditing.replay_log.result import INPUT, MODEL, PUBLISHED, STRICT
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
-from ranktilt.data.run import Run, collection_rows
+from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import DataError, counted
 from ranktilt.presenter import presenter
 from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall, read_log

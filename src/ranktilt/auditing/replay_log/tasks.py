@@ -15,7 +15,7 @@ from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.replay_log.result import INPUT, PARTS
 from ranktilt.auditing.significance import ChangeTask, Sample, contrast_task
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure
 
 

@@ -1,6 +1,6 @@
 """The outcome of an experiment with contexts: data only.
 
-Its words are in `reporting/sentences/context_experiment`.
+Its words are in `reporting/sentences/citing/context_experiment`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from ranktilt.citing.cite import cite
 from ranktilt.citing.making.notes import require_citations, session_notes
 from ranktilt.citing.making.session import AnswerSession
 from ranktilt.citing.result import CitationAudit
-from ranktilt.data.label_errors import LabelErrors
+from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.statistics.bootstrap import RESAMPLES
 

@@ -13,7 +13,7 @@ from ranktilt.citing.making.settings import AnswerMaking, ShownLabel
 from ranktilt.citing.making.twins import Pair, Twins
 from ranktilt.citing.making.versions import DrawnVersions
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, collection_rows
+from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.base import top_k
 

@@ -15,7 +15,7 @@ from ranktilt.citing.making.settings import AnswerMaking
 from ranktilt.citing.making.tables import CitedAnswer, answers_of, document_table, text_table
 from ranktilt.citing.making.twins import Pair
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.generation.batched_requests import (
     FLAGGED,
     Rejected,

@@ -13,7 +13,7 @@ from ranktilt.citing.making.prompt import cite_template, document_lines
 from ranktilt.citing.making.settings import AnswerMaking
 from ranktilt.citing.making.twins import Pair
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, unknown
 from ranktilt.generation.batched_requests import GenerationInputs, GenerationTask, model_name
 from ranktilt.llm.base import LLM

@@ -13,7 +13,7 @@ from ranktilt.citing.making.settings import AnswerMaking
 from ranktilt.citing.making.twins import Pair
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 
 DOCUMENT_SCHEMA = pl.Schema(
     {

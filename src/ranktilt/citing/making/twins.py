@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import codes
+from ranktilt.data.runs.run import codes
 from ranktilt.errors import UserError
 
 Pair = tuple[str, str]

@@ -62,7 +62,7 @@ def audit(
     On a collection, each ranker (-r) runs and is audited. A saved run (--run) is audited as it is.
     It needs no collection if you give labels of its documents (--groups).
     """
-    from ranktilt.data.repeats import join_namesakes
+    from ranktilt.data.runs.repeats import join_namesakes
 
     inputs = replace(inputs, folder=folder)
     sequential.check(
@@ -121,7 +121,7 @@ def _audit_sources(
 ) -> None:
     """Audit each source together with the reference alone, and deliver the audits joined."""
     from ranktilt.auditing.source_audits import join_audits, pairs_to_name
-    from ranktilt.data.repeats import join_namesakes
+    from ranktilt.data.runs.repeats import join_namesakes
 
     parts = []
     for collection, compared in zip(apart.collections, apart.pairs, strict=True):

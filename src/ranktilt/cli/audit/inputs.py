@@ -20,7 +20,7 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
 
 
 @resolve_types
@@ -172,7 +172,7 @@ class InputOptions(SavedRunOptions, LabelOptions):
         """
         if self.folder is None:
             return self._labelled(max_failures, repeats=repeats)
-        from ranktilt.data.load import load
+        from ranktilt.data.loading.load import load
 
         collection = load(
             self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown
@@ -202,8 +202,8 @@ class InputOptions(SavedRunOptions, LabelOptions):
         self, max_failures: float | None, *, repeats: bool
     ) -> tuple[Collection, list[Run]]:
         """Read the saved runs, and make a collection of their documents and the labels."""
-        from ranktilt.data.labels import labelled
-        from ranktilt.data.load import NO_QRELS
+        from ranktilt.data.labels.labels import labelled
+        from ranktilt.data.loading.load import NO_QRELS
 
         if self.split is not None:
             raise UserError(

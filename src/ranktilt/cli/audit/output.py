@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
 
 AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
 """Names of the files, and of the folder of runs, in the folder of ``--save``."""
@@ -119,7 +119,7 @@ def per_query_csv(result: Audit | SourceAudits) -> bytes:
     """Return the table (run, measure, group, query, value) as CSV; undefined values are empty."""
     import polars as pl
 
-    from ranktilt.data.formats.spreadsheet import csv_text
+    from ranktilt.data.formats.tables.spreadsheet import csv_text
 
     defined = pl.when(pl.col("value").is_not_nan()).then("value")
     return csv_text(result.table.with_columns(defined.alias("value"))).encode()

@@ -16,7 +16,7 @@ from ranktilt.errors import UserError
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
     from ranktilt.measures.base import Estimand
     from ranktilt.rankers.base import Ranker
 
@@ -55,7 +55,7 @@ class AuditQuestion:
         if self.label_errors is None:
             return
         from ranktilt.auditing.label_errors.checks import refuse_uncorrectable
-        from ranktilt.data.label_errors import LabelErrors
+        from ranktilt.data.labels.label_errors import LabelErrors
 
         if self.controls:
             raise UserError(

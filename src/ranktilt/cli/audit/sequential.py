@@ -107,8 +107,8 @@ class SequentialOptions:
 
 def _labelled_documents(inputs: InputOptions) -> Collection:
     """Return the documents of a label file; the engine's queries come from a file."""
-    from ranktilt.data.label_table import read_labels
-    from ranktilt.data.labels import from_labels
+    from ranktilt.data.labels.label_table import read_labels
+    from ranktilt.data.labels.labels import from_labels
 
     if inputs.groups is None or inputs.queries is None:
         raise UserError(

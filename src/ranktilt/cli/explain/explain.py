@@ -30,7 +30,7 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
     from ranktilt.explaining.factors.result import FactorEffects
     from ranktilt.explaining.properties.result import ExplainedGaps
 

@@ -14,7 +14,7 @@ from ranktilt.sizes import read_points
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
 
 
 def require_folder(folder: Path | None) -> Path:
@@ -66,7 +66,7 @@ def read_documents(
     runs: list[Run],
 ) -> Collection:
     """Read the collection with the columns of the label file, or make one of these alone."""
-    from ranktilt.data.labels import labelled, with_labels
+    from ranktilt.data.labels.labels import labelled, with_labels
 
     if folder is None:
         return labelled(labels.labels or "", runs, by=by)

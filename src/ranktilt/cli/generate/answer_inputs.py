@@ -30,7 +30,7 @@ def load_queries(queries: Path, split: str | None) -> Collection:
 
 def note_mixing(folder: Path, collection: Collection, answered: Path, *, split: str | None) -> None:
     """Say how the documents of a folder and the written ones become one collection."""
-    from ranktilt.data.stated_sources import ORIGINALS
+    from ranktilt.data.labels.stated_sources import ORIGINALS
 
     if collection.sourceless:
         documents = counted(collection.sourceless, "document has", "documents have")

@@ -64,7 +64,7 @@ def show_estimate(
 
 def load_side(folder: Path, split: str | None, of: str | None) -> Collection:
     """Load a collection whose documents get the name of the side to rewrite, if none has one."""
-    from ranktilt.data.stated_sources import ORIGINALS, with_named_side
+    from ranktilt.data.labels.stated_sources import ORIGINALS, with_named_side
 
     return with_named_side(options.load_texts(folder, split), of or ORIGINALS)
 
@@ -77,7 +77,7 @@ def requests_per_minute(llm: LLM) -> int | None:
 
 def note_side(collection: Collection, of: str | None) -> None:
     """Say what became of documents without a source: called as the side to rewrite, or left."""
-    from ranktilt.data.stated_sources import ORIGINALS
+    from ranktilt.data.labels.stated_sources import ORIGINALS
 
     if "named_source" in collection.spec:
         documents = counted(

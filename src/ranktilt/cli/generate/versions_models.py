@@ -10,7 +10,7 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.generation.versions.options import Crossing
-    from ranktilt.judging.grading_settings import Grading
+    from ranktilt.judging.grading.settings import Grading
     from ranktilt.llm.base import LLM
 
 
@@ -49,7 +49,7 @@ class VersionsModels:
 
     def grading(self, prompt: str | None) -> Grading:
         """Return how the judge is asked."""
-        from ranktilt.judging.grading_settings import Grading
+        from ranktilt.judging.grading.settings import Grading
 
         grading = Grading(prompt=prompt or Grading.prompt)
         return grading if self.judge is None else grading.with_sampling(self.judge.sampling)

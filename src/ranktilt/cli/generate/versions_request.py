@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ranktilt.generation.versions.factors import Factor
     from ranktilt.generation.versions.make import DesignedVersions
     from ranktilt.generation.versions.options import Crossing
-    from ranktilt.judging.grading import Grades
-    from ranktilt.judging.grading_settings import Grading
+    from ranktilt.judging.grading.grading import Grades
+    from ranktilt.judging.grading.settings import Grading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class VersionsRequest:
     def make(self) -> tuple[DesignedVersions, Grades | None]:
         """Write the versions, and let the judge grade those whose facts are changed."""
         from ranktilt.generation.versions.make import versions
-        from ranktilt.judging.changed_facts import grade_versions, require_gradable
+        from ranktilt.judging.grading.changed_facts import grade_versions, require_gradable
 
         writer, judge = self.models.writer_client, self.models.judge_client
         if judge is not None:
@@ -56,7 +56,7 @@ class VersionsRequest:
     def prices(self, price: tuple[float, float] | None) -> VersionsPrice:
         """Return what each prompt would cost, at a price of a million tokens."""
         from ranktilt.generation.versions.prices import price_versions
-        from ranktilt.judging.changed_facts import price_grades
+        from ranktilt.judging.grading.changed_facts import price_grades
 
         writer, judge = self.models.writer_client, self.models.judge_client
         prompts = []

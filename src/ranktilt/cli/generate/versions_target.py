@@ -17,7 +17,7 @@ from ranktilt.errors import counted
 if TYPE_CHECKING:
     from ranktilt.cli.generate.versions_request import VersionsRequest
     from ranktilt.generation.versions.make import DesignedVersions
-    from ranktilt.judging.grading import Grades
+    from ranktilt.judging.grading.grading import Grades
 
 
 @dataclass(frozen=True, kw_only=True)

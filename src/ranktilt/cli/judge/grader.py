@@ -15,10 +15,10 @@ from ranktilt.errors import counted
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
-    from ranktilt.judging.grading import Grades
-    from ranktilt.judging.grading_settings import Grading
-    from ranktilt.judging.probes import JudgeProbes
+    from ranktilt.data.runs.run import Run
+    from ranktilt.judging.grading.grading import Grades
+    from ranktilt.judging.grading.probes import JudgeProbes
+    from ranktilt.judging.grading.settings import Grading
     from ranktilt.llm.base import LLM
 
 
@@ -37,12 +37,12 @@ class Grader:
 
     def show_estimate(self, price: tuple[float, float] | None, probe_pairs: int | None) -> None:
         """Show what the rest of the requests would cost, then those of probes."""
-        from ranktilt.judging.grading_inputs import prepare_grades
+        from ranktilt.judging.grading.inputs import prepare_grades
 
         inputs = prepare_grades(self.collection, self.client, self.grading, runs=self.runs)
         show_estimate(inputs, self.client, price)
         if probe_pairs is not None:
-            from ranktilt.judging.probes import prepare_probes
+            from ranktilt.judging.grading.probes import prepare_probes
 
             seed = statistics_settings().seed
             probes = prepare_probes(
@@ -53,8 +53,8 @@ class Grader:
 
     def grade(self, target: Path | None) -> Grades:
         """Let the model grade, keep the grades, and say what became of the requests."""
-        from ranktilt.data.run import named_apart
-        from ranktilt.judging.grading import grade, save_grades
+        from ranktilt.data.runs.run import named_apart
+        from ranktilt.judging.grading.grading import grade, save_grades
 
         runs = named_apart(self.runs)
         grades = grade(self.collection, self.client, self.grading, runs=runs)
@@ -65,7 +65,7 @@ class Grader:
 
     def probe(self, pairs: int) -> JudgeProbes:
         """Let the model grade passages of grade 0 with something in them that may sway it."""
-        from ranktilt.judging.probes import probe_judge
+        from ranktilt.judging.grading.probes import probe_judge
 
         statistics = statistics_settings()
         return probe_judge(

@@ -15,11 +15,11 @@ from ranktilt.cli.generate.options import Truncate
 from ranktilt.cli.judge.grader import Grader
 from ranktilt.cli.language_models import ConnectedModel
 from ranktilt.errors import UserError
-from ranktilt.judging.grading_settings import Grading
+from ranktilt.judging.grading.settings import Grading
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
 
 
 @Parameter(name="*", group=MODEL)

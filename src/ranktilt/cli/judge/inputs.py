@@ -17,8 +17,8 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
-    from ranktilt.judging.system_groups import SystemGroups
+    from ranktilt.data.runs.run import Run
+    from ranktilt.judging.systems.groups import SystemGroups
 
 
 @Parameter(name="*", group=INPUT)
@@ -137,7 +137,7 @@ class JudgeInputs:
 
     def read_groups(self) -> SystemGroups:
         """Return the families and clusters of runs; none where no file names them."""
-        from ranktilt.judging.system_groups import SystemGroups, read_systems
+        from ranktilt.judging.systems.groups import SystemGroups, read_systems
 
         return SystemGroups() if self.systems is None else read_systems(self.systems)
 
@@ -147,7 +147,7 @@ class JudgeInputs:
 
     def read_runs(self, collection: Collection | None, text: options.Fields | None) -> list[Run]:
         """Read runs from files, and make those of rankers."""
-        from ranktilt.data.run import Run
+        from ranktilt.data.runs.run import Run
 
         stored = [Run.load(path, score_order=self.score_order) for path in self.run_files]
         if collection is None or not self.ranker:

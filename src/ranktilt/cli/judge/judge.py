@@ -21,8 +21,8 @@ from ranktilt.cli.statistics_options import statistics_settings
 
 if TYPE_CHECKING:
     from ranktilt.cli.judge.grader import Grader
-    from ranktilt.judging.grading import Grades
-    from ranktilt.judging.probes import JudgeProbes
+    from ranktilt.judging.grading.grading import Grades
+    from ranktilt.judging.grading.probes import JudgeProbes
 
 
 @verb(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def compare_scores(inputs: JudgeInputs, measures: Sequence[str] | None) -> JudgeAudit:
     """Compare systems from their values per query, the first file under human grades."""
-    from ranktilt.judging.judge_scores import judge_scores
+    from ranktilt.judging.systems.judge_scores import judge_scores
 
     human, *judges = inputs.scores or []
     groups = inputs.read_groups()

@@ -10,7 +10,7 @@ from ranktilt.cli.audit.inputs import InputOptions
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
     from ranktilt.rankers.base import Ranker
 
 

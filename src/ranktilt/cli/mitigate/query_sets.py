@@ -14,7 +14,7 @@ from ranktilt.errors import counted
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
     from ranktilt.mitigation.query_split import QuerySplit
 
 FIT = "train"
@@ -40,7 +40,7 @@ def read_query_sets(
         # With --fit, another collection has the queries to fit on.
         names = _splits_to_use(inputs, () if fit else (FIT,))
     if fit is not None:
-        from ranktilt.data.load import load
+        from ranktilt.data.loading.load import load
 
         fitted = load(fit, ignore_unknown=inputs.ignore_unknown)
         if names is None:
@@ -76,7 +76,7 @@ def _splits_to_use(inputs: InputOptions, first: tuple[str, ...]) -> tuple[str, .
 
     None where the collection lacks any of them, or where you named another split.
     """
-    from ranktilt.data.load import splits
+    from ranktilt.data.loading.load import splits
 
     known = splits(Path(str(inputs.folder)))
     names = (*first, next((name for name in SELECT if name in known), ""))

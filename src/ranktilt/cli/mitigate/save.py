@@ -20,7 +20,7 @@ from ranktilt.errors import UserError, counted, join_words
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
     from ranktilt.mitigation.bench_result import Bench, Candidate
     from ranktilt.rankers.base import Ranker
 
@@ -202,7 +202,7 @@ def _say_nothing_written(saving: SavingOptions, bench: Bench) -> None:
         "level": "there is nothing to mitigate",
         "inconclusive": "the result is inconclusive",
     }.get(outcome, f"the tilt {outcome}")
-    from ranktilt.reporting.sentences.mitigate_next import forced_words, ways_on
+    from ranktilt.reporting.sentences.mitigation.next_commands import forced_words, ways_on
 
     typed = ["ranktilt", *sys.argv[1:]]
     way = ways_on(bench, typed)

@@ -16,7 +16,7 @@ from ranktilt.cli.rankers import read_rankers
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
     from ranktilt.rankers.llm.pairwise import Pairwise
 
 PROMPT = "pairwise-neutral"
@@ -142,7 +142,7 @@ class Questions:
     def run(self, folder: Path) -> Run | None:
         """Return the run whose documents are paired; None for all documents."""
         from ranktilt.data.builders import CANDIDATES
-        from ranktilt.data.run import Run
+        from ranktilt.data.runs.run import Run
 
         file = self.candidates
         if file is None and self.decisions is None and (folder / CANDIDATES).is_file():

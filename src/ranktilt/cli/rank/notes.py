@@ -14,7 +14,7 @@ from ranktilt.spec import Stage
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
     from ranktilt.rankers.base import Ranker
 
 

@@ -22,7 +22,7 @@ from ranktilt.data.files import write_files
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
 
 _STDOUT = Path("stdout")
 """Stands for standard output among paths."""

@@ -46,7 +46,7 @@ class RankedSource:
 
     def load(self) -> Collection:
         """Read the collection."""
-        from ranktilt.data.load import load
+        from ranktilt.data.loading.load import load
 
         return load(
             self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown

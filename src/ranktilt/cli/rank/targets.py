@@ -60,7 +60,7 @@ def require_plain_ids(output: str, collection: Collection) -> None:
 
     They are escaped, and stdout has no sidecar that says so.
     """
-    from ranktilt.data.run_text import beyond_trec
+    from ranktilt.data.runs.run_text import beyond_trec
 
     for noun, names in (("query", collection.queries["id"]), ("document", collection.ids)):
         blank = beyond_trec(names)

@@ -11,7 +11,7 @@ from ranktilt.data.formats.notation import file_of
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.data.run import Run
+    from ranktilt.data.runs.run import Run
 
 
 def label_files(labels: LabelOptions, qrels: str | None) -> list[Path]:
@@ -29,7 +29,7 @@ def column_of(by: str | None, collection: Collection) -> str | None:
 
 def load_collection(folder: Path, split: str | None, qrels: str | None) -> Collection:
     """Load the collection that has texts, judgments and groups; it may have no judgments."""
-    from ranktilt.data.load import NO_QRELS, load
+    from ranktilt.data.loading.load import NO_QRELS, load
 
     if qrels is None and options.without_judgments(folder, split):
         qrels = NO_QRELS
@@ -43,10 +43,10 @@ def load_candidates(
     import polars as pl
 
     from ranktilt.data.collection import Collection
-    from ranktilt.data.formats.qrels import read_qrels
-    from ranktilt.data.load import NO_QRELS
-    from ranktilt.data.rank_llm import holds_texts, read_candidates
-    from ranktilt.data.run import Run
+    from ranktilt.data.formats.judgments.qrels import read_qrels
+    from ranktilt.data.loading.load import NO_QRELS
+    from ranktilt.data.runs.rank_llm import holds_texts, read_candidates
+    from ranktilt.data.runs.run import Run
 
     judgments = None if qrels == NO_QRELS else qrels
     if holds_texts(file):

@@ -60,7 +60,7 @@ def cross_encoder(
     negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
     positives, triples, loss, dropout.
     """
-    from ranktilt.data.load import load
+    from ranktilt.data.loading.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
 
     typed = typed_options(text=text, negatives=negatives, alpha=debias, minutes=minutes)

@@ -98,7 +98,7 @@ def retriever(
     negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
     depth, loss, variant, patience.
     """
-    from ranktilt.data.load import load
+    from ranktilt.data.loading.load import load
     from ranktilt.mitigation.retriever_sweep import PAPER
     from ranktilt.training.retriever import train_retriever
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.data.formats.data_file import DataFile
-from ranktilt.data.formats.search_responses import MAX_FAILURES
+from ranktilt.data.formats.responses.search_responses import MAX_FAILURES
 
 RUN, JUDGMENTS, LABELS, QUERIES = "a run", "judgments", "labels", "queries"
 """Kinds of content that a file can be read as."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from ranktilt.data.files import open_bytes
-from ranktilt.data.formats.column_names import (
+from ranktilt.data.formats.tables.column_names import (
     DOCUMENT,
     GRADE,
     LABEL,

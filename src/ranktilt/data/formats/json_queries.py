@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 
 from ranktilt.data.formats.base import QUERIES
-from ranktilt.data.formats.cells import json_ids
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.json_values import loads, read_document, read_lines
 from ranktilt.data.formats.jsonl import read_jsonl
 from ranktilt.data.formats.query_columns import are_query_fields, queries_of, queries_of_columns
 from ranktilt.data.formats.refusals import refusal
+from ranktilt.data.formats.tables.cells import json_ids
 from ranktilt.errors import UserError, located
 
 

@@ -11,8 +11,8 @@ import orjson
 import polars as pl
 
 from ranktilt.data.files import decode_lines, line_chunks, nth_line
-from ranktilt.data.formats.columns import json_series
 from ranktilt.data.formats.json_text import parse_json, require_single_keys_in_lines
+from ranktilt.data.formats.tables.columns import json_series
 from ranktilt.data.texts import LARGE, aside
 from ranktilt.errors import DataError, shorten
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.data.formats.base import QUERIES
-from ranktilt.data.formats.column_names import folded
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.ids import id_texts, texts_of
 from ranktilt.data.formats.refusals import refusal
+from ranktilt.data.formats.tables.column_names import folded
 from ranktilt.errors import DataError, UserError, located
 
 _TEXTS = ("text", "query_text", "query", "question", "title", "utterance")

@@ -10,11 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.answer_shape import shape_of
-from ranktilt.data.formats.answers import content_of, unwrapped
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
-from ranktilt.data.formats.cells import NumberColumn
-from ranktilt.data.formats.column_names import (
+from ranktilt.data.formats.data_file import DataFile, blank_fields
+from ranktilt.data.formats.json_values import loads, read_document
+from ranktilt.data.formats.responses.answer_shape import shape_of
+from ranktilt.data.formats.responses.answers import content_of, unwrapped
+from ranktilt.data.formats.runs.table_run import table_name
+from ranktilt.data.formats.tables.cells import NumberColumn
+from ranktilt.data.formats.tables.column_names import (
     DOCUMENT,
     QRELS_COLUMNS,
     QUERY,
@@ -23,10 +26,7 @@ from ranktilt.data.formats.column_names import (
     find_columns,
     folded,
 )
-from ranktilt.data.formats.data_file import DataFile, blank_fields
-from ranktilt.data.formats.json_values import loads, read_document
-from ranktilt.data.formats.parquet import schema_of
-from ranktilt.data.formats.table_run import table_name
+from ranktilt.data.formats.tables.parquet import schema_of
 from ranktilt.errors import DataError, UserError
 
 DOCUMENTS, RESULT, EVALUATIONS = "documents", "a result of ranktilt", "values per query"

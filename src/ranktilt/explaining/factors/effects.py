@@ -32,7 +32,7 @@ from ranktilt.data.notes.texts import (
     VersionsNotJudged,
     VersionsNotRetrieved,
 )
-from ranktilt.data.run import Run, named_apart
+from ranktilt.data.runs.run import Run, named_apart
 from ranktilt.errors import UserError, join_words
 from ranktilt.explaining.factors.outcomes import (
     Outcome,

@@ -13,7 +13,7 @@ import polars as pl
 
 from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, codes, collection_rows
+from ranktilt.data.runs.run import Run, codes, collection_rows
 from ranktilt.generation.versions.design import has_changed_facts
 from ranktilt.measures.ranking import Judged, Ranking, per_block, running_sums
 from ranktilt.measures.twins.base import Positions

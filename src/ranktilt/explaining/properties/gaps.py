@@ -21,7 +21,7 @@ from ranktilt.auditing.grouping.twins import twin_rows
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, named_apart, require_runs
+from ranktilt.data.runs.run import Run, named_apart, require_runs
 from ranktilt.errors import UserError
 from ranktilt.explaining.properties.outcomes import RunEntries
 from ranktilt.explaining.properties.result import (

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, codes, collection_rows
+from ranktilt.data.runs.run import Run, codes, collection_rows
 from ranktilt.explaining.properties.result import Outcome
 from ranktilt.measures.ranking import Ranking, first_ranks
 from ranktilt.statistics.two_way import sums

@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.data.collection import DOC_COLUMNS, POOL, Collection
-from ranktilt.data.label_file import LENGTH
+from ranktilt.data.labels.label_file import LENGTH
 from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.errors import UserError, join_words, refuse_twice, unknown
 from ranktilt.explaining.base import TextProbe

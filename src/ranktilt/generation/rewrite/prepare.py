@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ranktilt.data.assemble import version_names
 from ranktilt.data.collection import POOL, Collection
-from ranktilt.data.stated_sources import with_named_side
+from ranktilt.data.labels.stated_sources import with_named_side
+from ranktilt.data.loading.assemble import version_names
 from ranktilt.errors import UserError, counted
 from ranktilt.generation.batched_requests import (
     EMPTY,

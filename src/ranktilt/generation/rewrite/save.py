@@ -9,7 +9,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
-from ranktilt.data.load import load, splits
+from ranktilt.data.loading.load import load, splits
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 from ranktilt.generation.rewrite.datacard import datacard
 from ranktilt.generation.rewrite.rewrite import Rewritten

@@ -9,5 +9,5 @@ exist already.
 
 To add a factor by rule, write a function in `rules` and name it in `factors.RULES`. What factors do
 to ranks is in `ranktilt.explaining.factors`, what a judge says of changed facts in
-`ranktilt.judging.changed_facts`. Tests are in ``tests/generation/versions``.
+`ranktilt.judging.grading.changed_facts`. Tests are in ``tests/generation/versions``.
 """

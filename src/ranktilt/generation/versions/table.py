@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.formats.parquet import PARQUET, as_parquet
+from ranktilt.data.formats.tables.parquet import PARQUET, as_parquet
 from ranktilt.errors import DataError, DataWarning, UserError, counted, join_words
 from ranktilt.generation.generated import LEFT_OUT
 from ranktilt.generation.versions.answer_sentences import ANSWER, ANSWER_POSITION

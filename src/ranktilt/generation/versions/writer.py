@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.stated_sources import ORIGINALS, with_named_side
+from ranktilt.data.labels.stated_sources import ORIGINALS, with_named_side
 from ranktilt.errors import UserError, unknown
 from ranktilt.generation.generated import SourceSummary, collection_paths
 from ranktilt.generation.rewrite.rewrite import rewrite

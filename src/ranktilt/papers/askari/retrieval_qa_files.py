@@ -13,8 +13,8 @@ import orjson
 import polars as pl
 
 from ranktilt.data.files import new_folder, require_folder, sha256
-from ranktilt.data.formats.columns import one_line
-from ranktilt.data.formats.qrels import to_tsv
+from ranktilt.data.formats.judgments.qrels import to_tsv
+from ranktilt.data.formats.tables.columns import one_line
 from ranktilt.data.save import save
 from ranktilt.errors import UserError
 from ranktilt.papers.askari.retrieval_qa import SPLITS, RetrievalQA

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import codes
+from ranktilt.data.runs.run import codes
 from ranktilt.statistics.sampling import sample_rows
 
 

@@ -10,7 +10,7 @@ from ranktilt.explaining.similarity import Map
 from ranktilt.measures.ranking import Floats
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import clouds
-from ranktilt.reporting.views.check_sections import distribution_figure
+from ranktilt.reporting.views.check.sections import distribution_figure
 
 
 def draw_cosines(check: CheckResult) -> tuple[Figure, ...]:

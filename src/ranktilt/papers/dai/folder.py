@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ranktilt.data.folders import Corpora, FolderReader, jsonl_files, stem
+from ranktilt.data.loading.folders import Corpora, FolderReader, jsonl_files, stem
 
 _CORPUS = "corpus-"
 """Beginning of the name of a file of documents."""

@@ -17,10 +17,10 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.data.builders import FOLDER, BuiltCollection
 from ranktilt.data.collection import Collection
+from ranktilt.data.faults.trimmed_texts import PAGE_TITLE
 from ranktilt.data.formats.jsonl import json_objects
 from ranktilt.data.notes.base import Remark
 from ranktilt.data.text.quality import words as count_words
-from ranktilt.data.trimmed_texts import PAGE_TITLE
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.progress import report
 

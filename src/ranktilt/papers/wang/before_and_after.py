@@ -9,7 +9,7 @@ from ranktilt.papers.wang.conditions import by_condition
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.layouts.selection import part_of
-from ranktilt.reporting.views.compare import BEFORE_AND_AFTER, choices_of, ratios
+from ranktilt.reporting.views.compare.compare import BEFORE_AND_AFTER, choices_of, ratios
 
 EXPOSURE = "ExposureRatio"
 """Name of the measure, without its cutoff."""

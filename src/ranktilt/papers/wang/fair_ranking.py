@@ -18,8 +18,8 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
-from ranktilt.data.group_names import read_side
-from ranktilt.data.run import Run
+from ranktilt.data.labels.group_names import read_side
+from ranktilt.data.runs.run import Run
 from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.papers.wang.trec_fair import LabelledDocuments

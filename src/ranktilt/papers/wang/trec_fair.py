@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.collection_name import CollectionName, read_name
-from ranktilt.data.formats.delimited import LINE
-from ranktilt.data.irds import dataset_qrels, dataset_queries, find_dataset, open_library
-from ranktilt.data.label_table import one_row_each, read_delimited
+from ranktilt.data.formats.tables.delimited import LINE
+from ranktilt.data.labels.label_table import one_row_each, read_delimited
+from ranktilt.data.loading.collection_name import CollectionName, read_name
+from ranktilt.data.loading.irds import dataset_qrels, dataset_queries, find_dataset, open_library
 from ranktilt.data.text.label_values import SEVERAL, split_labels
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.progress import report

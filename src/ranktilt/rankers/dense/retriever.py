@@ -12,7 +12,7 @@ import polars as pl
 
 from ranktilt.data.cache import STORES, Stored, Vectors
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.models.device import BACKENDS, PRECISIONS
 from ranktilt.models.encoder import POOLINGS, Encoder, encoder

@@ -16,8 +16,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
-from ranktilt.data.formats.score_order import ENGINE_WAYS_ON, SCORE_ORDERS, directions, order_fault
-from ranktilt.data.formats.search_responses import (
+from ranktilt.data.formats.responses.search_responses import (
     MAX_FAILURES,
     allowed_failures,
     hits_of,
@@ -25,8 +24,14 @@ from ranktilt.data.formats.search_responses import (
     response_fault,
     too_many_failures,
 )
-from ranktilt.data.labels import no_overlap
-from ranktilt.data.run import Run, collection_rows
+from ranktilt.data.formats.runs.score_order import (
+    ENGINE_WAYS_ON,
+    SCORE_ORDERS,
+    directions,
+    order_fault,
+)
+from ranktilt.data.labels.labels import no_overlap
+from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import DataWarning, UserError, counted, shorten
 from ranktilt.progress import report
 from ranktilt.rankers.base import (

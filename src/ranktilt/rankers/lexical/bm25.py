@@ -17,7 +17,7 @@ import polars as pl
 import scipy.sparse as sp
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.data.text.analyzers import analyzer
 from ranktilt.data.text.nltk_tokens import require_nltk
 from ranktilt.errors import UserError

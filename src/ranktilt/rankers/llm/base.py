@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.data.collection import TEXT_CHOICES, Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, counted
 from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Prompt, Reply, Sampling, llm
 from ranktilt.llm.estimate import Rehearsal, counting

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ranktilt.data.collection import TEXT_CHOICES, Collection
-from ranktilt.data.run import Run
+from ranktilt.data.runs.run import Run
 from ranktilt.models.checkpoint import find
 from ranktilt.models.device import PRECISIONS
 from ranktilt.models.scorer import PairScorer, TextPairs

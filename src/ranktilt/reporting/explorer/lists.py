@@ -13,7 +13,7 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
-from ranktilt.data.run import Run, codes
+from ranktilt.data.runs.run import Run, codes
 
 Ints = npt.NDArray[np.int64]
 TWINS_OF_A_GROUP = 3

@@ -12,7 +12,7 @@ import polars as pl
 from ranktilt.auditing.breakdown import parts
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.data.run import codes
+from ranktilt.data.runs.run import codes
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ranktilt.data.files import read_text
 from ranktilt.data.formats.ids import plain_float
-from ranktilt.data.formats.spreadsheet import from_cell
+from ranktilt.data.formats.tables.spreadsheet import from_cell
 from ranktilt.errors import DataError, shorten, unknown
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.layouts.layout import Layout, layouts

@@ -21,8 +21,8 @@ from ranktilt.reporting.layouts.layout import layouts
 from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import Loaded, LoadedAudit, LoadedSourceAudits
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.audit import view as audit_view
-from ranktilt.reporting.views.source_audits import view as source_audits_view
+from ranktilt.reporting.views.audit.audit import view as audit_view
+from ranktilt.reporting.views.audit.source_audits import view as source_audits_view
 
 Result = Any
 """A result, or one that was loaded with its collection."""

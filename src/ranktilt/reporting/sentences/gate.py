@@ -18,7 +18,7 @@ from ranktilt.measures.printing import digits_apart, rounded, signed
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.provenance import MOST_NAMED
-from ranktilt.reporting.sentences.citing import POOL_WORDS
+from ranktilt.reporting.sentences.citing.cite import POOL_WORDS
 from ranktilt.reporting.sentences.effects import (
     bounds,
     cannot_vary,
@@ -29,7 +29,7 @@ from ranktilt.reporting.sentences.effects import (
     undefined,
 )
 from ranktilt.reporting.sentences.findings import Finding
-from ranktilt.reporting.sentences.judge_gate import drift_reason, growth_question
+from ranktilt.reporting.sentences.judging.gate import drift_reason, growth_question
 from ranktilt.reporting.sentences.next_steps import command_rows
 
 OUTCOME_KINDS: dict[Outcome, FindingKind] = {

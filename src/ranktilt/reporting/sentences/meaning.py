@@ -17,10 +17,10 @@ from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
-from ranktilt.reporting.sentences.attribution import attributed_gaps, attribution_meaning
+from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps, attribution_meaning
+from ranktilt.reporting.sentences.explaining.text_words import plain_words
+from ranktilt.reporting.sentences.explaining.theorem import theorem_findings, theorem_meaning
 from ranktilt.reporting.sentences.findings import Finding
-from ranktilt.reporting.sentences.text_words import plain_words
-from ranktilt.reporting.sentences.theorem import theorem_findings, theorem_meaning
 
 if TYPE_CHECKING:
     from ranktilt.auditing.replay_log.result import ReplayedLog

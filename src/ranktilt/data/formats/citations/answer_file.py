@@ -30,7 +30,7 @@ from ranktilt.data.formats.citations.base import AnswerRecord, first_text, mappi
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.json_values import read_document, read_lines
 from ranktilt.data.formats.recognition import recognise
-from ranktilt.data.formats.response_folder import query_name, response_files
+from ranktilt.data.formats.responses.folder import query_name, response_files
 from ranktilt.data.page_urls import CUT_OFF, is_address, page_key
 from ranktilt.errors import (
     DataError,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ranktilt.auditing.groups import ALL
-from ranktilt.data.label_remarks import parts_words
+from ranktilt.data.labels.label_remarks import parts_words
+from ranktilt.data.labels.stated_sources import no_source_words
 from ranktilt.data.notes.inputs import (
     GradesAreFractions,
     JudgmentsReadAs,
@@ -19,7 +20,6 @@ from ranktilt.data.notes.inputs import (
     SourcesMixed,
     TextsNotExamined,
 )
-from ranktilt.data.stated_sources import no_source_words
 from ranktilt.data.text.label_values import AlikeLabels
 from ranktilt.errors import counted
 from ranktilt.reporting.sentences.notes.base import note_words

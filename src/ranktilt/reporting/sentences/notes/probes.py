@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ranktilt.data.faults import percent
+from ranktilt.data.faults.faults import percent
 from ranktilt.data.notes.probes import (
     AttributionNote,
     DirectionsConcentrated,

@@ -43,15 +43,19 @@ from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import decimal, estimate, fixed, interval, moved, percent, signed
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.effects import tilt_name, tilt_numbers
-from ranktilt.reporting.sentences.mitigate import (
+from ranktilt.reporting.sentences.mitigation.mitigate import (
     bench_headline,
     bench_meaning,
     bench_notes,
     chosen_by,
     detail_sentence,
 )
-from ranktilt.reporting.sentences.mitigate_next import bench_next_commands
-from ranktilt.reporting.sentences.remedy import remedy_lines, remedy_sentence, remedy_title
+from ranktilt.reporting.sentences.mitigation.next_commands import bench_next_commands
+from ranktilt.reporting.sentences.mitigation.remedy import (
+    remedy_lines,
+    remedy_sentence,
+    remedy_title,
+)
 from ranktilt.reporting.sentences.verdicts import mark, sides_named, starred
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.experiments.bench_chart import bench_chart

@@ -23,7 +23,7 @@ from ranktilt.reporting.interval_chart import (
 )
 from ranktilt.reporting.numbers import decimal
 from ranktilt.reporting.sentences.effects import tilt_numbers
-from ranktilt.reporting.sentences.mitigate import cost_words
+from ranktilt.reporting.sentences.mitigation.mitigate import cost_words
 from ranktilt.reporting.tones import VERDICT_TONES
 
 

@@ -1,0 +1,282 @@
+"""Interval and p of the difference between two engines' tilts, over the same questions and units.
+
+A *tilt* is how far an engine's answer to one question lies from neutral. Both engines answer the
+same queries, mostly from the same domains, so their errors are not independent. The error of the
+difference is computed from what a query or a domain adds to one engine's tilt minus what it adds to
+the other's; what both share cancels.
+
+p is the larger of two, as for one engine (`infer`): the t test with the two-way error, and labels
+that are exchanged between units, in the same way for both engines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from ranktilt.citing.arrays import joined_rows
+from ranktilt.citing.inference.exchange import exchange_blocks, exchange_statistic
+from ranktilt.citing.inference.infer import (
+    FEWEST_UNITS,
+    effective_units_by_group,
+    t_p,
+    two_way_variance,
+    widened,
+)
+from ranktilt.citing.questions import Question
+from ranktilt.measures.citations.base import Bools, CitationEstimate, CitationRows, Floats, Ints
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
+from ranktilt.statistics.two_way import effective_number, sums
+
+_EPSILON = 1e-12
+"""Difference below which two sums of rounded numbers count as equal."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EngineTilt:
+    """The answer of one engine to one question, and the distance that is compared."""
+
+    rows: CitationRows
+    """The engine's pages of two groups."""
+    estimate: CitationEstimate
+    """What the question says of them."""
+    distance: float
+    """Distance from neutral on the estimate's scale; the share itself, where no pool is known."""
+
+    @property
+    def support(self) -> Floats:
+        """Weight of each row in the denominator of its group, shape (n_rows,)."""
+        return self.estimate.support_a + self.estimate.support_b
+
+    @property
+    def effective_units(self) -> float:
+        """Effective number of units of the group that has fewer."""
+        return min(effective_units_by_group(self.rows, self.estimate))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferenceSpread:
+    """How far a difference of two tilts scatters over other questions and units.
+
+    All values and ends are on the scale of the error: points of a share, or logarithms of ratios.
+    `as_ratios` makes ratios of the logarithms.
+    """
+
+    value: float
+    """The new engine's distance from neutral minus the old one's."""
+    low: float
+    """Lower end of the 95 % interval; NaN where too little carries it, or nothing varies."""
+    high: float
+    """Upper end of the 95 % interval."""
+    error: float
+    """Standard error; 0 where both engines cite the same."""
+    p: float
+    """The larger of `exchange_p` and `two_way_p`."""
+    exchange_p: float
+    """p by labels that are exchanged between units."""
+    two_way_p: float
+    """p of the t test with the error over questions and units."""
+    growth: float
+    """|new distance| − |old distance|: above 0, the new engine tilts more, whichever way."""
+    growth_low: float
+    """Lower end of the 95 % interval of the growth."""
+    growth_high: float
+    """Upper end of the 95 % interval of the growth."""
+    effective_units: float
+    """Effective number of units of the engine and the group that have fewest."""
+    effective_questions: float
+    """Effective number of queries."""
+    questions: int
+    """Queries with pages of either group."""
+    these_low: float
+    """Lower end for further questions about the same units; NaN where units allow for others."""
+    these_high: float
+    """Upper end for further questions about the same units; NaN where units allow for others."""
+
+    def as_ratios(self) -> DifferenceSpread:
+        """Return values and ends as ratios, where they are logarithms; the error stays one."""
+        return replace(
+            self,
+            value=_exponential(self.value),
+            low=_exponential(self.low),
+            high=_exponential(self.high),
+            growth=_exponential(self.growth),
+            growth_low=_exponential(self.growth_low),
+            growth_high=_exponential(self.growth_high),
+            these_low=_exponential(self.these_low),
+            these_high=_exponential(self.these_high),
+        )
+
+
+def _exponential(logarithm: float) -> float:
+    """Return e to a power; infinite where that is too large for a float."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(logarithm))
+
+
+def engine_tilts(
+    question: Question, new: CitationRows, old: CitationRows
+) -> tuple[EngineTilt, EngineTilt]:
+    """Ask both engines one question: the tilt of the new one, and that of the old one.
+
+    A share is compared as its distance from the pool (what could have been cited), or by itself
+    where an engine's pool is unknown.
+    """
+    new_tilt, old_tilt = _tilt(question, new), _tilt(question, old)
+    if np.isnan(new_tilt.estimate.neutral) or np.isnan(old_tilt.estimate.neutral):
+        return _tilt(question, _without_pool(new)), _tilt(question, _without_pool(old))
+    return new_tilt, old_tilt
+
+
+def _tilt(question: Question, rows: CitationRows) -> EngineTilt:
+    """Ask one engine the question."""
+    estimate = question.estimate(rows)
+    distance = estimate.distance
+    if estimate.scale == "share" and np.isnan(estimate.neutral):
+        distance = estimate.value
+    return EngineTilt(rows=rows, estimate=estimate, distance=distance)
+
+
+def _without_pool(rows: CitationRows) -> CitationRows:
+    """Return rows as if nobody knew what was consulted or retrieved."""
+    none = np.zeros(len(rows), dtype=np.bool_)
+    return replace(rows, is_consulted=none, retrieval_rank=none.astype(np.int64))
+
+
+def difference_spread(
+    new: EngineTilt, old: EngineTilt, *, resamples: int, seed: int
+) -> DifferenceSpread:
+    """Return the difference of two tilts with its interval and p.
+
+    `resamples` is the number of exchanges of labels, and `seed` where they start.
+    """
+    rows = joined_rows(new.rows, old.rows)
+    influence = np.concatenate([new.estimate.influence, -old.estimate.influence])
+    # A row moves |distance| as it moves the distance, with the sign of the distance.
+    growth_influence = np.concatenate(
+        [
+            np.sign(new.distance) * new.estimate.influence,
+            -np.sign(old.distance) * old.estimate.influence,
+        ]
+    )
+    units = float(min(new.effective_units, old.effective_units))
+    question_support = rows.per_question(np.concatenate([new.support, old.support]))
+    questions = effective_number(question_support)
+    question_count = int((question_support > 0).sum())
+    freedom = min(units, questions) - 1
+    value = new.distance - old.distance
+    growth = abs(new.distance) - abs(old.distance)
+    exchange_p = _exchanged_p(new, old, resamples=resamples, seed=seed)
+    error = growth_error = two_way_p = np.nan
+    if np.isfinite(value) and np.isfinite(influence).all():
+        error = float(np.sqrt(two_way_variance(rows, influence)))
+        # Equal influences cancel but for the rounding of their sums.
+        error = error if error > _EPSILON else 0.0
+        growth_error = float(np.sqrt(two_way_variance(rows, growth_influence)))
+        two_way_p = t_p(value, error, freedom)
+    p = float(np.maximum(exchange_p, two_way_p))
+    wide_error = widened(value, error, p, freedom)
+    low, high = _ends(value, wide_error, freedom)
+    growth_low, growth_high = _ends(growth, growth_error, freedom)
+    these_low, these_high = np.nan, np.nan
+    if units < FEWEST_UNITS and question_count > 1 and np.isfinite(error):
+        squares = float((rows.per_question(influence) ** 2).sum())
+        error_over_questions = float(np.sqrt(squares * question_count / (question_count - 1)))
+        these_low, these_high = _ends(value, error_over_questions, question_count - 1)
+    return DifferenceSpread(
+        value=value,
+        low=low,
+        high=high,
+        error=wide_error,
+        p=p,
+        exchange_p=exchange_p,
+        two_way_p=two_way_p,
+        growth=growth,
+        growth_low=growth_low,
+        growth_high=growth_high,
+        effective_units=units,
+        effective_questions=questions,
+        questions=question_count,
+        these_low=these_low,
+        these_high=these_high,
+    )
+
+
+def _ends(value: float, error: float, freedom: float) -> tuple[float, float]:
+    """Return both ends of the 95 % interval; NaN where too little carries it, or nothing varies."""
+    if freedom + 1 < FEWEST_ROWS or not error > 0:
+        return np.nan, np.nan
+    half_width = error * float(special.stdtrit(freedom, 0.975))
+    return value - half_width, value + half_width
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _UnitSums:
+    """What each unit adds to an engine's statistic; `Exchange` defines the statistic."""
+
+    amounts: Floats
+    """What each unit adds to the sum of its group, shape (n_units,)."""
+    supports: Floats | None
+    """What each unit adds to the denominator of its group; None where the statistic is a sum."""
+
+    @property
+    def is_used(self) -> Bools:
+        """Whether a unit adds anything to the statistic, shape (n_units,)."""
+        return self.amounts != 0 if self.supports is None else self.supports > 0
+
+    def select(self, units: Ints) -> _UnitSums:
+        """Return the sums of some units."""
+        supports = None if self.supports is None else self.supports[units]
+        return _UnitSums(amounts=self.amounts[units], supports=supports)
+
+    def statistic(self, labels: Bools) -> Floats:
+        """Return the statistic of each exchange of labels."""
+        return exchange_statistic(labels, self.amounts, self.supports)
+
+
+def _exchanged_p(new: EngineTilt, old: EngineTilt, *, resamples: int, seed: int) -> float:
+    """Return the p of a difference by exchanging labels of units, in the same way for both engines.
+
+    p = (1 + #{|T*| ≥ |T|}) / (1 + n), with T the difference of both engines' statistics. NaN where
+    a distance is undefined, or all units have one label.
+    """
+    # A unit with pages of both groups becomes two: the odd number is the part of group a.
+    new_units = 2 * new.rows.cluster + new.rows.is_a
+    old_units = 2 * old.rows.cluster + old.rows.is_a
+    count = int(max(new_units.max(initial=0), old_units.max(initial=0))) + 1
+    new_sums = _unit_sums(new, new_units, count)
+    old_sums = _unit_sums(old, old_units, count)
+    units = np.flatnonzero(new_sums.is_used | old_sums.is_used)
+    is_a = units % 2 == 1
+    if not is_a.any() or is_a.all() or np.isnan(new.distance - old.distance):
+        return np.nan
+    new_sums, old_sums = new_sums.select(units), old_sums.select(units)
+    observed_labels = is_a[None, :]
+    observed_new = new_sums.statistic(observed_labels)
+    observed = abs(float((observed_new - old_sums.statistic(observed_labels))[0]))
+    as_far, exchanges = 0, 0
+    for labels in exchange_blocks(is_a, resamples=resamples, seed=seed):
+        differences = new_sums.statistic(labels) - old_sums.statistic(labels)
+        as_far += int((np.abs(differences) >= observed - _EPSILON).sum())
+        exchanges += len(labels)
+    return (1 + as_far) / (1 + exchanges)
+
+
+def _unit_sums(tilt: EngineTilt, units: Ints, count: int) -> _UnitSums:
+    """Sum what an engine's rows add to its statistic, unit by unit.
+
+    `units` is the unit of each row, and `count` the number of units of both engines.
+    """
+    exchange = tilt.estimate.exchange
+    amounts = sums(units, exchange.amount, count)
+    if exchange.support is not None:
+        return _UnitSums(amounts=amounts, supports=sums(units, exchange.support, count))
+    scale = 1.0
+    # Unexplained citations at equal rank are a count. Divided by the citations, an engine that
+    # cites more weighs no more; amounts of shares are parts of a total already.
+    if tilt.estimate.scale == "log ratio":
+        cited = tilt.rows.weight * (tilt.rows.is_cited & tilt.rows.is_retrieved)
+        scale = max(float(cited.sum()), _EPSILON)
+    return _UnitSums(amounts=amounts / scale, supports=None)

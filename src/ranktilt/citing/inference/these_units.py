@@ -1,0 +1,106 @@
+"""What can be said of the units at hand, such as these domains, where they are too few.
+
+With fewer than ten effective units in a group, an audit does not say whether the *kind* of page is
+favoured. It still says how these units would be cited in further questions: with an interval over
+questions alone, and without each of the two largest units, on which a ratio of few often rests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from ranktilt.auditing.label_errors.model import LabelModel
+from ranktilt.citing.effect import CitationEffect, TheseUnits, UnitShare
+from ranktilt.citing.inference.exchange import exchanged_p
+from ranktilt.citing.inference.further_questions import QuestionsAlone, questions_alone
+from ranktilt.citing.inference.infer import effective_units_by_group
+from ranktilt.citing.label_errors.correct import PairCorrection, corrected_rates, score_interval
+from ranktilt.citing.prepare import CitationInputs
+from ranktilt.citing.questions import QUESTIONS
+from ranktilt.measures.citations.base import CitationEstimate, CitationRows
+
+_LARGEST_UNITS = 2
+"""Units without which the effect is computed again, each by itself."""
+
+
+def these_units(
+    effect: CitationEffect,
+    inputs: CitationInputs,
+    model: LabelModel | None = None,
+    *,
+    resamples: int,
+    seed: int,
+) -> TheseUnits:
+    """Return the interval of an effect for further questions about the same units.
+
+    With it come the largest units of the group that has fewer, and the p of labels that are
+    exchanged between units of about the same size: a group of few large units may be cited more
+    just because large units are.
+
+    With a `model` of wrong labels, interval and values are corrected for them. The p is that of the
+    labels as they are: it stays valid where errors do not depend on the unit.
+    """
+    rows = inputs.pair_rows(effect.a, effect.b)
+    estimate = QUESTIONS[effect.question].estimate(rows)
+    units_a, units_b = effective_units_by_group(rows, estimate)
+    is_a_thinner = units_a <= units_b
+    support = estimate.support_a if is_a_thinner else estimate.support_b
+    unit_totals = np.bincount(rows.cluster, weights=support)
+    names = inputs.unit_names(effect.a, effect.b)
+    largest = []
+    by_size = np.argsort(-unit_totals, kind="stable")
+    for number in by_size[unit_totals[by_size] > 0][:_LARGEST_UNITS].tolist():
+        without = _value(effect, rows.select(rows.cluster != number), model)
+        share = float(unit_totals[number] / unit_totals.sum())
+        largest.append(UnitShare(name=names[number], share=share, value_without=without))
+    interval = _interval_over_questions(effect, rows, estimate, model)
+    p_within_sizes = exchanged_p(rows, estimate, resamples=resamples, seed=seed, within_sizes=True)
+    return TheseUnits(
+        low=interval.low,
+        high=interval.high,
+        score_low=interval.score_low,
+        score_high=interval.score_high,
+        thinner=effect.a if is_a_thinner else effect.b,
+        largest=tuple(largest),
+        exchange_p_within_sizes=p_within_sizes,
+    )
+
+
+def _value(effect: CitationEffect, rows: CitationRows, model: LabelModel | None) -> float:
+    """Return the answer to an effect's question by other rows, corrected where there is a model."""
+    estimate = QUESTIONS[effect.question].estimate(rows)
+    if model is None:
+        return estimate.value
+    correction = PairCorrection(model=model, a=effect.a)
+    if estimate.scale == "share":
+        corrected = QUESTIONS[effect.question].estimate(correction.with_membership(rows))
+        return float(np.clip(corrected.value, 0.0, 100.0))
+    return corrected_rates(effect.question, rows, correction).ratio
+
+
+def _interval_over_questions(
+    effect: CitationEffect,
+    rows: CitationRows,
+    estimate: CitationEstimate,
+    model: LabelModel | None,
+) -> QuestionsAlone:
+    """Return the interval for further questions about the same units.
+
+    With a model of wrong labels it is corrected: that of a share by what pages count; of a ratio,
+    by the score of corrected rates. Then there is no second form below ten citations.
+    """
+    if model is None:
+        return questions_alone(rows, estimate)
+    correction = PairCorrection(model=model, a=effect.a)
+    if estimate.scale == "share":
+        corrected = QUESTIONS[effect.question].estimate(correction.with_membership(rows))
+        interval = questions_alone(rows, corrected)
+        low, high = np.clip([interval.low, interval.high], 0.0, 100.0).tolist()
+    else:
+        rates = corrected_rates(effect.question, rows, correction)
+        question_support = rows.per_question(estimate.support_a + estimate.support_b)
+        freedom = max(int((question_support > 0).sum()) - 1, 1)
+        critical = float(special.stdtrit(freedom, 0.975))
+        low, high = score_interval(rates, rates.error_over_questions, critical)
+    return QuestionsAlone(low=low, high=high, score_low=np.nan, score_high=np.nan)

@@ -1,0 +1,6 @@
+"""Pages that answers cite, or could have cited.
+
+`labelled_pages` joins pages with labels, `retrieved_lists` reads what a search returned,
+`kept_pages` is what a saved audit holds of both, and `citable_pages` makes a collection of pages
+whose properties explain citations.
+"""

@@ -1,0 +1,70 @@
+"""The pages that a search returned for the queries of answers.
+
+They come from a run of the user, or from the answers, which may hold the results of their search.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.data.answers import Answers, Retrieved
+from ranktilt.data.formats.notation import FIRST, split_notation
+from ranktilt.data.page_urls import page_key
+from ranktilt.data.runs.run import Run
+from ranktilt.errors import UserError
+
+_KEEP = "keep"
+"""Option of a run's file for a document that comes twice for a query: ``FILE:keep=first``."""
+
+
+def load_list(path: str | Path) -> Run:
+    """Read a run of pages; of a page that comes twice for a query, the first rank counts.
+
+    Search results often hold a page twice, which is an error in other runs. So this adds
+    ``keep=first`` to the file's options, unless the user chose another way.
+    """
+    notation = split_notation(path)
+    if notation is None:
+        return Run.load(f"{path}:{_KEEP}={FIRST}")
+    _file, options = notation
+    if any(key == _KEEP for key, _value in options):
+        return Run.load(path)
+    return Run.load(f"{path},{_KEEP}={FIRST}")
+
+
+def retrieved_lists(answers: Answers, run: Run | None, *, is_exact: bool) -> pl.DataFrame | None:
+    """Return the retrieved lists: ``query``, ``page`` and ``rank``, from 1.
+
+    Those of the run or, without one, those that the answers hold; None where these hold none.
+
+    Raises
+    ------
+    UserError
+        If the run ranks none of the answers' queries.
+    """
+    if run is not None:
+        return _lists_of_run(answers, run, is_exact=is_exact)
+    if not answers.has_retrieved:
+        return None
+    listed = answers.pages.filter(pl.col("retrieval_rank").is_not_null())
+    numbered = answers.answers.with_row_index("answer").cast({"answer": pl.Int64})
+    listed = listed.join(numbered, on="answer")
+    # Repeats of a query hold its results again; each page counts once.
+    listed = listed.sort("answer", "retrieval_rank").unique(["query", "page"], maintain_order=True)
+    return listed.select("query", "page", pl.col("retrieval_rank").alias("rank"))
+
+
+def _lists_of_run(answers: Answers, run: Run, *, is_exact: bool) -> pl.DataFrame:
+    """Return a run's lists for the queries of answers, with pages by their keys."""
+    ranked = run.frame().filter(pl.col("query_id").is_in(answers.queries))
+    if not ranked.height:
+        examples = f"first: {answers.queries[0]!r} and {run.queries[0]!r}"
+        raise UserError(f"run {run.name} ranks none of the answers' queries ({examples})")
+    lists = ranked.group_by("query_id", maintain_order=True).agg("doc_id")
+    keyed_lists = list[tuple[str, list[str]]]()
+    for query, pages in lists.iter_rows():
+        keys = pages if is_exact else [page_key(page) for page in pages]
+        keyed_lists.append((query, keys))
+    return Retrieved.from_lists(keyed_lists).pages

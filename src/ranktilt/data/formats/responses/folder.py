@@ -1,0 +1,75 @@
+"""Runs as folders: a file of JSON for each response, named by its query."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ranktilt.data.formats.base import RunFile, RunRequest
+from ranktilt.data.formats.data_file import DataFile
+from ranktilt.data.formats.json_values import read_document
+from ranktilt.data.formats.responses.answer_run import answer_in, read_answers
+from ranktilt.data.formats.responses.answer_shape import shape_of
+from ranktilt.data.formats.responses.answers import Content
+from ranktilt.data.formats.tables.column_names import RUN_COLUMNS
+from ranktilt.errors import DataError, UserError, located
+
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+"""Endings of compressed files."""
+_ENDINGS = (".json", ".jsonl")
+"""Endings of responses."""
+_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
+"""Parts of a name: letters and numbers, to sort by both."""
+
+
+def query_name(path: Path) -> str:
+    """Return the query that a file is named by."""
+    name = path.name
+    for ending in (*_PACKED, *_ENDINGS):
+        name = name.removesuffix(ending)
+    return name
+
+
+def response_files(folder: Path) -> list[Path]:
+    """Return the files of a folder of responses, by name; `DataError` where there is none."""
+    files = sorted(filter(_is_response, folder.iterdir()), key=_in_order)
+    if not files:
+        expected = "expected a folder of responses, with one .json per query, got none"
+        raise DataError(folder, f"{expected}; name run files with --run FILE")
+    return files
+
+
+def _in_order(file: Path) -> list[tuple[str, int]]:
+    """Return what orders files, numbers in their names as numbers."""
+    return [(word, int(digits or 0)) for word, digits in _PARTS.findall(query_name(file))]
+
+
+def _is_response(file: Path) -> bool:
+    """Tell whether a file of a folder may be a response."""
+    plain = file.name
+    for ending in _PACKED:
+        plain = plain.removesuffix(ending)
+    return file.is_file() and not plain.startswith(".") and plain.endswith(_ENDINGS)
+
+
+def read(folder: DataFile, request: RunRequest) -> RunFile:
+    """Read the responses of a folder; each file's name is its query."""
+    files = response_files(folder.path)
+    names = [query_name(file) for file in files]
+    values = [_answer(file, folder) for file in files]
+    content = Content(values=values, keys=names, form="a folder of answers")
+    try:
+        shape = shape_of(content, RUN_COLUMNS, folder.columns)
+    except UserError as error:
+        raise located(folder.path, error) from error
+    return read_answers(folder.path, content, shape, queries=names, request=request)
+
+
+def _answer(file: Path, folder: DataFile) -> Any:
+    """Return the answer that a file holds."""
+    content = read_document(file)
+    try:
+        return answer_in(content, folder.columns)
+    except UserError as error:
+        raise located(file, error) from error

@@ -1,0 +1,254 @@
+"""Load collections of ir_datasets, streamed through its own interface."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NoReturn
+
+import polars as pl
+
+from ranktilt.data.collection import Collection
+from ranktilt.data.formats.judgments.qrels import read_qrels
+from ranktilt.data.formats.tables.columns import whole_or_fractions
+from ranktilt.data.loading.assemble import judged, unjudged
+from ranktilt.data.loading.collection_name import NO_QRELS, CollectionName, LoadOptions
+from ranktilt.errors import DataWarning, UserError, counted, shorten, unknown
+from ranktilt.optional import may_fetch, need
+from ranktilt.progress import report
+
+_CHUNK = 50_000
+"""Documents to hold as Python objects at a time."""
+_SHOWN = 12
+"""Most names that an error lists."""
+_BODIES = ("text", "body")
+"""Names of the field with a document's text."""
+_AGREE = "confirm you agree"
+"""Words of a request to agree to terms."""
+
+
+def load_irds(name: CollectionName, options: LoadOptions) -> Collection:
+    """Load a collection of ir_datasets by an id such as ``beir/scifact/test``."""
+    if options.split is not None:
+        raise UserError(
+            f"{name}: an ir_datasets id contains its split, such as beir/scifact/test; omit --split"
+        )
+    kinds = ["docs", "queries", "qrels"] if options.qrels is None else ["docs", "queries"]
+    with open_library(name) as library:
+        dataset = find_dataset(library, name, kinds)
+        qrels = _choose_qrels(dataset, name, options)
+        queries = dataset_queries(dataset)
+        chosen_ids = None
+        if options.docs == "judged":
+            if qrels is None:
+                raise UserError(f"{name}: docs 'judged' needs judgments")
+            chosen_ids = set(qrels["doc_id"])
+        docs, total = _docs(dataset, chosen_ids)
+    spec: dict[str, Any] = {"path": str(name), "layout": "irds", "ir_datasets": library.__version__}
+    if chosen_ids is not None:
+        spec |= {"docs": "judged", "docs_of": total}
+    if qrels is None:
+        return unjudged(docs, queries, {**spec, "qrels": NO_QRELS})
+    if options.qrels is None:
+        spec["split"] = name.id.rpartition("/")[2]
+        judgment_file = str(name)
+    else:
+        judgment_file = str(options.qrels)
+        spec |= {"split": judgment_file, "files": [judgment_file]}
+    return judged(
+        (docs, docs["id"]),
+        queries,
+        qrels,
+        judgment_file,
+        spec=spec,
+        ignore_unknown=options.ignore_unknown,
+    )
+
+
+def _choose_qrels(dataset: Any, name: CollectionName, options: LoadOptions) -> pl.DataFrame | None:
+    """Return the library's judgments or those of a file; None for ``--qrels none``."""
+    if options.qrels is None:
+        return dataset_qrels(dataset, name)
+    if str(options.qrels) == NO_QRELS:
+        return None
+    return read_qrels(options.qrels)
+
+
+@contextmanager
+def open_library(name: CollectionName) -> Iterator[Any]:
+    """Yield ir_datasets with its messages muted.
+
+    The last message about its files explains an error; a request to agree to terms becomes a
+    warning.
+    """
+    messages: list[str] = []
+
+    def collect(record: logging.LogRecord) -> bool:
+        text = " ".join(record.getMessage().split())
+        messages.append(text)
+        if _AGREE in text:
+            warnings.warn(f"{name}: {text}", DataWarning, stacklevel=4)
+        return False
+
+    logger = logging.getLogger("ir_datasets")
+    logger.addFilter(collect)
+    try:
+        library = need("ir_datasets", extra="datasets", for_=str(name))
+        try:
+            with nullcontext() if may_fetch() else _without_network(library):
+                yield library
+        except UserError:
+            raise
+        except Exception as error:  # the readers of its many formats raise all kinds
+            raise _read_error(name, error, messages, library.util.home_path()) from error
+    finally:
+        logger.removeFilter(collect)
+
+
+@contextmanager
+def _without_network(library: Any) -> Iterator[None]:
+    """Keep ir_datasets from fetching: replace each of its ways to the network."""
+
+    def refuse(self: object) -> NoReturn:
+        raise PermissionError("a report downloads nothing")
+
+    download = library.util.download
+    downloaders = (
+        download.RequestsDownload,
+        download.GoogleDriveDownload,
+        download.GoogleCloudBucketStream,
+    )
+    streams = [downloader.stream for downloader in downloaders]
+    for downloader in downloaders:
+        downloader.stream = refuse
+    try:
+        yield
+    finally:
+        for downloader, stream in zip(downloaders, streams, strict=True):
+            downloader.stream = stream
+
+
+def _read_error(
+    name: CollectionName, error: Exception, messages: list[str], home: Path
+) -> UserError:
+    """Return the error for a data set that cannot be read, with the library's reason."""
+    # The library prints which file to fetch by hand, and where to put it.
+    about_files = [text for text in messages if str(home) in text]
+    if about_files:
+        reason = about_files[-1].removesuffix(".")
+    else:
+        reason = " ".join((str(error).strip() or type(error).__name__).split())
+    reason = shorten(reason, 400).strip("\"'")
+    hint = f"ir_datasets keeps its files in {home} (to change it, set IR_DATASETS_HOME)"
+    return UserError(f"{name}: cannot be read: {reason}; {hint}")
+
+
+def find_dataset(library: Any, name: CollectionName, kinds: list[str]) -> Any:
+    """Return a data set that has all `kinds` of content: ``docs``, ``queries``, ``qrels``."""
+    try:
+        dataset = library.load(name.id)
+    except KeyError:
+        near = difflib.get_close_matches(name.id, sorted(library.registry), n=_SHOWN, cutoff=0.0)
+        raise UserError(f"{name}: {unknown('collection', name.id, near)}") from None
+    for kind in kinds:
+        if not dataset.has(kind):
+            raise _missing_content(library, name, kinds, kind)
+    return dataset
+
+
+def _missing_content(
+    library: Any, name: CollectionName, kinds: list[str], missing: str
+) -> UserError:
+    """Return the error for a data set without documents, queries or judgments."""
+    noun = {"docs": "documents", "queries": "queries", "qrels": "judgments"}[missing]
+    subsets = []
+    for id in sorted(id for id in library.registry if id.startswith(f"{name.id}/")):
+        if all(library.registry[id].has(kind) for kind in kinds):
+            subsets.append(id)
+    advice = "see https://ir-datasets.com"
+    if subsets:
+        advice = f"these have them: {', '.join(subsets[:_SHOWN])}"
+    hint = "; or go without, with --qrels none" if missing == "qrels" else ""
+    return UserError(f"{name}: has no {noun}; {advice}{hint}")
+
+
+def dataset_qrels(dataset: Any, name: CollectionName) -> pl.DataFrame:
+    """Read the judgments: the last for each query and document, as the library's ``qrels_dict``."""
+    fields = dataset.qrels_cls()._fields
+    if "relevance" not in fields:
+        raise UserError(
+            f"{name}: its judgments have no relevance, only {', '.join(fields)}; "
+            "name a file with --qrels"
+        )
+    rows = [(row.query_id, row.doc_id, row.relevance) for row in dataset.qrels_iter()]
+    schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    grades = whole_or_fractions(table["grade"])
+    broken = table.filter(grades.is_null())
+    if broken.height:
+        query, doc, grade = broken.row(0)
+        raise UserError(
+            f"{name}: expected numbers as grades, got {grade} "
+            f"for query {query!r} and document {doc!r}"
+        )
+    table = table.with_columns(grades)
+    key = ["query_id", "doc_id"]
+    grade_counts = table.group_by(key).agg(pl.col("grade").n_unique())
+    contradictions = grade_counts.filter(pl.col("grade") > 1).height
+    if contradictions:
+        pairs = counted(contradictions, "pair has", "pairs have")
+        warnings.warn(
+            f"{name}: {pairs} several grades; the last one counts, as in ir_datasets",
+            DataWarning,
+            stacklevel=4,
+        )
+    return table.unique(key, keep="last", maintain_order=True)
+
+
+def dataset_queries(dataset: Any) -> pl.DataFrame:
+    """Read the queries: ``id`` and ``text``."""
+    if "text" in dataset.queries_cls()._fields:
+        rows = [(query.query_id, query.text) for query in dataset.queries_iter()]
+    else:
+        rows = [(query.query_id, query.default_text()) for query in dataset.queries_iter()]
+    return pl.DataFrame(rows, schema={"id": pl.String, "text": pl.String}, orient="row")
+
+
+def _docs(dataset: Any, chosen_ids: set[str] | None) -> tuple[pl.DataFrame, int]:
+    """Read the documents, all or the chosen ones, and count those of the library.
+
+    No more than a chunk of them exists as Python objects at a time.
+    """
+    schema = {"id": pl.String, "title": pl.String, "text": pl.String}
+    row_of = _document_reader(dataset)
+    frames, chunk, total = list[pl.DataFrame](), list[tuple[str, str, str]](), 0
+    expected = dataset.docs_count() or 0
+    for total, doc in enumerate(dataset.docs_iter(), start=1):
+        if chosen_ids is None or doc.doc_id in chosen_ids:
+            chunk.append(row_of(doc))
+        if len(chunk) == _CHUNK:
+            frames.append(pl.DataFrame(chunk, schema=schema, orient="row"))
+            chunk = []
+        if total % _CHUNK == 0 and total < expected:
+            report("reading documents", total, expected)
+    frames.append(pl.DataFrame(chunk, schema=schema, orient="row"))
+    report("reading documents", total, total)
+    return pl.concat(frames), total
+
+
+def _document_reader(dataset: Any) -> Callable[[Any], tuple[str, str, str]]:
+    """Return a function from a document of the library to its id, title and text."""
+    fields = dataset.docs_cls()._fields
+    body = next((field for field in _BODIES if field in fields), None)
+    if body is None:
+        # `default_text` has the title in it already.
+        return lambda doc: (doc.doc_id, "", doc.default_text() or "")
+    text_of = attrgetter(body)
+    if "title" in fields:
+        return lambda doc: (doc.doc_id, doc.title or "", text_of(doc) or "")
+    return lambda doc: (doc.doc_id, "", text_of(doc) or "")

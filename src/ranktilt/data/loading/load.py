@@ -1,0 +1,179 @@
+"""Load a collection from a folder of any known layout, or from a library by its name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ranktilt.data.artifact import read_json
+from ranktilt.data.collection import Collection
+from ranktilt.data.files import read_bytes, require_path
+from ranktilt.data.formats.judgments.qrels import read_qrels_as
+from ranktilt.data.formats.notation import file_of, pairs_of
+from ranktilt.data.formats.tables.parquet import part_files
+from ranktilt.data.loading.assemble import judged, only_judged, read_documents, read_rows, unjudged
+from ranktilt.data.loading.collection_name import (
+    DOCS,
+    NO_QRELS,
+    LoadOptions,
+    choose_split,
+    read_name,
+)
+from ranktilt.data.loading.folders import folder_layout, is_visible, plain_or_gz
+from ranktilt.errors import DataError, UserError, unknown
+
+__all__ = ["NO_QRELS", "load"]
+
+DESIGN = "design.json"
+"""Name of the file with the design of a folder's versions: in which factors they differ."""
+
+
+def load(
+    path: str | Path,
+    *,
+    split: str | None = None,
+    qrels: str | Path | None = None,
+    ignore_unknown: bool = False,
+    docs: str = "all",
+) -> Collection:
+    """Load a collection from a folder, or from a library by its name.
+
+    Parameters
+    ----------
+    path : str or Path
+        A BEIR folder (``corpus.jsonl``, or Parquet parts in ``corpus/``; fields ``source`` and
+        ``origin`` are read if they are there), a Cocktail folder (``corpus/<source>.jsonl``), or
+        the layout that a paper or another package adds (such as Dai et al.'s, source
+        ``<llm>_<temperature>``), each with ``queries.jsonl`` and ``qrels/<split>.tsv``; every file
+        plain or ``.gz``. Texts that share an ``_id`` are twins: ids become ``<_id>-<source>``,
+        origins ``<_id>-human``, and a judgment of a bare ``_id`` applies to every version. Or
+        ``hub:OWNER/NAME[@REVISION]``, a dataset of the Hugging Face hub in the layout of Cocktail,
+        BEIR or MTEB; or ``irds:ID``, a collection of ir_datasets.
+    split : str, optional
+        Name of the judgments; ``"test"`` by default, or the only split there is. An id of
+        ir_datasets contains its split.
+    qrels : str or Path, optional
+        A file of judgments in place of the collection's own, or ``"none"`` for none.
+    ignore_unknown : bool, optional
+        Keep judgments of documents or queries that are not in the collection instead of refusing
+        them. They count in results without grouping, and nowhere else.
+    docs : {"all", "judged"}, optional
+        ``"judged"`` keeps only the judged documents and their versions. Measures at a cutoff then
+        say little about a search of the full collection, because no unjudged document competes.
+
+    Returns
+    -------
+    Collection
+        Its ``spec`` names the files it was read from, and for the hub the commit.
+
+    Raises
+    ------
+    DataError
+        With file and line, if a file does not hold what it should.
+    UserError
+        If a library's collection is unavailable, or options contradict each other.
+    """
+    if split is not None and qrels is not None:
+        raise UserError("give a split or a judgment file, not both")
+    if docs not in DOCS:
+        raise unknown("choice of documents", docs, DOCS)
+    require_path(path, "collection")
+    if qrels is not None:
+        require_path(qrels)
+    options = LoadOptions(split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
+    name = read_name(path)
+    if name is None:
+        collection = _load_folder(Path(path), options)
+    elif name.kind == "hub":
+        from ranktilt.data.loading.hub import load_hub
+
+        collection = load_hub(name, options)
+    else:
+        from ranktilt.data.loading.irds import load_irds
+
+        # It leaves out unjudged documents already while it reads.
+        return load_irds(name, options)
+    return only_judged(collection) if docs == "judged" else collection
+
+
+def _load_folder(path: Path, options: LoadOptions) -> Collection:
+    """Load a collection from a folder."""
+    layout, corpora = folder_layout(path)
+    documents = read_documents(corpora)
+    query_file = plain_or_gz(path / "queries.jsonl")
+    if query_file is None:
+        raise DataError(path, "expected queries.jsonl (or .gz) in this folder")
+    queries = read_rows(query_file)
+    files = list[str]()
+    for _, corpus in corpora:
+        files += map(str, part_files(corpus) if corpus.is_dir() else [corpus])
+    files.append(str(query_file))
+    if options.qrels is not None and str(options.qrels) == NO_QRELS:
+        spec = {
+            "path": str(path),
+            "qrels": NO_QRELS,
+            "layout": layout,
+            "files": files,
+            **_design(path),
+        }
+        return unjudged(documents[0], queries, spec)
+    if options.qrels is not None:
+        file = file_of(options.qrels)
+        split = str(file)
+        judgments, read_as = read_qrels_as(options.qrels)
+    else:
+        split, file = _judgments(path, options.split)
+        judgments, read_as = read_qrels_as(file)
+    spec = {
+        "path": str(path),
+        "split": split,
+        "layout": layout,
+        "files": [*files, str(file)],
+        **_design(path),
+    }
+    if read_as:
+        spec["judgments_read"] = read_as
+    if options.qrels is not None and pairs_of(options.qrels):
+        spec["qrels_read"] = pairs_of(options.qrels)
+    return judged(
+        documents, queries, judgments, file, spec=spec, ignore_unknown=options.ignore_unknown
+    )
+
+
+def _design(folder: Path) -> dict[str, Any]:
+    """Read the design of a folder's versions, as the part of the spec that it becomes.
+
+    Empty if the folder has no design.
+    """
+    file = folder / DESIGN
+    if not file.is_file():
+        return {}
+    content = read_json(file, read_bytes(file), "the design of versions")
+    if not isinstance(content, dict) or not isinstance(content.get("factors"), list):
+        raise DataError(
+            file,
+            "expected the design of versions, with its factors; remove the file to load without it",
+        )
+    return {"design": content}
+
+
+def splits(folder: Path) -> list[str]:
+    """List the names of a folder's judgments in alphabetical order; empty without any."""
+    if not os.path.isdir(folder / "qrels"):
+        return []
+    names = set()
+    for file in (folder / "qrels").iterdir():
+        if is_visible(file, (".tsv", ".tsv.gz")):
+            names.add(file.name.removesuffix(".gz").removesuffix(".tsv"))
+    return sorted(names)
+
+
+def _judgments(folder: Path, split: str | None) -> tuple[str, Path]:
+    """Return name and file of a split's judgments; see `choose_split`."""
+    names = splits(folder)
+    if not names:
+        raise DataError(folder / "qrels", "expected judgments in qrels/<split>.tsv (or .gz)")
+    split = choose_split(names, split, folder / "qrels")
+    file = plain_or_gz(folder / "qrels" / f"{split}.tsv")
+    return split, file or folder / "qrels" / f"{split}.tsv.gz"

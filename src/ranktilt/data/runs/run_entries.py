@@ -1,0 +1,131 @@
+"""Check the entries of a run in the order of a file or an object, and read their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.data.formats.ids import ids_of, ranks_of, require_frame, scores_of
+from ranktilt.data.formats.runs.score_order import (
+    IN_GIVEN_ORDER,
+    SCORE_ORDERS,
+    directions,
+    given_ranks,
+    order_fault,
+)
+from ranktilt.errors import DataError, UserError, shorten, unknown
+
+Int64 = npt.NDArray[np.int64]
+"""Array of whole numbers."""
+Float = npt.NDArray[np.float64]
+"""Array of floating-point numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryOrigin:
+    """Where entries come from: a file or an object, for error messages."""
+
+    name: Any = "run"
+    """Name of the run, if it comes from an object.
+
+    It is of any type, because it is read from a spec that callers may have written.
+    """
+    path: Path | None = None
+    """File that entries come from; None for an object."""
+    line_of: Callable[[int], int] | None = None
+    """Function from the row of an entry, from 0, to its line in the file."""
+
+    def fault(self, message: str, row: int | None = None) -> UserError:
+        """Return the error for the entry in a row, or for all entries if `row` is None."""
+        if self.path is None:
+            return UserError(f"run {self.name!r}: {message}")
+        line = None if row is None or self.line_of is None else self.line_of(row)
+        return DataError(self.path, message, line=line)
+
+
+def check_score_order(score_order: str | None) -> None:
+    """Refuse an unknown order of scores."""
+    if score_order is not None and score_order not in SCORE_ORDERS:
+        raise unknown("score order", score_order, SCORE_ORDERS)
+
+
+def entry_columns(frame: pl.DataFrame, *, is_scored: bool) -> pl.DataFrame:
+    """Check that a table has the columns of entries, and convert ids and ranks.
+
+    Ids become strings, and ranks numbers, if there are any. The column of scores must be there if
+    `is_scored`.
+    """
+    needed = ("query_id", "doc_id", "score") if is_scored else ("query_id", "doc_id")
+    frame = require_frame(frame, needed, "table").with_columns(
+        ids_of(frame[name], f"column {name!r}").alias(name) for name in ("query_id", "doc_id")
+    )
+    if "rank" not in frame.columns:
+        return frame
+    return frame.with_columns(rank=ranks_of(frame["rank"], "table"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryScores:
+    """Scores of entries, where larger is better."""
+
+    values: Float
+    """Score of each entry."""
+    order: str | None
+    """Value of ``score_order`` in the run's spec; None if the scores are those of the file."""
+
+
+def entry_scores(
+    frame: pl.DataFrame, query: Int64, score_order: str | None, origin: EntryOrigin
+) -> EntryScores:
+    """Read the scores of entries; refuse scores that contradict `score_order`, or are not finite.
+
+    `query` has the number of each entry's query. The worst score may be infinite, because some
+    rankers write it for documents that they filtered out. It says that these come last, but not by
+    how much; so such a run keeps only the order of its scores.
+    """
+    column = frame["rank"].to_numpy() if "rank" in frame.columns else None
+    ranks = given_ranks(query, column)
+    if score_order == "rank":
+        return EntryScores(values=-ranks.astype(np.float64), order="rank")
+    scores = scores_of(frame["score"])
+    order = "ascending" if score_order == "ascending" else None
+    direction = -1 if score_order == "ascending" else 1
+    if (direction * scores == -np.inf).any() and not np.isnan(scores).any():
+        scores = direction * _scores_from_order(query, direction * scores)
+        order = "rank"
+    is_finite = np.isfinite(scores)
+    if not is_finite.all():
+        row = int(is_finite.argmin())
+        doc, name = frame["doc_id"][row], frame["query_id"][row]
+        message = (
+            f"query {name!r}, document {doc!r}: expected a finite number as score, "
+            f"got {shorten(frame['score'][row])}"
+        )
+        raise origin.fault(f"{message}; {IN_GIVEN_ORDER}", row)
+    if score_order in (None, "ascending"):
+        # A distance that is read as a similarity would turn every finding around. So the scores
+        # must not rise along the ranks in most lists, nor fall if they are said to ascend.
+        list_directions = directions(query, ranks, scores)
+        message = order_fault(list_directions, score_order)
+        if message:
+            raise origin.fault(message)
+    return EntryScores(values=direction * scores, order=order)
+
+
+def _scores_from_order(query: Int64, scores: Float) -> Float:
+    """Replace scores, of which some are minus infinity, by −1, −2, … in the order of each list.
+
+    Equal scores stay equal. If some are plus infinity, all come back unchanged, and the caller
+    refuses them: a best score without limit is a fault of the engine.
+    """
+    if (scores == np.inf).any():
+        return scores
+    frame = pl.DataFrame({"query": query, "score": scores})
+    rank = pl.col("score").rank("dense", descending=True).over("query")
+    return -frame.select(rank)["score"].to_numpy().astype(np.float64)

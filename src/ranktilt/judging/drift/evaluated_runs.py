@@ -1,0 +1,43 @@
+"""The systems that both judges evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ranktilt.data.runs.run import Run, named_apart, require_runs
+from ranktilt.judging.systems.groups import run_tags
+from ranktilt.measures.base import Measure, measure
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EvaluatedRuns:
+    """The systems that both judges evaluate, and the measures."""
+
+    runs: tuple[Run, ...]
+    """Runs of the systems."""
+    measures: tuple[Measure, ...]
+    """Measures of relevance."""
+    tags: Mapping[str, str]
+    """The tag in each run's file, by the run's name; empty for none."""
+
+    @classmethod
+    def from_arguments(
+        cls, runs: Run | Iterable[Run], measures: str | Measure | Sequence[str | Measure]
+    ) -> EvaluatedRuns:
+        """Take runs and measures as a user passes them; runs of one name get different names."""
+        runs = require_runs(runs)
+        tags = run_tags(runs)
+        runs = named_apart(runs)
+        if isinstance(measures, str | Measure):
+            measures = [measures]
+        return cls(
+            runs=tuple(runs),
+            measures=tuple(measure(name) for name in measures),
+            tags={run.name: tags.get(run.spec.get("file", ""), "") for run in runs},
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the runs."""
+        return [run.name for run in self.runs]

@@ -1,0 +1,132 @@
+"""How the grades of two judges differ over the same pairs: mean grades, and the tilt of grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.comparison.options import ComparisonOptions
+from ranktilt.judging.drift.match import JudgeMatch
+from ranktilt.judging.drift.result import JudgeChange
+from ranktilt.judging.grade_means import GradeMean, MeanChange, mean_change
+from ranktilt.judging.records import FEWEST_QUERIES, Estimate
+from ranktilt.statistics.bootstrap import interval, resampled_means
+from ranktilt.statistics.correction import interval_error
+
+
+def _twin_means(pairs: pl.DataFrame, twins: Sequence[str]) -> Iterator[GradeMean]:
+    """Yield the mean gap between the grades of twins; nothing where no twins were graded.
+
+    Twins are two versions of one document for one query. Those with different human grades are left
+    out, as in an audit. `pairs` has ``query_id``, ``origin``, ``source``, ``human``, ``new``,
+    ``old``.
+    """
+    first, second = (pairs.filter(pl.col("source") == name) for name in twins)
+    both = first.join(second, on=["query_id", "origin"], suffix="_b")
+    both = both.filter(pl.col("human").eq_missing(pl.col("human_b")))
+    if both["query_id"].n_unique() >= FEWEST_QUERIES:
+        rows = both.select(
+            "query_id",
+            "origin",
+            new=pl.col("new") - pl.col("new_b"),
+            old=pl.col("old") - pl.col("old_b"),
+        )
+        yield GradeMean(rows=rows.sort("query_id", "origin"))
+
+
+def _source_means(pairs: pl.DataFrame, twins: Sequence[str]) -> Iterator[GradeMean]:
+    """Yield how much higher than humans the judges grade each of two sources, the second minus.
+
+    Only pairs with a human grade count, so that a source with better documents is not favoured.
+    """
+    graded = pairs.drop_nulls("human").with_columns(
+        new=pl.col("new") - pl.col("human"), old=pl.col("old") - pl.col("human")
+    )
+    for name, factor in zip(twins, (1.0, -1.0), strict=True):
+        yield GradeMean(rows=graded.filter(pl.col("source") == name), factor=factor)
+
+
+def grade_changes(match: JudgeMatch, top: int, options: ComparisonOptions) -> Iterator[JudgeChange]:
+    """Yield the change of the mean grade, of all documents and of each source, and of the tilt.
+
+    `top` is the highest grade: a mean grade changes by at most `top`, and a gap of two sources,
+    which is from -`top` to `top`, by at most twice as much.
+    """
+    all_pairs = [GradeMean(rows=match.pairs)]
+    change = _inferred(match.judge, all_pairs, float(top), options)
+    if change is None:
+        return
+    yield replace(change, question="grade")
+    if not match.twins:
+        return
+    for source in match.pairs["source"].drop_nulls().unique().sort():
+        rows = match.pairs.filter(pl.col("source") == source)
+        change = _inferred(match.judge, [GradeMean(rows=rows)], float(top), options)
+        if change is not None:
+            yield replace(change, question="grade", subject=source)
+    means = list(_twin_means(match.pairs, match.twins))
+    is_of_twins = bool(means)
+    if not means:
+        means = list(_source_means(match.pairs, match.twins))
+    tilt = _inferred(match.judge, means, 2.0 * top, options, is_tilt=True)
+    if tilt is not None:
+        first, second = match.twins
+        yield replace(tilt, question="tilt", a=first, b=second, is_of_twins=is_of_twins)
+
+
+def _inferred(
+    judge: str,
+    means: Sequence[GradeMean],
+    bound: float,
+    options: ComparisonOptions,
+    *,
+    is_tilt: bool = False,
+) -> JudgeChange | None:
+    """Return a change of grades with its interval; None without rows.
+
+    `bound` is the largest possible change. The caller adds what the change is of.
+    """
+    compared = mean_change(means, bound=bound, resamples=options.resamples, seed=options.seed)
+    if compared is None:
+        return None
+    change = JudgeChange.without_interval(
+        judge, compared.new, compared.old, pairs=compared.rows, queries=compared.queries
+    )
+    change = replace(
+        change,
+        low=compared.change.low,
+        high=compared.change.high,
+        error=interval_error(compared.change.low, compared.change.high, compared.effective_n),
+        p=compared.change.p,
+        effective_n=compared.effective_n,
+    )
+    return _with_growth(change, compared) if is_tilt else change
+
+
+def _with_growth(change: JudgeChange, compared: MeanChange) -> JudgeChange:
+    """Add how much further from 0 the new tilt is, whichever source it favours."""
+    return replace(
+        change,
+        growth=abs(compared.new) - abs(compared.old),
+        growth_low=compared.growth.low,
+        growth_high=compared.growth.high,
+    )
+
+
+def same_grades(pairs: pl.DataFrame, options: ComparisonOptions) -> Estimate:
+    """Return the share of pairs with the same grade, with an interval over queries."""
+    if not pairs.height:
+        return Estimate(np.nan)
+    by_query = pairs.group_by("query_id", maintain_order=True).agg(
+        same=(pl.col("new") == pl.col("old")).sum(), pairs=pl.len()
+    )
+    same, number = (by_query[name].cast(pl.Float64).to_numpy() for name in ("same", "pairs"))
+    value = float(same.sum() / number.sum())
+    if by_query.height < FEWEST_QUERIES:
+        return Estimate(value)
+    means = resampled_means([same, number], resamples=options.resamples, seed=options.seed)
+    spread = interval(means[0] / means[1])
+    return Estimate(value, spread.low, spread.high)

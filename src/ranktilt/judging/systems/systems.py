@@ -1,0 +1,357 @@
+"""Systems under human grades and under a judge's: means, orders, and pairs that change places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import polars as pl
+from scipy import optimize, stats
+
+from ranktilt.auditing.effects import ALPHA
+from ranktilt.auditing.grouping.labels import grouping
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
+from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.judges import QueriesWithoutRelevant
+from ranktilt.data.runs.run import Run
+from ranktilt.errors import UserError
+from ranktilt.judging.grades import Graded
+from ranktilt.judging.records import (
+    FEWEST_QUERIES,
+    Estimate,
+    Fate,
+    RankAgreement,
+    SystemPair,
+    SystemScore,
+)
+from ranktilt.measures.base import Measure
+from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.bootstrap import blocks, interval, resampled_means
+from ranktilt.statistics.correction import holm
+from ranktilt.statistics.permutation import t_test_p
+from ranktilt.statistics.rank_correlation import (
+    coefficient_interval,
+    kendall_tau,
+    near_resamples,
+    rank_biased_overlap,
+    top_weighted_tau,
+)
+
+RESAMPLES = 1_000
+"""Resamples for coefficients of orders, which are slow to compute."""
+_LIMITS_OF_AGREEMENT = 1.96
+"""Half-width of the limits of agreement, in standard deviations: 95 % of normal differences.
+
+Bland and Altman, The Lancet 327, 1986.
+"""
+_CELLS_AT_ONCE = 1 << 15
+"""Numbers to compute at a time, which fit the processor's cache."""
+
+Coefficient = Callable[[Floats, Floats], Floats]
+"""Function from two scorings of systems to a coefficient."""
+_COEFFICIENTS: Mapping[str, tuple[Coefficient, float]] = {
+    "tau": (kendall_tau, -1.0),
+    "tau_a": (partial(kendall_tau, variant="a"), -1.0),
+    "tau_ap": (top_weighted_tau, -1.0),
+    "rbo": (rank_biased_overlap, 0.0),
+}
+"""Coefficients of two orders, each with its least value."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SystemValues:
+    """One measure of all systems and queries, under human grades and under one judge."""
+
+    judge: str
+    """Name of the judge."""
+    measure: str
+    """Notation of the measure."""
+    bounds: tuple[float, float]
+    """Smallest and largest value that the measure can have."""
+    runs: tuple[str, ...]
+    """Names of the systems."""
+    queries: tuple[str, ...]
+    """Ids of the queries."""
+    human: Floats
+    """Values under human grades, of shape (systems, queries), without NaN."""
+    judged: Floats
+    """Values under the judge, of the same shape."""
+    rescaled: Floats
+    """Values under human grades on the judge's scale (see `on_scale_of`).
+
+    `human` itself if grades are unknown.
+    """
+    more: Floats
+    """Values under the judge in queries without human grades: (systems, further queries)."""
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are enough queries for intervals."""
+        return len(self.queries) >= FEWEST_QUERIES
+
+    def chosen(self, runs: tuple[str, ...], queries: tuple[str, ...]) -> SystemValues:
+        """Return the values of some systems and queries, in the given order."""
+        if (runs, queries) == (self.runs, self.queries):
+            return self
+        row_of = {run: row for row, run in enumerate(self.runs)}
+        column_of = {query: column for column, query in enumerate(self.queries)}
+        rows = [row_of[run] for run in runs]
+        cells = np.ix_(rows, [column_of[query] for query in queries])
+        return replace(
+            self,
+            runs=runs,
+            queries=queries,
+            human=self.human[cells],
+            judged=self.judged[cells],
+            rescaled=self.rescaled[cells],
+            more=self.more[rows],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ResampledOrders:
+    """Means of all systems in resamples of the queries, and in resamples near the observed means.
+
+    All have the shape (resamples, systems).
+    """
+
+    human: Floats
+    """Means under human grades."""
+    judged: Floats
+    """Means under the judge."""
+    near_human: Floats
+    """Means under human grades in resamples near the observed ones."""
+    near_judged: Floats
+    """Means under the judge in resamples near the observed ones."""
+
+    def coefficients(self, coefficient: Coefficient) -> tuple[Floats, Floats]:
+        """Return a coefficient of each resample, and of each one nearby."""
+        return (
+            _in_parts(coefficient, self.human, self.judged),
+            _in_parts(coefficient, self.near_human, self.near_judged),
+        )
+
+
+def resampled_orders(values: SystemValues, resamples: int, seed: int) -> ResampledOrders:
+    """Draw queries again and again, the same ones for every judge with as many queries."""
+    human, judged = _resampled_means(values, resamples, seed)
+    return ResampledOrders(
+        human=human,
+        judged=judged,
+        near_human=near_resamples(values.human.mean(1), human),
+        near_judged=near_resamples(values.judged.mean(1), judged),
+    )
+
+
+def system_values(
+    graded: Graded, runs: Sequence[Run], measures: Sequence[Measure]
+) -> tuple[list[SystemValues], list[Note]]:
+    """Measure every run under the grades of humans and of the judge.
+
+    Pairs count that both graded, and queries that count under both.
+    """
+    rescaled = on_scale_of(graded.pairs)
+    pairs = graded.pairs.with_columns(rescaled=rescaled, whole=rescaled.round())
+    columns = [
+        _values(pairs, column, runs, measures)
+        for column in ("human", "judged", "rescaled", "whole")
+    ]
+    further = _values(graded.more, "grade", runs, measures) if graded.more.height else None
+    query_ids = pairs["query_id"].unique(maintain_order=True)
+    measured, notes = list[SystemValues](), list[Note]()
+    for index, measure in enumerate(measures):
+        human, judged, by_rescaled, by_whole = (column[index] for column in columns)
+        is_known = ~np.isnan(human + judged).any(axis=0)
+        if not is_known.any():
+            raise UserError(
+                f"{graded.judge}: no query has a relevant document under both judges, "
+                f"for {measure!r}"
+            )
+        if not is_known.all():
+            lacking = QueriesWithoutRelevant(
+                judge=graded.judge, measure=repr(measure), queries=int((~is_known).sum())
+            )
+            notes.append(lacking)
+        more = np.empty((len(runs), 0)) if further is None else further[index]
+        is_defined = ~np.isnan(more).any(0)
+        # A binary measure counts a document as relevant from a whole grade on.
+        scaled = by_whole if measure.binary else by_rescaled
+        # On the judge's scale a query may have nothing relevant.
+        scaled = np.where(np.isnan(scaled), human, scaled)
+        run_names = tuple(run.name for run in runs)
+        values = SystemValues(
+            judge=graded.judge,
+            measure=repr(measure),
+            bounds=measure.bounds,
+            runs=run_names,
+            queries=tuple(query_ids.filter(pl.Series(is_known))),
+            human=human[:, is_known],
+            judged=judged[:, is_known],
+            rescaled=scaled[:, is_known],
+            more=more[:, is_defined],
+        )
+        measured.append(values)
+    return measured, notes
+
+
+def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
+    """Put human grades on the judge's scale.
+
+    Each human grade becomes the mean grade that the judge gives to pairs with this human grade. The
+    means are made to rise with the human grade, by isotonic regression. A judge whose grades are a
+    rising function of the human ones then gives the same numbers, and so cannot prefer any system.
+    """
+    means = (
+        pairs.group_by("human").agg(pl.col("judged").mean(), pl.len().alias("weight")).sort("human")
+    )
+    judged, weight = (means[name].to_numpy().astype(np.float64) for name in ("judged", "weight"))
+    rising = optimize.isotonic_regression(judged, weights=weight).x
+    return pairs["human"].replace_strict(means["human"], pl.Series(rising), return_dtype=pl.Float64)
+
+
+def _values(
+    pairs: pl.DataFrame, column: str, runs: Sequence[Run], measures: Sequence[Measure]
+) -> Floats:
+    """Compute every measure of every run and query: (measures, systems, queries)."""
+    docs = pairs.select(id="doc_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
+    queries = pairs.select(id="query_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
+    collection = Collection(
+        docs, queries, pairs.select("query_id", "doc_id", grade=pl.col(column).cast(pl.Float64))
+    )
+    groups = grouping(collection, None)
+    judgments = Judgments.from_collection(collection, groups)
+    judged_runs = (JudgedRun.from_run(run, collection, judgments) for run in runs)
+    return np.stack(
+        [group_values(run, measures, groups, "expected")[:, 0] for run in judged_runs], axis=1
+    )
+
+
+def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLES) -> RankAgreement:
+    """Compare two orders of systems, with intervals over queries (see `coefficient_interval`)."""
+    human, judged = values.human.mean(1), values.judged.mean(1)
+    orders = resampled_orders(values, resamples, seed) if values.has_intervals else None
+    estimates = {}
+    for name, (coefficient, least) in _COEFFICIENTS.items():
+        value = float(coefficient(human, judged))
+        estimates[name] = Estimate(value)
+        if orders is not None and not np.isnan(value):
+            samples, near_samples = orders.coefficients(coefficient)
+            ends = coefficient_interval(value, samples, near_samples, least=least)
+            estimates[name] = Estimate(value, *ends)
+    difference = judged - human
+    bias = float(difference.mean())
+    spread = (
+        _LIMITS_OF_AGREEMENT * float(np.std(difference, ddof=1)) if len(difference) > 1 else np.nan
+    )
+    centred = human - human.mean()
+    slope = float(centred @ judged / (centred @ centred)) if centred.any() else np.nan
+    return RankAgreement(
+        judge=values.judge,
+        measure=values.measure,
+        systems=len(human),
+        queries=len(values.queries),
+        tau=estimates["tau"],
+        tau_a=estimates["tau_a"],
+        tau_ap=estimates["tau_ap"],
+        rbo=estimates["rbo"],
+        bias=bias,
+        limits=(bias - spread, bias + spread),
+        slope=slope,
+    )
+
+
+def _resampled_means(values: SystemValues, resamples: int, seed: int) -> tuple[Floats, Floats]:
+    """Resample queries; return each system's means under humans and the judge.
+
+    Both have the shape (resamples, systems).
+    """
+    means = resampled_means([*values.human, *values.judged], resamples=resamples, seed=seed)
+    by_resample = np.stack(means, axis=1)
+    systems = len(values.runs)
+    return by_resample[:, :systems], by_resample[:, systems:]
+
+
+def _in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats:
+    """Compute a coefficient of many resamples, in parts whose tables fit the cache."""
+    parts = []
+    for start, stop in blocks(len(human), human.shape[1] ** 2, _CELLS_AT_ONCE):
+        parts.append(coefficient(human[start:stop], judged[start:stop]))
+    return np.concatenate(parts)
+
+
+def system_scores(
+    values: SystemValues, families: Mapping[str, str], *, resamples: int, seed: int
+) -> list[SystemScore]:
+    """Return the means and ranks of every system, and how far the judge raises it above average."""
+    difference = values.judged - values.human
+    relative = difference - difference.mean(0)
+    samples = resampled_means(list(relative), resamples=resamples, seed=seed)
+    human, judged = values.human.mean(1), values.judged.mean(1)
+    human_rank, judged_rank = stats.rankdata(-human), stats.rankdata(-judged)
+    scores = []
+    for index, run in enumerate(values.runs):
+        spread = interval(samples[index])
+        ends = (spread.low, spread.high) if values.has_intervals else ()
+        raised = Estimate(float(relative[index].mean()), *ends)
+        score = SystemScore(
+            judge=values.judge,
+            measure=values.measure,
+            run=run,
+            family=families.get(run, ""),
+            human=float(human[index]),
+            judged=float(judged[index]),
+            human_rank=float(human_rank[index]),
+            judged_rank=float(judged_rank[index]),
+            relative=raised,
+        )
+        scores.append(score)
+    return scores
+
+
+def system_pairs(values: SystemValues) -> Iterator[SystemPair]:
+    """Test every two systems under both judges; yield those that differ under either."""
+    first, second = np.triu_indices(len(values.runs), 1)
+    human_differences = values.human[first] - values.human[second]
+    judged_differences = values.judged[first] - values.judged[second]
+    human_ps, judged_ps = _corrected_ps(human_differences), _corrected_ps(judged_differences)
+    for index, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        human = float(human_differences[index].mean())
+        judged = float(judged_differences[index].mean())
+        better, worse = a, b
+        if human < 0:
+            human, judged, better, worse = -human, -judged, b, a
+        human_p, judged_p = float(human_ps[index]), float(judged_ps[index])
+        fate = _fate(judged, human_p < ALPHA, judged_p < ALPHA)
+        if fate != "neither":
+            yield SystemPair(
+                judge=values.judge,
+                measure=values.measure,
+                better=values.runs[better],
+                worse=values.runs[worse],
+                human=human,
+                judged=judged,
+                human_p=human_p,
+                judged_p=judged_p,
+                fate=fate,
+            )
+
+
+def _corrected_ps(differences: Floats) -> Floats:
+    """Return Holm's p of each pair of systems, from paired t tests over queries."""
+    return holm(np.array([t_test_p(per_query) for per_query in differences]))
+
+
+def _fate(judged: float, is_shown_by_humans: bool, is_shown_by_judge: bool) -> Fate:
+    """Return what becomes of a difference under the judge.
+
+    `judged` is above 0 if both agree about the better system.
+    """
+    if not is_shown_by_humans:
+        return "new" if is_shown_by_judge else "neither"
+    if judged < 0:
+        return "reversed"
+    return "agrees" if is_shown_by_judge else "lost"

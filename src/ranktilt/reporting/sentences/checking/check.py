@@ -1,0 +1,147 @@
+"""A check in words: whether the comparison is fair, and how alike its sides are."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from ranktilt.auditing.effects import Equivalence
+from ranktilt.auditing.instrument import CHANCE, InstrumentRow
+from ranktilt.data.faults.faults import LENGTH, FaultRow
+from ranktilt.errors import counted
+from ranktilt.explaining.check_result import CheckResult
+from ranktilt.measures.margin import margin_words
+from ranktilt.reporting.document import NextCommand
+from ranktilt.reporting.sentences.next_steps import command_rows, without_output
+
+_RANKER = "bm25"
+"""Ranker in the commands of next steps; you put your own in its place."""
+_PAGE = "audit.html"
+"""File of the page in the commands of next steps."""
+
+
+def check_sentence(check: CheckResult) -> str:
+    """Say whether the comparison is fair, and why not."""
+    reasons = [_fault(check, row) for row in check.of("void")]
+    reasons += [
+        f"audits of {row.ranker} favour a side too often (in {row.sides_named} of {row.tosses} "
+        "tests where a coin decided who wrote what)"
+        for row in check.instrument
+        if not row.is_calibrated
+    ]
+    if reasons:
+        return f"Not a fair comparison{_compared_sides(check)}: {'; '.join(reasons)}."
+    comparison = _comparison(check)
+    warnings = check.of("warning")
+    if not warnings:
+        return f"{comparison}: no fault makes it unfair." if check.is_compared else f"{comparison}."
+    names = ", ".join(_fault_name(check, row) for row in warnings)
+    return f"{comparison}; {counted(len(warnings), 'warning', 'warnings')}: {names}."
+
+
+def _comparison(check: CheckResult) -> str:
+    """Say whether sides are compared, and which."""
+    if not check.sources:
+        return "Nothing is compared: no document names its source"
+    if not check.is_compared:
+        return f"Nothing is compared: only source {check.sources[0]!r} is left"
+    return f"A fair comparison{_compared_sides(check)}"
+
+
+def _compared_sides(check: CheckResult) -> str:
+    """Name the compared sources; nothing where none are."""
+    if not check.is_compared:
+        return ""
+    return f" of {' and '.join(check.sources)} with {check.reference}"
+
+
+def _fault(check: CheckResult, row: FaultRow) -> str:
+    """Name a fault with its amount and its limit."""
+    amount = f"{row.count:,} of {row.total:,}, {row.shown_value}"
+    if row.name == LENGTH:
+        amount = f"median {row.shown_value}"
+    return f"{_fault_name(check, row)} ({amount}; allowed: {row.limit})"
+
+
+def _fault_name(check: CheckResult, row: FaultRow) -> str:
+    """Name a fault, and the source where there are several."""
+    is_of_one_side = row.source and len(check.sources) > 1
+    return f"{row.name} of {row.source}" if is_of_one_side else row.name
+
+
+def instrument_sentence(row: InstrumentRow) -> str:
+    """Say how often an audit names a side where a coin decided who wrote what."""
+    share, low, high = (
+        f"{100 * part:.1f}" for part in (row.sides_named / row.tosses, row.low, row.high)
+    )
+    expected = f"at most {100 * CHANCE:g} % are expected"
+    outcome = expected if row.is_calibrated else f"too many, as {expected}"
+    return (
+        f"{row.ranker} on {row.question}: with sources set by a coin, {row.sides_named} of "
+        f"{row.tosses} audits favour a side ({share} % [{low}, {high}]); {outcome}"
+    )
+
+
+def equivalence_words(row: Equivalence) -> str:
+    """Say whether effectiveness is the same on both sides, with the margin."""
+    words = {
+        "equivalent": f"equivalent within {_margin(row)}",
+        "different within the margin": f"different within {_margin(row)}",
+    }
+    return words.get(row.outcome, row.outcome)
+
+
+def _margin(row: Equivalence) -> str:
+    """Print the margin of a test of equivalence, in points."""
+    return margin_words(100 * row.margin)
+
+
+def check_meaning(check: CheckResult) -> str:
+    """Say what a check means: whether an audit of this collection can be trusted."""
+    if check.is_void:
+        return (
+            "Do not audit with this collection yet. Its sides differ in ways that would look like "
+            "a tilt."
+        )
+    if not check.is_compared:
+        return "There are no two sides here, so no ranker can favour one."
+    if check.of("warning"):
+        return "You can audit with this collection, but keep the warnings in mind."
+    return "You can audit with this collection. It compares like with like."
+
+
+def check_next_commands(check: CheckResult) -> tuple[NextCommand, ...]:
+    """Return what to do after a check of a collection that has a path."""
+    path, command = check.spec.get("path"), str(check.spec.get("command") or "")
+    if not path or not check.is_compared:
+        return ()
+    split = check.spec.get("split")
+    where = [str(path), *([] if split in (None, "test") else ["--split", str(split)])]
+    if check.is_void:
+        text = "Fix the collection, then check it again"
+        repeated = shlex.join(without_output(shlex.split(command)))
+        return (NextCommand(text=text, command=repeated),) if command else ()
+    audit = ["ranktilt", "audit", *where, "-r", _RANKER]
+    steps = []
+    if check.of("warning"):
+        text = "Audit a ranker, and see whether other differences explain its tilt"
+        controlled = [*audit, "--controls", "-o", _PAGE]
+        steps.append(NextCommand(text=text, command=shlex.join(controlled)))
+    else:
+        steps.append(NextCommand(text="Audit a ranker", command=shlex.join([*audit, "-o", _PAGE])))
+    if not check.instrument:
+        tested = ["ranktilt", "check", *where, "-r", _RANKER, "--instrument"]
+        text = "Test how often an audit favours a side by chance"
+        steps.append(NextCommand(text=text, command=shlex.join(tested)))
+    return tuple(steps)
+
+
+def derived(check: CheckResult) -> dict[str, Any]:
+    """Return the sentence and next steps, which the saved file holds besides the fields."""
+    steps = command_rows(check_next_commands(check))
+    return {"sentence": check_sentence(check), "next_steps": steps}
+
+
+def derived_equivalence(row: Equivalence) -> dict[str, Any]:
+    """Return the words of a test of equivalence, which a check's file holds besides its numbers."""
+    return {"verdict": equivalence_words(row)}

@@ -1,0 +1,196 @@
+"""Next steps after an explanation: show the cause, correct the ranker, or audit what was found.
+
+A page and a terminal show the same steps. A command runs as printed, but for words in capitals,
+which you fill in. There are none where no command could read the same data again.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from operator import attrgetter
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from ranktilt.auditing.answer.command_words import (
+    folder_of,
+    input_words,
+    ranker_words,
+    split_words,
+)
+from ranktilt.errors import join_words
+from ranktilt.explaining.factors.result import PRIMARY, FactorEffect, FactorEffects
+from ranktilt.explaining.properties.result import ExplainedGaps
+from ranktilt.reporting.document import NextCommand
+from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps
+from ranktilt.reporting.sentences.explaining.properties import of_citations
+
+if TYPE_CHECKING:
+    from ranktilt.explaining.explanation import Explanation
+
+_FACTORS = {
+    "length": "length",
+    "perplexity": "fluency",
+    "query words": "query-words",
+    "specificity": "words",
+}
+"""Factors of ``generate versions`` that edit a property of texts by a rule."""
+_USUAL_FACTORS = ("length", "words")
+"""Factors of a suggested experiment."""
+_USUAL_RANKER = "bm25"
+"""Ranker of a suggested audit."""
+_ADOPTERS = "0,10,50,100"
+"""Percentages of adopters in a suggested command."""
+
+
+def explanation_steps(explanation: Explanation) -> tuple[NextCommand, ...]:
+    """Return what to do after texts were compared, or gaps attributed."""
+    if not explanation.attributed:
+        return tuple(_text_steps(explanation))
+    shown_gaps = [gap for gap in attributed_gaps(explanation) if gap.is_shown]
+    if not shown_gaps:
+        return tuple(_audit_steps(explanation))
+    gap = shown_gaps[0]
+    properties = () if gap.is_of_retrieved else gap.with_gap
+    pair = (gap.reference, gap.source) if len(explanation.sources) > 1 else None
+    steps = [*_cause_steps(explanation, gap.run, properties, gap.reference)]
+    return (*steps, *_mitigate_steps(explanation, gap.run, pair))
+
+
+def _text_steps(explanation: Explanation) -> Iterator[NextCommand]:
+    """Ask what a ranker makes of texts that differ."""
+    folder = folder_of(explanation)
+    if folder is None:
+        return
+    ranker = explanation.spec["ranker"] or _USUAL_RANKER
+    by = explanation.spec["by"]
+    words = [folder, "-r", ranker, *split_words(explanation)]
+    words += [] if by == "source" else ["--by", by]
+    yield _step(
+        "See whether a ranker responds to it", ["ranktilt", "explain", *words, "--attribution"]
+    )
+    yield _step("See which side a ranker favours", ["ranktilt", "audit", *words])
+
+
+def gaps_steps(gaps: ExplainedGaps) -> tuple[NextCommand, ...]:
+    """Return what to do after gaps between groups were split among properties."""
+    if of_citations(gaps):  # no command ranks an engine's pages anew
+        return ()
+    shown_gaps = [gap for gap in gaps.primary if gap.is_shown]
+    if not shown_gaps:
+        return tuple(_audit_steps(gaps))
+    gap = max(shown_gaps, key=attrgetter("clearness"))
+    names = {part.property_name for part in gap.shown_parts}
+    steps = list[NextCommand]()
+    texts = [about.name for about in gaps.properties if about.kind == "text"]
+    if gaps.has_texts:
+        steps += _cause_steps(gaps, gap.run, [name for name in texts if name in names], "")
+    columns = [part.property_name for part in gap.shown_parts if part.property_name not in texts]
+    if columns:
+        steps += _column_steps(gaps, gap.run, columns[0])
+    is_one_of_several = len(gaps.primary) > len(gaps.runs)
+    pair = (gap.group_a, gap.group_b) if is_one_of_several else None
+    return (*steps, *_mitigate_steps(gaps, gap.run, pair))
+
+
+def _column_steps(gaps: ExplainedGaps, run: str, column: str) -> Iterator[NextCommand]:
+    """Audit by a property itself, whatever the groups are."""
+    collection = dict(gaps.spec["collection"])
+    if "label_file" in collection:
+        # Names of values, and a label of the rest, belong to the column of the groups.
+        collection["label_file"] = {**collection["label_file"], "names": {}, "rest": None}
+    spec = {**gaps.spec, "by": column, "collection": collection}
+    words = _inputs(replace(gaps, spec=spec), [run])
+    if words:
+        yield _step(f"Audit the ranker by {column} itself", ["ranktilt", "audit", *words])
+
+
+def _cause_steps(
+    result: Any, run: str, properties: Iterable[str], reference: str
+) -> Iterator[NextCommand]:
+    """Edit texts by a rule, and see what each edit does to ranks."""
+    folder = folder_of(result)
+    ranker = ranker_words(result, [run], with_names=False)
+    if folder is None or ranker[:1] != ["-r"]:
+        return  # versions are ranked anew, which a saved run cannot do
+    factors = list(dict.fromkeys(_FACTORS[name] for name in properties if name in _FACTORS))
+    target = f"{PurePath(folder).name}-versions"
+    make = ["ranktilt", "generate", "versions", folder, *split_words(result)]
+    if reference not in ("", "human"):
+        make += ["--source-to-rewrite", reference]
+    make += ["--factors", ",".join(factors or _USUAL_FACTORS), "--by-rule", "-o", target]
+    explain = ["ranktilt", "explain", target, "--by-factor", *ranker]
+    text = "See what edits of a text cause"
+    if factors:
+        text = f"See whether {join_words(factors)} {'is' if len(factors) == 1 else 'are'} the cause"
+    yield NextCommand(text=text, command=f"{shlex.join(make)} && {shlex.join(explain)}")
+
+
+def _mitigate_steps(result: Any, run: str, pair: tuple[str, str] | None) -> Iterator[NextCommand]:
+    """Yield the command that levels a ranker, if it can be written."""
+    words = _inputs(result, [run])
+    has_commas = pair is not None and any("," in name for name in pair)
+    if not words or has_commas:
+        return
+    words += ["--pair", ",".join(pair)] if pair else []
+    yield _step("Correct the ranker, and see what it costs", ["ranktilt", "mitigate", *words])
+
+
+def _audit_steps(result: Any) -> Iterator[NextCommand]:
+    """Yield the command that audits the first ranks."""
+    words = _inputs(result, list(result.runs))
+    if words:
+        text = "See whether the first ranks favour a side"
+        yield _step(text, ["ranktilt", "audit", *words])
+
+
+def factors_steps(effects: FactorEffects) -> tuple[NextCommand, ...]:
+    """Return what to do after effects of edits on ranks are known."""
+    if effects.of_citations:
+        return tuple(_cited_factor_steps(effects))
+    mains = [row for row in effects.of(PRIMARY) if not row.interaction]
+    movers = sorted((row for row in mains if row.is_shown), key=lambda row: -abs(row.value))
+    ranker = ranker_words(effects, [movers[0].ranker if movers else effects.rankers[0]])
+    if folder_of(effects) is None or not ranker:
+        return ()
+    return tuple(_factor_steps(effects, movers, ranker))
+
+
+def _cited_factor_steps(effects: FactorEffects) -> Iterator[NextCommand]:
+    """Yield the command that shows what the same factors do to ranks."""
+    folder = folder_of(effects)
+    if folder is not None:
+        text = "See what the same changes do to ranks"
+        yield _step(text, ["ranktilt", "explain", str(folder), "--by-factor", "-r", _USUAL_RANKER])
+
+
+def _factor_steps(
+    effects: FactorEffects, movers: list[FactorEffect], ranker: list[str]
+) -> Iterator[NextCommand]:
+    """Yield commands that follow from the factors that move ranks."""
+    if movers and movers[0].effect == "length":
+        text = "Audit your own collection at matched lengths"
+        yield _step(text, ["ranktilt", "audit", "COLLECTION", *ranker, "--controls"])
+    else:
+        text = "See what goes with the gap in your own collection"
+        yield _step(text, ["ranktilt", "explain", "COLLECTION", "--attribution", *ranker])
+    if not effects.adoptions and any(row.value > 0 for row in movers):
+        words = ["ranktilt", "explain", str(folder_of(effects)), *split_words(effects)]
+        text = "See whether an edit still pays when others make it too"
+        yield _step(text, [*words, "--by-factor", *ranker, "--adopters", _ADOPTERS])
+
+
+def _inputs(result: Any, runs: list[str]) -> list[str]:
+    """Return the words that name the inputs.
+
+    An explanation ignores judgments of unknown documents; other commands ask before they do.
+    """
+    collection = {**result.spec["collection"], "ignore_unknown": False}
+    strict = replace(result, spec={**result.spec, "collection": collection})
+    return input_words(strict, runs)
+
+
+def _step(text: str, words: list[str]) -> NextCommand:
+    """Return a command with its purpose."""
+    return NextCommand(text=text, command=shlex.join(words))

@@ -1,0 +1,362 @@
+"""Audits of judges in words: whom a judge favours, how it orders systems, how far it agrees."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from ranktilt.auditing.answer.verdict import FindingKind, margins
+from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.errors import counted, join_words
+from ranktilt.judging.records import (
+    GAP_MARGIN,
+    Agreement,
+    Estimate,
+    FamilyPreference,
+    Favour,
+    RankAgreement,
+    Weakness,
+)
+from ranktilt.judging.result import JudgeAudit
+from ranktilt.measures.printing import signed
+from ranktilt.reporting.sentences.effects import cannot_vary, effect_words
+from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.judging.confidence import confidence_findings
+from ranktilt.reporting.sentences.judging.doses import dose_finding
+from ranktilt.reporting.sentences.judging.standings import (
+    coefficient_words,
+    contest,
+    contest_sentence,
+    main_contest,
+)
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
+
+PREFERENCE_TONES: dict[Favour, Tone] = {
+    "favours": "first",
+    "disfavours": "second",
+    "level": "good",
+    "depends on scale": "warning",
+    "inconclusive": "unsure",
+    "not tested": "unsure",
+}
+"""Tone by whether a judge favours a family."""
+_PREFERENCE_KINDS: dict[Favour, FindingKind] = {
+    "favours": "favours",
+    "disfavours": "favours",
+    "depends on scale": "conflict",
+    "level": "level",
+    "inconclusive": "inconclusive",
+    "not tested": "inconclusive",
+}
+"""Kind of a finding by whether a judge favours a family."""
+_GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
+"""Kind of a finding by the verdict on a gap."""
+_GAP_MARGIN_VALUE = 0.1
+"""`GAP_MARGIN` as a number."""
+_MOST_FAVOURS = 2
+"""Judges that favour a side and are named in the headline."""
+_MOST_AGREEMENTS = 3
+"""Judges whose agreement is put in words."""
+_NORMAL_QUANTILE = 1.96
+"""Standard errors from the middle of a 95 % interval to its end."""
+
+
+def leading(audit: JudgeAudit) -> Finding:
+    """Return the finding that leads: of several judges, which one can be trusted, and who favours.
+
+    A judge that agrees best may favour a side all the same, so the headline says both.
+    """
+    findings = judge_findings(audit)
+    judges = main_contest(audit)
+    if judges is None:
+        return first_of(findings)
+    sides = ranked(_side_findings(audit))
+    favouring = _favour_words(audit)
+    sentence = findings[0].sentence
+    if favouring:
+        listed = favouring[:_MOST_FAVOURS]
+        if len(favouring) > len(listed):
+            listed.append(f"{len(favouring) - len(listed)} more also favour a side")
+        sentence = f"{sentence}. But {join_words(listed)}"
+    return Finding(
+        kind=sides[0].kind if sides else "described",
+        size=sides[0].size if sides else findings[0].size,
+        sentence=f"{sentence}.",
+    )
+
+
+def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
+    """Return the findings: of several judges which is best, then on sides, orders and agreement."""
+    sides = _side_findings(audit)
+    orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
+    tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]
+    confidences = chain.from_iterable(map(confidence_findings, audit.calibrations))
+    doses = [dose_finding(doses) for doses in audit.length_doses]
+    agreements = [_agreement_finding(agreement) for agreement in audit.overall]
+    if len(agreements) > _MOST_AGREEMENTS:
+        agreements = []  # the table of judges says it shorter
+    contests = [Finding(kind="described", sentence=text) for text in _contest_sentences(audit)]
+    return (
+        *contests,
+        *ranked(sides),
+        *ranked(orders),
+        *ranked(doses),
+        *confidences,
+        *tilts,
+        *ranked(agreements),
+    )
+
+
+def _side_findings(audit: JudgeAudit) -> list[Finding]:
+    """Return the findings on sources, families and edits."""
+    return [
+        *map(_gap_finding, audit.main_gaps),
+        *map(_preference_finding, audit.preferences),
+        *map(_weakness_finding, _weaknesses_found(audit)),
+    ]
+
+
+def _weaknesses_found(audit: JudgeAudit) -> Iterator[Weakness]:
+    """Yield the edits that fool a judge; of several doses of one edit, the first that does."""
+    known = set[tuple[str, str]]()
+    for weakness in audit.weaknesses:
+        key = weakness.judge, weakness.edit.probe.partition(" ×")[0]
+        if weakness.edit.low > 0 and key not in known:
+            known.add(key)
+            yield weakness
+
+
+def _contest_sentences(audit: JudgeAudit) -> Iterator[str]:
+    """Say by κ, and by τ-b of each measure, which judge is best."""
+    for statistic, measure in dict.fromkeys((s.statistic, s.measure) for s in audit.standings):
+        judges = contest(audit, statistic, measure)
+        if judges is not None:
+            yield contest_sentence(judges)
+
+
+def _favour_words(audit: JudgeAudit) -> list[str]:
+    """Say in few words whom each judge favours, and what fools it."""
+    favours: dict[str, list[str]] = {}
+    for effect in audit.main_gaps:
+        side = effect.side(effect.verdict(GAP_MARGIN))
+        if side:
+            favours.setdefault(effect.run, []).append(f"favours {side} text on twins")
+    for preference in audit.preferences:
+        if preference.verdict in ("favours", "disfavours"):
+            words = f"{preference.verdict} {preference.family} systems"
+            favours.setdefault(preference.judge, []).append(words)
+    for weakness in _weaknesses_found(audit):
+        favours.setdefault(weakness.judge, []).append(f"is fooled by {weakness.edit.probe}")
+    return [f"{judge} {join_words(list(dict.fromkeys(words)))}" for judge, words in favours.items()]
+
+
+def _gap_finding(effect: Effect) -> Finding:
+    """Return what a gap between twins' grades says."""
+    verdict = effect.verdict(GAP_MARGIN)
+    return Finding(
+        kind=_GAP_KINDS.get(verdict, "favours"),
+        sentence=gap_sentence(effect),
+        size=margins(effect, GAP_MARGIN),
+        run=effect.run,
+        tone=VERDICT_TONES[verdict],
+    )
+
+
+def _preference_finding(preference: FamilyPreference) -> Finding:
+    """Return what is known of a preference for a family."""
+    is_preference = preference.verdict in ("favours", "disfavours")
+    return Finding(
+        kind=_PREFERENCE_KINDS[preference.verdict],
+        sentence=preference_sentence(preference),
+        size=_standard_errors(preference.scales[0].preference),
+        run=preference.judge,
+        tone="warning" if is_preference else PREFERENCE_TONES[preference.verdict],
+    )
+
+
+def _standard_errors(estimate: Estimate) -> float:
+    """Return how many standard errors an estimate lies from 0, as far as its interval tells."""
+    error = (estimate.high - estimate.low) / (2 * _NORMAL_QUANTILE)
+    return abs(estimate.value) / error if error > 0 else 0.0
+
+
+def _weakness_finding(weakness: Weakness) -> Finding:
+    """Return an edit that fools a judge as a finding; its size is in margins of grades."""
+    return Finding(
+        kind="favours",
+        sentence=weakness_sentence(weakness),
+        size=weakness.edit.gap / _GAP_MARGIN_VALUE,
+        run=weakness.judge,
+    )
+
+
+def _order_finding(audit: JudgeAudit, agreement: RankAgreement) -> Finding:
+    """Return how a judge orders systems as a finding; the larger τ comes first."""
+    return Finding(
+        kind="described",
+        sentence=order_sentence(audit, agreement),
+        size=agreement.tau.value,
+        run=agreement.judge,
+    )
+
+
+def _agreement_finding(agreement: Agreement) -> Finding:
+    """Return a judge's agreement with humans as a finding; the larger κ comes first."""
+    return Finding(
+        kind="described",
+        sentence=agreement_sentence(agreement),
+        size=agreement.kappa.value,
+        run=agreement.judge,
+    )
+
+
+def gap_sentence(effect: Effect) -> str:
+    """Say whether a judge grades the twins of one source higher."""
+    verdict = effect.verdict(GAP_MARGIN)
+    numbers = effect_words(effect, "text")
+    if verdict == "level":
+        return (
+            f"{effect.run} is level between {effect.a} and {effect.b} twins, within ±{GAP_MARGIN}: "
+            f"{numbers}"
+        )
+    if verdict == "inconclusive":
+        reason = cannot_vary(effect)
+        front = f"{effect.run}: inconclusive on twins: "
+        return f"{front}{reason}; {numbers}" if reason else f"{front}{numbers}"
+    return f"{effect.run} favours {effect.side(verdict)} text on twins: {numbers}"
+
+
+def preference_sentence(preference: FamilyPreference) -> str:
+    """Say whether a judge favours a family, in points of the judge's own values."""
+    judge, family, verdict = preference.judge, preference.family, preference.verdict
+    if verdict == "not tested":
+        reason = "a family needs two systems, and two others"
+        if preference.queries < FEWEST_ROWS:
+            reason = f"{counted(preference.queries, 'query is', 'queries are')} too few"
+        return f"{judge}: {family} is not tested: {reason}"
+    value, low, high = (100 * number for number in preference.scales[0].preference)
+    numbers = (
+        f"{signed(value)} points of its own scale [{signed(low)}, {signed(high)}] beyond its "
+        "general errors"
+    )
+    if verdict in ("favours", "disfavours"):
+        return f"{judge} {verdict} {family} systems: {numbers}, also by ranks and z"
+    if verdict == "depends on scale":
+        significant = [scale.name for scale in preference.scales if scale.p_corrected < ALPHA]
+        return (
+            f"{judge}: whether it favours {family} systems depends on the scale (shown "
+            f"only by {' and '.join(significant)}): {numbers}"
+        )
+    words = f"{judge} is level on" if verdict == "level" else f"{judge}: inconclusive on"
+    return f"{words} {family} systems: {numbers}"
+
+
+def weakness_sentence(weakness: Weakness) -> str:
+    """Say by how much an edit of passages of grade 0 raises a judge's grades."""
+    edit = weakness.edit
+    return (
+        f"{weakness.judge} is fooled by {edit.probe}: it grades passages of grade 0 "
+        f"{edit.gap:.2f} higher [{edit.low:.2f}, {edit.high:.2f}]"
+    )
+
+
+def order_sentence(audit: JudgeAudit, agreement: RankAgreement) -> str:
+    """Say how far a judge orders systems as humans do, and which differences it loses."""
+    fates = Counter(
+        pair.fate
+        for pair in audit.system_pairs
+        if (pair.judge, pair.measure) == (agreement.judge, agreement.measure)
+    )
+    human_count = fates.total() - fates["new"]
+    differences = counted(human_count, "significant difference", "significant differences")
+    changed = [f"{fates[fate]} {fate}" for fate in ("reversed", "lost") if fates[fate]]
+    outcome = f"{join_words(changed) if changed else 'none lost'} of {differences}"
+    if agreement.queries < FEWEST_ROWS:
+        queries = counted(agreement.queries, "query is", "queries are")
+        outcome = f"{queries} too few to test differences"
+    new = f", {fates['new']} new" if fates["new"] else ""
+    return (
+        f"{agreement.judge} orders {counted(agreement.systems, 'system', 'systems')} by "
+        f"{agreement.measure} with Kendall's τ-b {coefficient_words(*agreement.tau)}: "
+        f"{outcome}{new}"
+    )
+
+
+def _tilt_sentences(audit: JudgeAudit) -> list[str]:
+    """Say for each judge how many tilts differ from those under human grades."""
+    sentences = []
+    for judge in audit.judges:
+        changes = [tilt.change for tilt in audit.tilts if tilt.judge == judge]
+        if not changes:
+            continue
+        differing = sum(change.is_shown for change in changes) or "none"
+        number = counted(len(changes), "ranker's tilt", "rankers' tilts")
+        sentences.append(
+            f"{judge}: {differing} of {number} under its grades differs from the tilt under human "
+            "grades"
+        )
+    return sentences
+
+
+def agreement_sentence(agreement: Agreement) -> str:
+    """Say how far a judge agrees with humans, and whether it grades higher or lower."""
+    kappa, gap = agreement.kappa, agreement.gap
+    if math.isnan(kappa.value):
+        return (
+            f"{agreement.judge}: κ is undefined, as one judge gives all {agreement.pairs:,} pairs "
+            "the same grade"
+        )
+    level = ""
+    if gap.low > 0 or gap.high < 0:
+        side = "higher" if gap.value > 0 else "lower"
+        level = f"; it grades {abs(gap.value):.2f} {side} on average"
+    return (
+        f"{agreement.judge} agrees with humans at κ {coefficient_words(*kappa)} over "
+        f"{agreement.pairs:,} pairs in {counted(agreement.queries, 'query', 'queries')}{level}"
+    )
+
+
+def derived(audit: JudgeAudit) -> dict[str, Any]:
+    """Return the verdicts on sources and families that the file of an audit of judges has."""
+    gaps = [_gap_row(effect) for effect in audit.main_gaps]
+    preferences = [_preference_row(preference) for preference in audit.preferences]
+    return {"verdicts": [*gaps, *preferences]}
+
+
+def _gap_row(effect: Effect) -> dict[str, Any]:
+    """Return the verdict on a gap between twins' grades as a file holds it."""
+    verdict = effect.verdict(GAP_MARGIN)
+    side = effect.side(verdict)
+    return {
+        "run": effect.run,
+        "kind": "favours" if side else verdict,
+        "side": side or None,
+        "sentence": gap_sentence(effect),
+        "primary": repr(effect.estimand),
+        "margin": GAP_MARGIN,
+        "a": effect.a,
+        "b": effect.b,
+    }
+
+
+def _preference_row(preference: FamilyPreference) -> dict[str, Any]:
+    """Return the verdict on a family of systems as a file holds it."""
+    return {
+        "run": preference.judge,
+        "kind": preference.verdict,
+        "side": preference.family if preference.verdict == "favours" else None,
+        "sentence": preference_sentence(preference),
+        "primary": preference.measure,
+        "margin": None,
+        "a": preference.family,
+        "b": "others",
+    }
+
+
+def derived_preference(preference: FamilyPreference) -> dict[str, Any]:
+    """Return the sentence on a preference, which a file holds besides its fields."""
+    return {"sentence": preference_sentence(preference)}

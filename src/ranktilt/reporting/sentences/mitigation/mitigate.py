@@ -1,0 +1,465 @@
+"""Sentences about a bench: what it chose, at what cost, and what methods learned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ranktilt.auditing.answer.verdict import FindingKind, Verdict, margins
+from ranktilt.auditing.effects import ALPHA, Change, Effect
+from ranktilt.auditing.gate.limit_checks import check_tilt
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.errors import counted, join_words
+from ranktilt.measures.margin import margin_words, points_words
+from ranktilt.mitigation.bench_result import (
+    Bench,
+    Candidate,
+    CandidateCheck,
+    Choice,
+    MitigationOutcome,
+)
+from ranktilt.mitigation.causal import CausalFit, SourceRatio
+from ranktilt.mitigation.movement import Movement
+from ranktilt.mitigation.offset import GroupOffset, OffsetFit
+from ranktilt.rankers.candidates import FITTED
+from ranktilt.reporting.numbers import decimal, fixed, probability, signed
+from ranktilt.reporting.sentences.effects import bounds, effect_words, tilt_numbers, too_few
+from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.gate import limit_reason
+from ranktilt.reporting.sentences.mitigation.next_commands import (
+    bench_next_commands,
+    exceeds_margin_alone,
+)
+from ranktilt.reporting.sentences.next_steps import command_rows
+from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
+
+MITIGATION_KINDS: dict[MitigationOutcome, FindingKind] = {
+    "mitigated": "level",
+    "level": "level",
+    "inconclusive": "inconclusive",
+    "cannot be mitigated within the budget": "favours",
+}
+"""Kind of finding for each outcome, which ranks it among other findings."""
+_UNTESTED = "that source moves scores through perplexity alone is not tested"
+"""What a causal correction takes for granted."""
+
+
+def leading(bench: Bench) -> Finding:
+    """Return the main finding of a bench."""
+    choice = bench.choose()
+    return Finding(kind=MITIGATION_KINDS[choice.outcome], sentence=f"{bench_headline(choice)}.")
+
+
+def bench_headline(choice: Choice) -> str:
+    """Say what becomes of the ranker: which candidate levels it at what cost, or why none does."""
+    if not choice.is_tilted:
+        return f"Not mitigated: {'; '.join(_baseline_sentences(choice))}"
+    if choice.chosen is not None:
+        return _chosen_sentence(choice, choice.chosen)
+    nearest = choice.nearest
+    if nearest is None:
+        return "Not mitigated: no correction was tried"
+    effect = effect_of_correction(choice, nearest)
+    if choice.outcome == "inconclusive":
+        return f"Not shown to be mitigated: {effect}; {_unproven(choice, nearest)}"
+    return f"Cannot be mitigated within the budget: {effect}; {_excluded(choice, nearest)}"
+
+
+def _baseline_sentences(choice: Choice) -> list[str]:
+    """Return the findings of an audit of the baseline, the largest first."""
+    findings = []
+    for verdict, effect in zip(choice.verdicts, choice.bench.baseline_effects, strict=True):
+        front = f"{verdict.a} | {verdict.b}: " if len(choice.verdicts) > 1 else ""
+        finding = Finding(
+            kind=verdict.kind,
+            sentence=front + (_missed_sentence(effect, verdict) or verdict_sentence(verdict)),
+            size=margins(effect, choice.margin),
+        )
+        findings.append(finding)
+    return [finding.sentence for finding in ranked(findings)]
+
+
+def _missed_sentence(effect: Effect, verdict: Verdict) -> str:
+    """Say which tilts could have been missed, where these queries show none; empty elsewhere."""
+    is_open = verdict.kind == "inconclusive" and effect.testable and effect.can_be_level
+    if not is_open or math.isnan(effect.detectable) or effect.p_corrected < ALPHA:
+        return ""
+    estimand = effect.estimand
+    if not effect.detectable <= estimand.bounds[1] - estimand.neutral:
+        return ""
+    is_percent = estimand.scale == 100 or estimand.suffix == " %"
+    size = estimand.amount(effect.detectable, sign=False, digits=0 if is_percent else None)
+    return (
+        f"no tilt is shown, though these queries could have missed one below {size}"
+        f"{estimand.suffix}; {effect_words(effect, verdict.noun)}"
+    )
+
+
+def _chosen_sentence(choice: Choice, candidate: Candidate) -> str:
+    """Say what the chosen candidate changes, at what price, and what it leaves."""
+    bench = choice.bench
+    tilts = [bench.tilt(candidate.name, pair) for pair in bench.pairs]
+    sides = list(dict.fromkeys(tilt.side(tilt.favours) for tilt in tilts if tilt.favours))
+    still = f", though it still favours {join_words(sides)}" if sides else ""
+    moves = join_words([_move_words(bench, candidate, pair) for pair in bench.pairs])
+    within = f"within {margin_words(choice.margin)}"
+    price = _price_words(bench, candidate)
+    return f"Mitigated by {candidate.name}: it cut {moves}, {within}, {price}{still}"
+
+
+def detail_sentence(choice: Choice) -> str:
+    """Say what a chosen candidate costs, or what the nearest one lacks; empty for neither."""
+    if choice.chosen is None:
+        return nearest_sentence(choice)
+    bench = choice.bench
+    several = f" of {choice.chosen.method}" if len(bench.methods) > 1 else ""
+    origin = f"It is the smallest candidate{several} {limits(choice)}"
+    if bench.selected:
+        origin = f"It was {chosen_by(bench)}"
+    costs = [cost_words(change, choice.budget) for change in bench.costs(choice.chosen.name)]
+    cost = f"; {bench.effectiveness_measure} changes by {join_words(costs)}" if costs else ""
+    return f"{origin}{cost}"
+
+
+def effect_of_correction(choice: Choice, candidate: Candidate) -> str:
+    """Say from where to where a candidate moves the tilt of the same queries, and at what cost."""
+    bench = choice.bench
+    if math.isinf(bench.distance(candidate.name)):
+        return f"{candidate.name} leaves {bench.primary} undefined"
+    moves = [_move_words(bench, candidate, pair, with_interval=False) for pair in bench.pairs]
+    is_nearer = bench.distance(candidate.name) < bench.distance(bench.baseline.name)
+    verb = "cut" if is_nearer else "moved"
+    return f"{candidate.name} {verb} {join_words(moves)} {_price_words(bench, candidate)}"
+
+
+def _move_words(
+    bench: Bench, candidate: Candidate, pair: Pair, *, with_interval: bool = True
+) -> str:
+    """Say from where to where a candidate moves the tilt of a pair."""
+    before = bench.tilt(bench.baseline.name, pair)
+    after = bench.tilt(candidate.name, pair)
+    estimand = before.estimand
+    numbers = tilt_numbers(after) if with_interval else estimand.answer(after.value)
+    level = ""
+    if estimand.answer(after.neutral) != estimand.answer(estimand.neutral):
+        level = f" (level: {estimand.answer(after.neutral)})"
+    between = f" between {pair[0]} and {pair[1]}" if len(bench.pairs) > 1 else ""
+    return f"the tilt{between} from {estimand.answer(before.value)} to {numbers}{level}"
+
+
+def _price_words(bench: Bench, candidate: Candidate) -> str:
+    """Say what a candidate costs: effectiveness, or how far lists move."""
+    moved = bench.movement(candidate.name)
+    if not bench.is_judged:
+        return "" if moved is None else f"by replacing {replaced_words(moved)}"
+    losses = [change for change in bench.costs(candidate.name) if change.value < 0]
+    measured = [change for change in losses if change.has_interval and change.high < 0]
+    if not measured:
+        return "at no measurable loss"
+    largest = min(measured, key=lambda change: change.value)
+    return (
+        f"at a loss of {decimal(-largest.value)} points of {bench.effectiveness_measure} "
+        f"{bounds(largest.low, largest.high)}"
+    )
+
+
+def replaced_words(moved: Movement) -> str:
+    """Say how far lists move: ``12.0 % [10.1, 14.0] of the first ten documents (RBO .87)``."""
+    share, overlap = decimal(moved.replaced.value), fixed(moved.rbo.value).removeprefix("0")
+    low, high = decimal(moved.replaced.low), decimal(moved.replaced.high)
+    return f"{share} % [{low}, {high}] of the first ten documents (RBO {overlap})"
+
+
+def _unproven(choice: Choice, candidate: Candidate) -> str:
+    """Say what these queries are too few to prove of a candidate."""
+    checks = [check for check in choice.checks[candidate.name] if check.outcome == "inconclusive"]
+    claims = []
+    if any(not check.is_cost for check in checks):
+        claims.append(f"to prove that it lies within {margin_words(choice.margin)}")
+    if any(check.is_cost for check in checks):
+        claims.append(f"to exclude {_dearest(choice)}")
+    queries = max((check.effect.queries for check in checks), default=0)
+    count = counted(queries, "query is", "queries are")
+    return f"{count} too few {join_words(claims)}"
+
+
+def _excluded(choice: Choice, candidate: Candidate) -> str:
+    """Say which limits a candidate is shown to exceed."""
+    checks = [check for check in choice.checks[candidate.name] if check.outcome == "tilted"]
+    reasons = []
+    if any(not check.is_cost for check in checks):
+        reasons.append(f"the remaining tilt lies beyond {margin_words(choice.margin)}")
+    if any(check.is_cost for check in checks):
+        reasons.append(f"{_dearest(choice)} is shown")
+    return join_words(reasons)
+
+
+def _dearest(choice: Choice) -> str:
+    """Name a cost above the budget: ``a loss of more than 1 point of nDCG@10``."""
+    if choice.bench.is_judged:
+        loss = points_words(choice.budget)
+        return f"a loss of more than {loss} of {choice.bench.effectiveness_measure}"
+    return f"that more than {choice.budget:g} % of the first ten are replaced"
+
+
+def nearest_sentence(choice: Choice) -> str:
+    """Say what the nearest candidate lacks, where none is chosen; empty elsewhere."""
+    nearest = choice.nearest
+    if nearest is None:
+        return ""
+    outcome = choice.outcome_of(nearest.name)
+    reasons = [
+        reason(choice, check) for check in choice.checks[nearest.name] if check.outcome == outcome
+    ]
+    return f"Nearest is {nearest.name}: {'; '.join(reasons)}"
+
+
+def limits(choice: Choice) -> str:
+    """Name the limits of a candidate: ``within ±5 points at a loss of at most 1 point of AP@5``."""
+    margin = f"within {margin_words(choice.margin)}"
+    bench = choice.bench
+    if bench.is_judged:
+        return (
+            f"{margin} at a loss of at most {points_words(choice.budget)} of "
+            f"{bench.effectiveness_measure}"
+        )
+    return f"{margin} with at most {choice.budget:g} % of the first ten replaced"
+
+
+def chosen_by(bench: Bench) -> str:
+    """Say on which queries candidates were chosen; empty where all are judged."""
+    if not bench.selected:
+        return ""
+    fitted = f"fitted on {bench.spec[FITTED]} and " if FITTED in bench.spec else ""
+    return f"{fitted}chosen on other queries"
+
+
+def reason(choice: Choice, check: CandidateCheck) -> str:
+    """Say why a check of a candidate has its outcome."""
+    if isinstance(check.effect, Movement):
+        return movement_reason(check.effect, choice.budget)
+    if isinstance(check.effect, Change):
+        return cost_reason(check.effect, choice.budget)
+    return limit_reason(check_tilt(check.effect, choice.margin))
+
+
+def movement_reason(moved: Movement, budget: float) -> str:
+    """Say whether lists are shown to move by more than the budget, or not to."""
+    low, high = (decimal(end) for end in (moved.replaced.low, moved.replaced.high))
+    numbers = f"{decimal(moved.replaced.value)} % of the first ten replaced [{low}, {high}]"
+    if not moved.testable:
+        queries = counted(moved.queries, "query is", "queries are")
+        return f"{queries} too few for a verdict; {numbers}"
+    verdict = {
+        "level": "is excluded",
+        "tilted": "is shown",
+    }.get(moved.outcome(budget), "is neither shown nor excluded")
+    return f"{numbers}: more than {budget:g} % {verdict}"
+
+
+def cost_reason(change: Change, budget: float) -> str:
+    """Say whether a loss of effectiveness beyond the budget is excluded or shown."""
+    words = cost_words(change, budget)
+    loss = f"a loss of more than {points_words(budget)}"
+    if math.isnan(change.value) or (change.testable and not change.has_interval):
+        return f"no query has a value of {change.measure} under both rankers"
+    if not change.testable:
+        return f"{too_few(change)}; {words}"
+    if change.low >= -budget:
+        return f"{change.measure} {words}: {loss} is excluded"
+    if change.high < -budget:
+        return f"{change.measure} {words}: {loss} is shown"
+    if change.high < 0:
+        whether = f"whether it is more than {points_words(budget)} is not"
+        return f"{change.measure} {words}: a loss is shown; {whether}"
+    return f"{change.measure} {words}: {loss} is neither shown nor excluded"
+
+
+def cost_words(change: Change, budget: float) -> str:
+    """Print a change of effectiveness with its interval, and over which documents."""
+    documents = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
+    interval = f" {bounds(change.low, change.high, -budget)}" if change.has_interval else ""
+    return f"{signed(change.value)} points{interval} {documents}"
+
+
+def bench_notes(bench: Bench) -> Iterator[str]:
+    """Say what methods learned, what was left out, and what limits the numbers."""
+    if bench.fits.offset is not None:
+        yield f"offset: {offset_sentence(bench.fits.offset)}{_strength_words(bench)}"
+    if bench.fits.causal is not None:
+        yield causal_sentence(bench.fits.causal)
+    if bench.fits.direction is not None:
+        yield direction_sentence(bench.fits.direction.spec)
+    if "left_out" in bench.spec:
+        yield from _left_out(bench.spec)
+        if bench.methods:
+            yield (
+                "intervals for differences from the baseline ignore document sampling and are "
+                "slightly too narrow"
+            )
+    yield from note_sentences(bench.notes)
+    reference = bench.spec["reference"]
+    is_by_source = bench.spec["by"] == "source"
+    if bench.methods and bench.document_sets == (ALL,) and is_by_source:
+        yield (
+            f"effectiveness on {reference} documents alone is unknown, as they were not "
+            "ranked alone"
+        )
+    if bench.methods and not bench.selected:
+        yield (
+            f"each of the {len(bench.candidates) - 1} candidates has its own 95 % intervals; the "
+            "more there are, the more likely one is called level by chance"
+        )
+
+
+def _left_out(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Say what was left out of the queries to fit on, because it belongs to other sides too."""
+    left_out, name = spec["left_out"], spec.get(FITTED, "")
+    judgments = (
+        f"{left_out['judgments']:,} of "
+        f"{counted(left_out['judgments_before'], 'judgment', 'judgments')}"
+    )
+    if not name:
+        if left_out["judgments"]:
+            yield (
+                f"{judgments} to fit on left out, because their documents are also relevant to "
+                "queries of other sides"
+            )
+        return
+    yield f"fitted on {counted(spec['queries']['fit'], 'query', 'queries')} of {name}"
+    if left_out["documents"]:
+        documents = counted(left_out["documents"], "document", "documents")
+        yield (
+            f"{documents} of {name} and {judgments} left out, because they are also relevant to "
+            "selection or test queries"
+        )
+    if left_out["queries"]:
+        queries = counted(left_out["queries"], "query", "queries")
+        yield f"{queries} of {name} left out, because you also ask them here"
+
+
+def offset_sentence(fit: OffsetFit) -> str:
+    """Say which constants match the scores of the groups."""
+    constants = [
+        f"{_signed(offset.value, 4)} for {offset.group} ({_precision(offset)})"
+        for offset in fit.offsets
+    ]
+    return f"Scores match those of {fit.reference} with {join_words(constants)}."
+
+
+def _strength_words(bench: Bench) -> str:
+    """Say what a strength makes of the constants, which the formula of a remedy prints."""
+    strengths = {candidate.strength for candidate in bench.eligible if candidate.method == "offset"}
+    if strengths == {1.0}:
+        return ""
+    strength = f"{strengths.pop():g}" if len(strengths) == 1 else "s"
+    return f" Offset {strength} adds {strength} times this."
+
+
+def _precision(offset: GroupOffset) -> str:
+    """Print the interval of an offset, and the queries behind it."""
+    queries = counted(offset.queries, "query", "queries")
+    if math.isnan(offset.low):
+        return f"{queries}, no interval"
+    low, high = _signed(offset.low, 4), _signed(offset.high, 4)
+    return f"95 % interval {low} to {high}, {queries}"
+
+
+def causal_sentence(fit: CausalFit) -> str:
+    """Say how much scores rise with perplexity, and how surely the instrument moves it."""
+    spec = fit.spec
+    coefficient = f"{_signed(fit.coefficient, 3)} {_ends(fit.low, fit.high)}"
+    factor = spec.get("instrument")
+    groups = f"high minus low {factor}" if factor else f"{spec['source']} minus {spec['reference']}"
+    missing = f", {spec['missing']:,} more not scored" if spec.get("missing") else ""
+    queries = counted(len({pair.query for pair in fit.pairs}), "query", "queries")
+    exclusion = _exclusion(fit.by_source) if factor else ""
+    return (
+        f"causal: +1 of perplexity, in {spec['unit']}, moves scores of {spec['ranker']} by "
+        f"{coefficient}; first-stage F {fit.f:,.1f} over {len(fit.pairs):,} pairs of "
+        f"{queries}{missing}; {groups}: perplexity {_signed(fit.perplexity_gap, 3)}, "
+        f"score {_signed(fit.score_gap, 3)}{exclusion}"
+    )
+
+
+def _exclusion(by_source: SourceRatio | None) -> str:
+    """Say whether the source is shown to move scores by other ways than perplexity."""
+    if by_source is None:
+        return f"; {_UNTESTED}: no pairs differ in the source alone"
+    if math.isnan(by_source.difference):
+        f = 0.0 if math.isnan(by_source.f) else by_source.f
+        return f"; {_UNTESTED}: source hardly moves perplexity (first-stage F {f:.1f})"
+    low, high = by_source.difference_low, by_source.difference_high
+    numbers = (
+        f"; by source it is {_signed(by_source.coefficient, 3)} "
+        f"{_ends(by_source.low, by_source.high)} over {by_source.pairs:,} pairs, a difference of "
+        f"{_signed(by_source.difference, 3)} {_ends(low, high)}"
+    )
+    if low <= 0 <= high:
+        return f"{numbers}: no other way of source to scores is shown"
+    return (
+        f"{numbers}: exclusion fails. The source also moves scores in other ways than perplexity, "
+        "and the correction removes only what perplexity explains"
+    )
+
+
+def direction_sentence(spec: Mapping[str, Any]) -> str:
+    """Compare the length of a direction with lengths for random signs; takes `Direction.spec`."""
+    return (
+        f"projection: direction of {spec['source']} from {spec['reference']} by {spec['model']}, "
+        f"over {spec['twins']:,} twins; their mean difference has length {spec['length']:.3g}, "
+        f"with random signs {spec['random_length']:.3g} (p {probability(spec['p'])})"
+    )
+
+
+def _signed(value: float, digits: int) -> str:
+    """Print a number with its sign, in significant digits."""
+    return f"{value:+.{digits}g}".replace("-", "−")
+
+
+def _ends(low: float, high: float) -> str:
+    """Print an interval, or that it has no ends."""
+    return "[no end]" if math.isnan(low) else f"[{_signed(low, 3)}, {_signed(high, 3)}]"
+
+
+def bench_meaning(choice: Choice) -> str:
+    """Say what a bench means: which correction to apply, or that none will do."""
+    bench: Bench = choice.bench
+    if not choice.is_tilted:
+        return "Leave the ranker as it is. It is not shown to tilt by more than your margin."
+    if choice.chosen is not None:
+        cost = ", and replaces no more of the first ten results than you allow"
+        if bench.is_judged:
+            cost = ", and costs no more effectiveness than you allow"
+        return (
+            f"Apply {choice.chosen.name}. The ranker then stays within "
+            f"{margin_words(choice.margin)} of level{cost}."
+        )
+    if choice.outcome == "cannot be mitigated within the budget":
+        if exceeds_margin_alone(choice):
+            return (
+                "No correction tried here is enough: the tilt that remains is larger than your "
+                "margin. Try other methods, or change the ranker itself."
+            )
+        return (
+            "No correction tried here fits your budget. Allow a higher cost, or change the ranker "
+            "itself."
+        )
+    return (
+        "The ranker tilts, and no correction is shown to be enough. Some may be, but these queries "
+        "are too few to tell. Test on more queries before you apply one."
+    )
+
+
+def derived(bench: Bench) -> dict[str, Any]:
+    """Return the sentences and verdicts that the file of a bench holds."""
+    choice = bench.choose()
+    detail = detail_sentence(choice)
+    return {
+        "headline": bench_headline(choice),
+        "sentences": [detail] if detail else [],
+        "verdicts": [verdict_row(verdict) for verdict in choice.verdicts],
+        "next_steps": command_rows(bench_next_commands(bench)),
+    }

@@ -1,0 +1,263 @@
+"""The sections of an audit's page, from the tilts to how it was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from ranktilt.auditing.answer.group_standings import group_displays
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.result import Audit
+from ranktilt.reporting.document import (
+    Block,
+    Figure,
+    PageBlocks,
+    PageSections,
+    Section,
+)
+from ranktilt.reporting.explorer.section import BUDGET, explorer
+from ranktilt.reporting.interval_chart import MOST_ROWS as MOST_ROWS_OF_CHART
+from ranktilt.reporting.provenance import provenance
+from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.views.audit.check_tables import check_table
+from ranktilt.reporting.views.audit.figures import (
+    MOST_PAIRS,
+    card_figure,
+    control_figure,
+    drawn_pairs,
+    effectiveness_figure,
+    tilt_figure,
+)
+from ranktilt.reporting.views.audit.label_errors import SENSITIVITY_LEAD, sensitivity_table
+from ranktilt.reporting.views.audit.query_groups import query_group_section
+from ranktilt.reporting.views.audit.ranks import NOT_OPENED, ranks_section
+from ranktilt.reporting.views.audit.repeats import REPEATS_LEAD, repeat_tables
+from ranktilt.reporting.views.audit.tables import (
+    card_table,
+    conflict_sentences,
+    confound_table,
+    control_sentences,
+    control_table,
+    group_table,
+)
+from ranktilt.reporting.views.compare.group_standings import standing_section
+
+
+def audit_sections(
+    opened: LoadedAudit, *, budget: int = BUDGET
+) -> Iterator[Section | PageSections]:
+    """Lay out the results of an audit; text has the tables alone."""
+    audit = opened.audit
+    yield from standing_section(audit)
+    yield PageSections(make=partial(_tilt, audit))
+    yield from _table(audit)
+    yield PageSections(make=partial(_effectiveness, audit))
+    yield from _card(audit)
+    yield from query_group_section(audit)
+    yield PageSections(make=partial(_lists, opened, budget))
+    yield from _confounds(audit)
+    yield from _controls(audit)
+    yield from _checks(audit)
+    yield PageSections(make=partial(_repeats, audit))
+    yield PageSections(make=partial(_label_errors, audit))
+    yield PageSections(make=partial(_provenance, audit))
+
+
+def _tilt(audit: Audit) -> Iterator[Section]:
+    """Yield the section on Relative Δ; nothing where no pair of groups is compared."""
+    title = "How far each ranker tilts"
+    if audit.tilted_pairs:
+        pairs = drawn_pairs(audit)
+        lead = tuple(_tilt_lead(audit, len(pairs)))
+        figures = tuple(tilt_figure(audit, pair) for pair in pairs)
+        if _is_on_first_screen(audit):
+            figures = tuple(replace(figure, only="paper") for figure in figures)
+        elif group_displays(audit):  # which the first screen sums up
+            figures = tuple(replace(figure, folded=True) for figure in figures)
+        yield Section("tilt", title, lead, figures, short_title="Every measure")
+        return
+    figures = tuple(_card_figures(audit))
+    if figures:
+        lead = ("Nothing is judged, so the audit asks the card's questions instead.",)
+        yield Section("tilt", title, lead, figures)
+
+
+def _tilt_lead(audit: Audit, drawn_count: int) -> Iterator[str]:
+    """Yield the sentences before the figures of tilts."""
+    if all(tilt.twins for tilt in audit.tilts):
+        yield (
+            "If the interval includes 0, no tilt is shown. Only a narrow interval near 0 shows "
+            "that there is (almost) none."
+        )
+    else:
+        yield (
+            "For groups with different documents, the value that favours nobody is what random "
+            "labels give, not 0."
+        )
+    if drawn_count < len(audit.tilted_pairs):
+        yield (
+            f"The figures show the {drawn_count} of {len(audit.tilted_pairs)} pairs of groups that "
+            "tilt most clearly."
+        )
+
+
+def _is_on_first_screen(audit: Audit) -> bool:
+    """Tell whether the first screen of a page draws every tilt already."""
+    if group_displays(audit):
+        return False
+    has_one_question = [repr(audit.primary)] == [repr(measure) for measure in audit.measures]
+    return has_one_question and len(audit.tilts) <= MOST_ROWS_OF_CHART
+
+
+def _card_figures(audit: Audit) -> Iterator[Figure]:
+    """Yield the figures of the card, pair by pair."""
+    for pair in audit.pairs[:MOST_PAIRS]:
+        if answers := _primary_answers(audit, pair):
+            figure = card_figure(audit, pair, answers)
+            is_drawn = len(audit.runs) * len(audit.pairs) <= MOST_ROWS_OF_CHART
+            if group_displays(audit):
+                yield replace(figure, folded=True)
+            else:
+                yield replace(figure, only="paper") if is_drawn else figure
+
+
+def _primary_answers(audit: Audit, pair: Pair) -> list[Effect]:
+    """Return every run's answer to the primary question of the card; none where it has no sides."""
+    return [
+        effect
+        for effect in audit.card
+        if (effect.a, effect.b) == pair
+        and effect.estimand == audit.primary
+        and effect.estimand.sided
+    ]
+
+
+def _table(audit: Audit) -> Iterator[Section]:
+    """Yield the section with every number."""
+    if audit.measures:
+        yield Section("table", "Every number", (), (group_table(audit),), short_title="Numbers")
+
+
+def _effectiveness(audit: Audit) -> Iterator[Section]:
+    """Yield the section on tilt and quality."""
+    if not audit.tilted_pairs:
+        return
+    lead = "Tilt and quality are separate; look at both."
+    figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
+    if group_displays(audit):
+        figures = tuple(replace(figure, folded=True) for figure in figures)
+    title = "Effectiveness and tilt"
+    yield Section("effectiveness", title, (lead,), figures, short_title="Effectiveness")
+
+
+def _card(audit: Audit) -> Iterator[Section]:
+    """Yield the section on the other questions."""
+    if not audit.card:
+        return
+    lead = (
+        "There are several ways to ask whether a ranker favours one side, and the answers can "
+        "differ. A ranker can put one side's right answers higher and still fill the page with "
+        "the other side's."
+    )
+    yield Section(
+        "card",
+        "Five questions, one run",
+        (lead, *conflict_sentences(audit)),
+        (card_table(audit),),
+        short_title="Five questions",
+    )
+
+
+def _lists(opened: LoadedAudit, budget: int) -> Iterator[Section]:
+    """Yield the sections on ranked lists."""
+    if opened.audit.pairs:
+        yield ranks_section(opened)
+    yield _queries(opened, budget)
+
+
+def _queries(opened: LoadedAudit, budget: int) -> Section:
+    """Return the section on queries, to look through where there is room."""
+    query_explorer = explorer(opened, budget=budget) if budget else None
+    if query_explorer is not None:
+        lead = _queries_lead(opened.audit, has_texts=bool(query_explorer.texts))
+        return Section("queries", "Queries", (lead, *opened.notes), (query_explorer,))
+    if not budget:
+        return Section(
+            "queries",
+            "Queries",
+            ("Queries, ranked lists and texts are left out, as you asked.",),
+        )
+    reasons = opened.notes or (NOT_OPENED,)
+    lead = "Queries, ranked lists and texts are left out."
+    return Section("queries", "Queries", (lead, *reasons))
+
+
+def _queries_lead(audit: Audit, *, has_texts: bool) -> str:
+    """Say what the explorer shows; nothing about texts where there are none."""
+    if not audit.pairs:
+        return "How well each query is answered, and its results."
+    if audit.tilts and not any(tilt.twins for tilt in audit.tilts):
+        lead, texts = "Which queries make the difference", "what the texts say"
+    else:
+        lead, texts = "Which queries make the tilt", "the two texts side by side"
+    if not has_texts:
+        return f"{lead}, and the results of each."
+    return f"{lead}, the results of each, and {texts}."
+
+
+def _confounds(audit: Audit) -> Iterator[Section]:
+    """Yield the section on other differences."""
+    if not audit.confounds:
+        return
+    lead = "The sides differ in more than who wrote them. A ranker may respond to any of these."
+    yield Section("confounds", "What else differs", (lead,), (confound_table(audit.confounds),))
+
+
+def _controls(audit: Audit) -> Iterator[Section]:
+    """Yield the section on controls."""
+    if not audit.controls:
+        return
+    lead = "The same audit, with other differences between twins removed. Does the tilt stay?"
+    changes = [f"{sentence}." for sentence in control_sentences(audit)] or [
+        "No control changes a verdict on the primary measure."
+    ]
+    blocks: tuple[Block, ...] = (
+        PageBlocks(make=partial(_control_figures, audit)),
+        control_table(audit),
+    )
+    yield Section("controls", "Raw and controlled", (lead, *changes), blocks)
+
+
+def _control_figures(audit: Audit) -> Iterator[Figure]:
+    """Yield a figure of the controls for each pair."""
+    for pair in drawn_pairs(audit):
+        yield control_figure(audit, pair)
+
+
+def _checks(audit: Audit) -> Iterator[Section]:
+    """Yield the section on other tests."""
+    table = check_table(audit)
+    if table is not None:
+        yield Section("checks", "Other tests", (), (table,))
+
+
+def _repeats(audit: Audit) -> Iterator[Section]:
+    """Yield the section on runs that were ranked several times."""
+    if audit.repeats:
+        title = "Repeats of one engine"
+        tables = repeat_tables(audit.repeats)
+        yield Section("repeats", title, (REPEATS_LEAD,), tables, short_title="Repeats")
+
+
+def _label_errors(audit: Audit) -> Iterator[Section]:
+    if audit.label_sensitivities:
+        table = sensitivity_table(audit.label_sensitivities)
+        yield Section("label-errors", "If labels are wrong", (SENSITIVITY_LEAD,), (table,))
+
+
+def _provenance(audit: Audit) -> Iterator[Section]:
+    """Yield the section on inputs and options."""
+    yield provenance(audit.spec, note_sentences(audit.notes))

@@ -1,0 +1,54 @@
+"""The document of a file: its contents, the questions it answers, and the next command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ranktilt.explaining.file_report import FileReport
+from ranktilt.reporting.document import (
+    Document,
+    Sentence,
+    name_column,
+    printed,
+    tabulated,
+    text_column,
+)
+from ranktilt.reporting.sentences.checking.file_report import need_words, use_sentences
+from ranktilt.reporting.sentences.notes import note_sentences
+
+_LONGEST_VALUE = 100
+"""Most characters of a value."""
+
+
+def view(report: FileReport) -> Document:
+    """Return the document of a file."""
+    rows = [("format", report.format), *report.contents.items()]
+    if report.first:
+        rows.append(("first record", _shortened(report.first)))
+    columns = (
+        (name_column("what"), lambda row: row[0]),
+        (text_column("value"), lambda row: row[1]),
+    )
+    return Document(
+        kind=f"Check of {report.path}",
+        headline=f"{report.path}: {report.kind}",
+        sections=printed([tabulated(f"{report.path}: {report.kind}", rows, columns)]),
+        sentences=tuple(_sentences(report)),
+        notes=note_sentences(report.notes),
+        commands=report.commands,
+    )
+
+
+def _sentences(report: FileReport) -> Iterator[Sentence]:
+    """Yield what a file can be used for, what is missing for more, and commands."""
+    for answer in use_sentences(report):
+        yield Sentence(answer)
+    for need in need_words(report):
+        yield Sentence(f"Missing for more: {need}.")
+    for command in report.commands:
+        yield Sentence(f"Type: {command}", emphasis="strong")
+
+
+def _shortened(text: str) -> str:
+    """Cut a text to the longest value."""
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -1,0 +1,470 @@
+"""The sections of a check: contents, text features, terms, meaning, effectiveness and faults."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+
+import numpy as np
+
+from ranktilt.auditing.effects import Equivalence, Outcome
+from ranktilt.data.faults.contents import Contents, SourceContents
+from ranktilt.data.faults.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
+from ranktilt.explaining.base import ABOVE, Distribution
+from ranktilt.explaining.check_result import CheckResult
+from ranktilt.explaining.equivalence import ALPHA
+from ranktilt.explaining.similarity import Map, Similarity
+from ranktilt.measures.margin import margin_words
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    ColumnOf,
+    Emphasis,
+    Figure,
+    PageBlocks,
+    Row,
+    Section,
+    Table,
+    name_column,
+    tabulated,
+    text_column,
+)
+from ranktilt.reporting.figures.charts import Mark, clouds, forest, histogram
+from ranktilt.reporting.figures.drawing import Drawing
+from ranktilt.reporting.numbers import (
+    DASH,
+    always_signed,
+    count,
+    decimal,
+    estimate,
+    fixed,
+    number,
+    number_of,
+    p_value,
+)
+from ranktilt.reporting.sentences.checking.check import equivalence_words
+from ranktilt.reporting.tones import Tone
+from ranktilt.reporting.views.check.text_features import effect_chart, effect_figure, effect_table
+
+_BINS_PER_UNIT = 40
+"""Bins of a figure for each unit of its axis."""
+EQUIVALENCE_TONES: dict[Outcome, Tone] = {
+    "equivalent": "good",
+    "different within the margin": "good",
+    "different": "bad",
+    "inconclusive": "unsure",
+    "not tested": "unsure",
+}
+"""Tone of each outcome of the test of equivalence, in the order in which they are named."""
+
+
+def check_sections(check: CheckResult) -> Iterator[Section]:
+    """Lay out the parts of a check that were asked for.
+
+    Faults come next to the verdict: first on a page, last in text.
+    """
+    title, faults = "Is the comparison fair?", fault_table(check)
+    yield Section("faults", title, (), (replace(faults, only="page", folded=True),))
+    yield _contents(check.contents)
+    if check.features:
+        yield _features(check)
+    if check.terms:
+        yield _terms(check)
+    yield from _meanings(check)
+    if check.effectiveness:
+        yield _effectiveness(check)
+    yield Section("faults-as-text", title, (), (replace(faults, only="text"),))
+
+
+def _contents(contents: Contents) -> Section:
+    """Return the section on documents, queries and judgments."""
+    split = f" Judgments: {contents.split}." if contents.split else ""
+    lead = (f"All sides answer the same queries.{split}",) if len(contents.sources) > 1 else ()
+    tables = (
+        tabulated("Documents by source", contents.sources, _SOURCES, folded=True),
+        tabulated("Queries", contents.queries, _QUERIES, folded=True),
+    )
+    return Section("contents", "What the collection holds", lead, tables)
+
+
+NO_SOURCE = "(no source)"
+"""Name of documents without a source."""
+
+
+def _source_name(row: SourceContents) -> str:
+    """Return the source of a row."""
+    return NO_SOURCE if row.source is None else row.source
+
+
+def _quartiles(row: SourceContents) -> str:
+    """Write the quartiles of the documents' lengths."""
+    return "  ".join(f"{value:.0f}" for value in row.quartiles)
+
+
+_SOURCES = (
+    (name_column("source"), _source_name),
+    ("documents", number_of("documents", count)),
+    ("words", number_of("words", fixed)),
+    (Column("quartiles", spare=1), _quartiles),
+    (
+        Column("queries", hint="with a relevant document of the source"),
+        number_of("queries", count),
+    ),
+    (
+        Column("relevant each", hint="relevant documents a query"),
+        number_of("relevant", fixed),
+    ),
+    ("judged", number_of("judged", count)),
+    ("twins", number_of("twins", count)),
+    ("empty", number_of("empty", count)),
+    ("duplicates", number_of("duplicates", count)),
+)
+"""Columns of the table of sources."""
+_QUERIES = (
+    (name_column("queries"), attrgetter("which")),
+    ("number", number_of("queries", count)),
+    ("words a query", number_of("words", fixed)),
+)
+"""Columns of the table of queries."""
+
+
+def _features(check: CheckResult) -> Section:
+    """Return the section on properties of texts."""
+    lead = (
+        "Measurable properties of texts should be alike on both sides. A ranker that responds to "
+        "one of them favours the side that has more of it."
+    )
+    table = effect_table(
+        f"How texts differ from their twins in {check.reference}", check.features, check.reference
+    )
+    figures = PageBlocks(make=partial(_features_figures, check))
+    return Section("features", "What differs", (lead,), (figures, table))
+
+
+def _features_figures(check: CheckResult) -> Iterator[Block]:
+    """Draw the largest differences, and fold away the figure of all where there are more."""
+    yield from effect_chart(check.features, check.reference)
+    figure = effect_figure(check.features, check.reference)
+    if figure is not None:
+        yield replace(figure, folded=True)
+
+
+_SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))
+"""Columns of a distribution."""
+
+
+def _spread(distribution: Distribution) -> tuple[Cell, ...]:
+    """Return the cells below `_SPREAD`."""
+    quartiles = "  ".join(f"{value:.2f}" for value in distribution.quartiles)
+    return number(distribution.count, count), number(distribution.mean, fixed), Cell(quartiles)
+
+
+def _terms(check: CheckResult) -> Section:
+    """Return the section on shared words."""
+    rows = []
+    for terms in check.terms:
+        for name, distribution in (("Jaccard", terms.jaccard), ("overlap", terms.overlap)):
+            undefined = number(distribution.undefined, count)
+            rows.append(Row((Cell(name), *_spread(distribution), undefined), (terms.source,)))
+    columns = (name_column("quantity"), *_SPREAD, Column("undefined"))
+    caption = f"Terms shared with {check.reference}, 0 to 1"
+    table = Table(caption, columns, tuple(rows), groups=("source",), folded=True)
+    figures = PageBlocks(make=partial(_terms_figures, check))
+    lead = "A rewrite should say the same in other words: many terms kept, but not all."
+    return Section("words", "Words in common", (lead,), (table, figures))
+
+
+def _terms_figures(check: CheckResult) -> Iterator[Figure]:
+    """Yield the figures of shared words, as in Dai et al."""
+    jaccard = {terms.source: terms.jaccard for terms in check.terms}
+    overlap = {terms.source: terms.overlap for terms in check.terms}
+    yield distribution_figure(
+        "Figure 3, left. Jaccard similarity of twins", jaccard, "Jaccard similarity"
+    )
+    yield distribution_figure(
+        "Figure 3, right. Overlap: the share of terms kept", overlap, "overlap"
+    )
+
+
+def _meanings(check: CheckResult) -> Iterator[Section]:
+    """Lay out a section for each source."""
+    has_sources = len(check.similarity) > 1
+    for number_of_source, similarity in enumerate(check.similarity, start=1):
+        title = f"Meaning of {similarity.source}" if has_sources else "Meaning"
+        name = f"meaning-{number_of_source}" if has_sources else "meaning"
+        lead = (
+            f"{similarity.model} read what each document says ({similarity.text}) and made a "
+            "vector of it. "
+            "Twins should lie close together, unrelated texts should not."
+        )
+        figures = PageBlocks(make=partial(_meaning_figures, similarity, check.reference))
+        blocks = (_cosines(similarity), _separation(similarity), figures)
+        yield Section(name, title, (lead,), blocks)
+
+
+def _meaning_figures(similarity: Similarity, reference: str) -> Iterator[Figure]:
+    """Yield the figures of cosines, as in Dai et al."""
+    title = (
+        f"Figure 5. Cosine similarity of {reference} texts with their twins in "
+        f"{similarity.source}, and with other rewrites"
+    )
+    sides = {"twins": similarity.twins, "unrelated pairs": similarity.other_pairs}
+    yield distribution_figure(title, sides, "cosine similarity")
+    if similarity.map is not None:
+        yield map_figure(similarity.map, similarity.source, reference)
+
+
+def _cosines(similarity: Similarity) -> Table:
+    """Return the table of cosines."""
+    pairs = {"twins": similarity.twins, "unrelated pairs": similarity.other_pairs}
+    rows = []
+    for name, distribution in pairs.items():
+        above = distribution.above(ABOVE)
+        share = Cell(DASH if np.isnan(above) else percent(100 * above), above)
+        rows.append(Row((Cell(name), *_spread(distribution), share)))
+    columns = (name_column("pairs of texts"), *_SPREAD, Column(f"above {ABOVE:g}"))
+    caption = f"Cosine similarity of {similarity.source}, {similarity.model}, {similarity.text}"
+    return Table(caption, columns, tuple(rows), folded=True)
+
+
+def _separation(similarity: Similarity) -> Table:
+    """Return the table of how well vectors tell the sides apart."""
+    separation = similarity.separation
+    low, high = fixed(separation.auc_low), fixed(separation.auc_high)
+    name = Cell(
+        "AUC of telling sides apart", note=f"folds {low} to {high}; .5 is chance, 1 is always"
+    )
+    row = Row((name, number(separation.auc, fixed), number(separation.pairs, count)))
+    columns = (name_column("by their vectors"), Column("value"), Column("pairs"))
+    return Table(f"How far apart the sides are, {similarity.source}", columns, (row,), folded=True)
+
+
+def _effectiveness(check: CheckResult) -> Section:
+    """Return the section on each side searched alone."""
+    rows = check.effectiveness
+    figures = PageBlocks(make=partial(_effectiveness_figures, rows, check))
+    lead = (
+        "Each ranker searches each side alone. If one side were easier to search, a tilt in the "
+        f"mixed ranking could come from that alone. The margin is "
+        f"{margin_words(100 * rows[0].margin)}; a smaller difference would not matter."
+    )
+    title = "Is either side easier to search?"
+    return Section("effectiveness", title, (lead,), (_effectiveness_table(check), figures))
+
+
+def _effectiveness_table(check: CheckResult) -> Table:
+    """Return the table of effectiveness on either side."""
+    rows = check.effectiveness
+    has_measures = len({row.measure for row in rows}) > 1
+
+    def ranker(row: Equivalence) -> str:
+        return f"{row.run} {row.measure}" if has_measures else row.run
+
+    columns = (
+        (name_column("ranker"), ranker),
+        (check.reference, number_of("mean_a", decimal, scale=100)),
+        ("rewrite", number_of("mean_b", decimal, scale=100)),
+        ("difference", _difference),
+        (Column("p different", spare=2), number_of("p_corrected", p_value)),
+        (Column("p equivalent", spare=3), number_of("p_equivalent", p_value)),
+        (Column("smallest margin", spare=4), _smallest_margin),
+        (Column("queries", spare=1), number_of("queries", count)),
+        (text_column("outcome"), _equivalence_cell),
+    )
+    sources = list(dict.fromkeys(row.source for row in rows))
+    has_sources = len(sources) > 1
+    return tabulated(
+        f"Effectiveness on each side alone{'' if has_measures else f', {rows[0].measure}'}, in %",
+        sorted(rows, key=lambda row: sources.index(row.source)),
+        columns,
+        note=_left_out(check),
+        group=lambda row: (row.source,) if has_sources else (),
+        groups=("source",) if has_sources else (),
+        folded=True,
+    )
+
+
+def _smallest_margin(row: Equivalence) -> Cell:
+    """Print the smallest margin at which sides would count as equal."""
+    if math.isnan(row.smallest):
+        return Cell(DASH, row.smallest)
+    return Cell(f"±{100 * row.smallest:.1f}", row.smallest)
+
+
+def _equivalence_cell(row: Equivalence) -> Cell:
+    """Print whether sides are equal."""
+    return Cell(equivalence_words(row), tone=EQUIVALENCE_TONES[row.outcome])
+
+
+def _left_out(check: CheckResult) -> str:
+    """Say how many queries of each source are in no row; empty where all are."""
+    counts = {row.source: f"{row.excluded:,}" for row in check.effectiveness if row.excluded}
+    if not counts:
+        return ""
+    words = list(counts.values())
+    if len(check.sources) > 1:
+        words = [f"{query_count} of {source}" for source, query_count in counts.items()]
+    return (
+        f"Judged queries without a relevant document on both sides, left out: {', '.join(words)}."
+    )
+
+
+def _effectiveness_figures(rows: Sequence[Equivalence], check: CheckResult) -> Iterator[Figure]:
+    """Yield a figure for each source and measure."""
+    for _, group in groupby(rows, key=lambda row: (row.source, row.measure)):
+        yield forest_figure(list(group), check)
+
+
+def _difference(row: Equivalence) -> Cell:
+    """Print the difference between sides, strongly where it is shown."""
+    strong: Emphasis = "strong" if row.outcome.startswith("different") else ""
+    return estimate(row, _difference_in_points, emphasis=strong)
+
+
+def _difference_in_points(value: float) -> str:
+    return always_signed(100 * value, 1)
+
+
+def distribution_figure(title: str, distributions: Mapping[str, Distribution], axis: str) -> Figure:
+    """Draw distributions over the same bins."""
+    return Figure(
+        title,
+        "Shares of pairs; the table holds means and quartiles.",
+        _histogram(distributions, axis),
+        half=True,
+    )
+
+
+def _histogram(distributions: Mapping[str, Distribution], axis: str) -> Drawing:
+    """Draw bars over the range that holds anything."""
+    low = min(distribution.range[0] for distribution in distributions.values())
+    high = max(distribution.range[1] for distribution in distributions.values())
+    edges = np.linspace(low, high, round(_BINS_PER_UNIT * (high - low)) + 1)
+    counts = {
+        name: np.histogram(distribution.defined, edges)[0]
+        for name, distribution in distributions.items()
+    }
+    filled = np.flatnonzero(sum(counts.values()))
+    first, last = 0, len(edges) - 1
+    if len(filled) and low != 0:
+        first, last = int(filled[0]), int(filled[-1]) + 1
+    shares = {}
+    for name, distribution in distributions.items():
+        shares[name] = 100 * counts[name][first:last] / max(distribution.count, 1)
+    return histogram(shares, edges[first : last + 1], x=axis)
+
+
+def map_figure(drawn: Map, source: str, reference: str) -> Figure:
+    """Draw the texts of both sides in the plane, with twins joined."""
+    points = np.column_stack([drawn.x, drawn.y])
+    groups = {}
+    for name in (reference, source):
+        indices = [index for index, side in enumerate(drawn.sources) if side == name]
+        groups[name] = (points[indices], [drawn.ids[index] for index in indices])
+    sample = "all pairs"
+    if drawn.pairs != drawn.of:
+        sample = f"{drawn.pairs:,} of {drawn.of:,} pairs, drawn at random"
+    return Figure(
+        f"Figure 4. A map of the texts: {reference} and {source}",
+        f"By t-SNE; {sample}. Points close together are texts with similar meanings; long "
+        "distances and the axes mean nothing. Sides that mix cover the same topics in similar "
+        "ways. A thin line joins twins. Point at a text to see its id; drag to move, hold Shift "
+        "and scroll to zoom.",
+        clouds(groups, joined=True),
+    )
+
+
+def forest_figure(rows: Sequence[Equivalence], check: CheckResult) -> Figure:
+    """Draw the differences of one source and measure, with the margin around 0."""
+    intervals = [
+        Mark(
+            label=f"{row.run}: {row.outcome}",
+            value=100 * row.value,
+            low=100 * row.low,
+            high=100 * row.high,
+            inner=100 * (row.smallest - abs(row.value)),
+            tone=EQUIVALENCE_TONES[row.outcome],
+        )
+        for row in rows
+    ]
+    reference, first = check.reference, rows[0]
+    level = f"{100 * (1 - 2 * alpha_of(check)):g} %"
+    return Figure(
+        f"Difference in {first.measure}, {reference} − {first.source}",
+        f"Shaded: the margin of {margin_words(100 * first.margin)}. Thin: 95 % interval; thick: "
+        f"{level} interval, which must lie in the shade for equivalence. Right of 0: {reference} "
+        f"is searched better; left: {first.source}.",
+        forest(
+            {"": intervals},
+            x=f"difference in {first.measure}, points",
+            margin=100 * first.margin,
+        ),
+    )
+
+
+def alpha_of(check: CheckResult) -> float:
+    """Return the level of the tests of equivalence."""
+    return float(check.spec.get("alpha", ALPHA))
+
+
+_LONGEST_NAME = 12
+_VERDICT_TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
+
+
+def fault_table(check: CheckResult) -> Table:
+    """Lay out a row for each fault that was looked for in each source."""
+    columns: list[ColumnOf] = [
+        (name_column("check"), _fault_name),
+        ("found", lambda row: Cell(f"{row.count:,} of {row.total:,}", row.count)),
+        ("share", lambda row: Cell(_share_text(row), row.value)),
+    ]
+    if check.is_compared:
+        name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
+        columns += [
+            (Column(name, spare=3), number_of("reference", percent)),
+            (Column("limit", spare=2), attrgetter("limit")),
+        ]
+    columns += [
+        (text_column("verdict"), _verdict),
+        (text_column("examples", spare=1), lambda row: ", ".join(row.examples)),
+    ]
+    has_sources = len({row.source for row in check.faults if row.source}) > 1
+    if not has_sources:
+        return tabulated(_fault_caption(check), check.faults, columns)
+    return tabulated(
+        _fault_caption(check),
+        check.faults,
+        columns,
+        group=lambda row: (row.source or "judgments and queries",),
+        groups=("source",),
+    )
+
+
+def _fault_caption(check: CheckResult) -> str:
+    if check.is_compared:
+        return f"Faults of a comparison with {check.reference} (those with a limit can void it)"
+    if check.sources:
+        return f"What stands out in the texts of {' and '.join(check.sources)}"
+    return "What stands out in judgments and queries"
+
+
+def _fault_name(row: FaultRow) -> Cell:
+    return Cell(row.name, emphasis="" if row.verdict == "ok" else "strong")
+
+
+def _share_text(row: FaultRow) -> str:
+    """Print the share of faulty texts; for length, the ratio of lengths."""
+    return f"× {row.shown_value}" if row.name == LENGTH else row.shown_value
+
+
+def _verdict(row: FaultRow) -> Cell:
+    """Print the verdict on a fault; for length, with the range that it is outside of."""
+    is_outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
+    low, high = LENGTH_NOTICE
+    note = f"outside {low:g}–{high:g}" if is_outside else ""
+    return Cell(row.verdict, tone=_VERDICT_TONES[row.verdict], note=note)

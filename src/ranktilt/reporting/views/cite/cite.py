@@ -1,0 +1,224 @@
+"""An audit of citations: rates by side, the funnel, rates by rank, and domains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import isfinite, log2
+
+from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.result import CitationAudit
+from ranktilt.citing.stages import RankRate, StageShare
+from ranktilt.reporting.document import Block, Document, Figure, PageBlocks, Section, Sentence
+from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
+from ranktilt.reporting.numbers import decimal
+from ranktilt.reporting.provenance import provenance
+from ranktilt.reporting.sentences.citing.cite import (
+    citing_meaning,
+    citing_steps,
+    funnel_sentence,
+    site_noun,
+    steadiness_sentences,
+    these_units_sentences,
+    units_of,
+    verdict_sentence,
+)
+from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.sentences.ratios import ratio_words
+from ranktilt.reporting.tones import Tone
+from ranktilt.reporting.views.cite.query_groups import (
+    cite_group_section,
+    cite_group_sentences,
+)
+from ranktilt.reporting.views.cite.tables import (
+    NOT_RETRIEVED,
+    domain_table,
+    effect_table,
+    funnel_table,
+    rank_name,
+    rank_table,
+    stage_table,
+)
+
+_DODGE = 0.12
+
+
+def view(audit: CitationAudit) -> Document:
+    """Return the document of an audit of citations."""
+    notes = note_sentences(audit.notes)
+    first = audit.primary[0]
+    sections = [
+        Section("rates", "Who is cited, and how much more often", (), (effect_table(audit),)),
+        _funnel_section(audit),
+        *_rank_section(audit),
+        *cite_group_section(audit),
+        _domain_section(audit),
+        provenance(audit.spec, notes),
+    ]
+    return Document(
+        kind="Whom the answers cite",
+        headline=headline(audit),
+        sections=tuple(sections),
+        sentences=tuple(_sentences(audit)),
+        meaning=citing_meaning(audit),
+        hero=PageBlocks(make=partial(_hero, audit)),
+        next_steps=tuple(citing_steps(audit)),
+        legend=tuple(_legend(audit)),
+        notes=notes,
+        sides=(first.a, first.b),
+        names=audit.groups,
+    )
+
+
+def _sentences(audit: CitationAudit) -> Iterator[Sentence]:
+    """Say the verdict on each pair, and which units it rests on."""
+    for effect in audit.primary:
+        yield Sentence(verdict_sentence(audit, effect), _tone(audit, effect), "strong")
+        for text in these_units_sentences(audit, effect):
+            yield Sentence(text)
+    yield from cite_group_sentences(audit)
+
+
+def _tone(audit: CitationAudit, effect: CitationEffect) -> Tone:
+    """Return the tone of the side that an effect favours."""
+    tones: dict[str, Tone] = {"a": "first", "b": "second", "level": "good"}
+    return tones.get(effect.verdict(audit.margin), "unsure")
+
+
+def _funnel_section(audit: CitationAudit) -> Section:
+    """Show the stages and, where lists are known, the parts of the difference."""
+    blocks: list[Block] = [stage_table(audit)]
+    lead: tuple[str, ...] = ()
+    if audit.funnel:
+        first = audit.funnel[0]
+        parts = [part for part in audit.funnel if (part.a, part.b) == (first.a, first.b)]
+        lead = (f"{funnel_sentence(parts)}.",)
+        blocks.append(funnel_table(audit))
+    return Section("funnel", "Retrieved, consulted, cited", lead, tuple(blocks))
+
+
+def _rank_section(audit: CitationAudit) -> Iterator[Section]:
+    if audit.rank_rates:
+        blocks = (rank_table(audit), PageBlocks(make=partial(_rank_figure, audit)))
+        yield Section("ranks", "By rank", (), blocks)
+
+
+def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
+    """Draw the rates by rank, and apart from them those of pages that were not retrieved."""
+    bands = {rate.first: rank_name(rate) for rate in audit.rank_rates if rate.first}
+    # The longest name of a band, for a group may end within it.
+    for rate in audit.rank_rates:
+        if rate.first and len(rank_name(rate)) >= len(bands[rate.first]):
+            bands[rate.first] = rank_name(rate)
+    positions = {first: float(index) for index, first in enumerate(sorted(bands))}
+    names = {positions[first]: name for first, name in bands.items()}
+    points: dict[str, list[Point]] = {}
+    for rate in audit.rank_rates:
+        title = rate.group if rate.first else f"{rate.group}, {NOT_RETRIEVED}"
+        position = positions.get(rate.first, float(len(positions)))
+        names[position] = names.get(position, "none")
+        points.setdefault(title, []).append(_rank_point(rate, position))
+    ends = [100 * max(rate.value, rate.high) for rate in audit.rank_rates if isfinite(rate.high)]
+    domain = (0.0, min(1.1 * max(ends, default=100.0), 100.0))
+    drawing = lines(points, x="rank", y="cited, %", dodge=_DODGE, names=names, domain=domain)
+    yield Figure(
+        title="How often a page is cited, by its rank and its group",
+        says="Bars: 95 % intervals. Pages without a rank were consulted and not retrieved.",
+        drawing=drawing,
+    )
+
+
+def _rank_point(rate: RankRate, position: float) -> Point:
+    return Point(
+        x=position,
+        value=100 * rate.value,
+        low=100 * rate.low,
+        high=100 * rate.high,
+        label=f"rank {rank_name(rate)}: {decimal(100 * rate.value)} % of {rate.pages:,} pages",
+    )
+
+
+def _domain_section(audit: CitationAudit) -> Section:
+    lead = tuple(steadiness_sentences(audit))
+    title = f"{site_noun(audit).title()}s"
+    return Section("domains", title, lead, (domain_table(audit),), titled=True)
+
+
+def _hero(audit: CitationAudit) -> Iterator[IntervalChart]:
+    """Draw group a's share of every stage, or the primary ratio of every pair."""
+    if len(audit.primary) == 1 and len({stage.stage for stage in audit.stages}) > 1:
+        first = audit.primary[0].a
+        shares = [stage for stage in audit.stages if stage.group == first]
+        yield interval_chart(
+            f"{first} pages at each stage",
+            "Where the share falls from one stage to the next, these pages were passed over.",
+            [_stage_row(stage) for stage in shares],
+            scales=("share of pages, %",),
+        )
+        return
+    rows = [_ratio_row(effect) for effect in audit.primary if _is_drawn(effect)][:MOST_ROWS]
+    if rows:
+        yield interval_chart(
+            "How many times as often one side is cited, in doublings",
+            "At 0 both sides are cited alike; at 1 the first is cited twice as often.",
+            rows,
+            scales=("doublings",),
+        )
+
+
+def _stage_row(stage: StageShare) -> IntervalRow:
+    reading = IntervalReading(
+        mark=IntervalMark(value=stage.value, low=stage.low, high=stage.high),
+        text=f"{decimal(stage.value)} % [{decimal(stage.low)}, {decimal(stage.high)}]",
+        neutral=float("nan"),
+    )
+    return IntervalRow(label=stage.stage, readings=(reading,), note=f"{stage.pages:,} pages")
+
+
+def _is_drawn(effect: CitationEffect) -> bool:
+    """Tell whether an effect is a ratio that has a place on a logarithmic scale."""
+    return effect.scale == "log ratio" and isfinite(effect.value) and effect.value > 0
+
+
+def _ratio_row(effect: CitationEffect) -> IntervalRow:
+    """Draw a ratio on a scale of powers of 2.
+
+    With too few units, it has the interval over further queries about the same units.
+    """
+    low, high = effect.low, effect.high
+    if effect.these_units is not None:
+        low, high = effect.these_units.low, effect.these_units.high
+    ends = [log2(end) if isfinite(end) and end > 0 else float("nan") for end in (low, high)]
+    reading = IntervalReading(
+        mark=IntervalMark(value=log2(effect.value), low=ends[0], high=ends[1]),
+        text=f"{ratio_words(effect.value)} [{ratio_words(low)}, {ratio_words(high)}]",
+    )
+    return IntervalRow(label=f"{effect.a} / {effect.b}", readings=(reading,))
+
+
+def _legend(audit: CitationAudit) -> Iterator[str]:
+    yield (
+        "A page cited twice in an answer counts once; every query counts alike, however often it "
+        "was asked."
+    )
+    units = units_of(audit)
+    yield (
+        f"p is the larger of two tests: labels exchanged between {units}, and a t test over "
+        f"questions and {units} with as many degrees of freedom as the side with fewer {units} "
+        "allows. Intervals are one at a time; p is corrected "
+        f"({audit.correction.title()})."
+    )
+    if any(stage.over == "questions" for stage in audit.stages):
+        yield (
+            f"Shares of stages are given for these {units} in further questions: too few {units} "
+            "carry a side to speak of its kind."
+        )

@@ -1,0 +1,200 @@
+"""The tables of an audit of citations: questions, stages, parts of the funnel, ranks, domains."""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import attrgetter
+
+from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.result import CitationAudit
+from ranktilt.citing.stages import FunnelPart, RankRate
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    ColumnOf,
+    Table,
+    name_column,
+    tabulated,
+    text_column,
+)
+from ranktilt.reporting.numbers import (
+    count,
+    decimal,
+    estimate,
+    number,
+    number_of,
+    p_value,
+    percent,
+    signed,
+)
+from ranktilt.reporting.sentences.citing.cite import (
+    FUNNEL_WORDS,
+    QUESTION_WORDS,
+    site_noun,
+    units_of,
+)
+from ranktilt.reporting.sentences.ratios import ratio_words
+
+_MOST_DOMAINS = 10
+"""Domains in the table; the file holds more."""
+_SMALL_RATE = 0.1
+"""Rates below it are printed with two decimals of a percent."""
+_AS_LABELLED = "By the labels as they are, before errors are corrected."
+_RATE_HINT = "rate or part, in %"
+
+
+def effect_table(audit: CitationAudit) -> Table:
+    """Lay out a row for each question, below a heading for each of several pairs."""
+    caption = f"Citations by question, with 95 % intervals over questions and {units_of(audit)}"
+    first = audit.primary[0]
+    if len(audit.primary) == 1:
+        columns = _effect_columns(audit, first.a, first.b)
+        return tabulated(caption, audit.effects, columns)
+    return tabulated(
+        caption,
+        sorted(audit.effects, key=_pair),
+        _effect_columns(audit, "first", "second"),
+        group=_pair_title,
+        groups=("pair",),
+    )
+
+
+def _effect_columns(audit: CitationAudit, title_a: str, title_b: str) -> list[ColumnOf]:
+    columns: list[ColumnOf] = [
+        (name_column("question"), _question),
+        (Column(title_a, hint=_RATE_HINT), partial(_side, side="value_a")),
+        (Column(title_b, hint=_RATE_HINT), partial(_side, side="value_b")),
+        (Column("ratio, or part in %"), _value),
+    ]
+    if any(effect.observed is not None for effect in audit.effects):
+        columns.append((Column("as labelled", spare=4, hint=_AS_LABELLED), _observed))
+    columns += [
+        (Column("neutral", spare=5), _neutral),
+        (Column("corrected p", spare=6), number_of("p_corrected", p_value)),
+        (Column("citations", spare=2), _citations),
+    ]
+    return columns
+
+
+def _question(effect: CitationEffect) -> str:
+    return QUESTION_WORDS[effect.question]
+
+
+def _pair(row: CitationEffect | FunnelPart) -> tuple[str, str]:
+    return row.a, row.b
+
+
+def _pair_title(row: CitationEffect | FunnelPart) -> tuple[str]:
+    return (f"{row.a} against {row.b}",)
+
+
+def _side(effect: CitationEffect, side: str) -> Cell:
+    value = getattr(effect, side)
+    if effect.scale == "share":
+        return number(value, decimal)
+    return number(value, _rate_percent)
+
+
+def _rate_percent(rate: float) -> str:
+    return decimal(100 * rate, 2 if rate < _SMALL_RATE else 1)
+
+
+def _value(effect: CitationEffect) -> Cell:
+    if effect.scale == "share":
+        return estimate(effect, decimal)
+    return estimate(effect, ratio_words)
+
+
+def _observed(effect: CitationEffect) -> Cell:
+    """Print the effect by the labels as they are."""
+    if effect.observed is None:
+        return Cell("")
+    show = decimal if effect.scale == "share" else ratio_words
+    return estimate(effect.observed, show)
+
+
+def _neutral(effect: CitationEffect) -> Cell:
+    show = decimal if effect.scale == "share" else partial(decimal, digits=0)
+    return number(effect.neutral, show)
+
+
+def _citations(effect: CitationEffect) -> str:
+    return f"{effect.citations_a:,} | {effect.citations_b:,}"
+
+
+_STAGE_COLUMNS: tuple[ColumnOf, ...] = (
+    (name_column("stage"), attrgetter("stage")),
+    (text_column("group"), attrgetter("group")),
+    (Column("share, %"), partial(estimate, show=decimal)),
+    (Column("pages", spare=1), number_of("pages", count)),
+)
+
+
+def stage_table(audit: CitationAudit) -> Table:
+    """Lay out each group's share of every stage."""
+    return tabulated("From stage to stage", audit.stages, _STAGE_COLUMNS, folded=True)
+
+
+def _part_words(part: FunnelPart) -> str:
+    return FUNNEL_WORDS[part.name]
+
+
+_PART_COLUMNS: tuple[ColumnOf, ...] = (
+    (name_column("part"), attrgetter("name")),
+    (text_column("which is", spare=1), _part_words),
+    (Column("points"), partial(estimate, show=signed)),
+    (Column("p", spare=2), number_of("p", p_value)),
+)
+
+
+def funnel_table(audit: CitationAudit) -> Table:
+    """Lay out the parts of the difference between cited and retrieved."""
+    return tabulated(
+        "Share of citations minus share of retrieved pages, in parts",
+        audit.funnel,
+        _PART_COLUMNS,
+        group=_pair_title,
+        groups=("pair",),
+    )
+
+
+NOT_RETRIEVED = "not retrieved"
+
+
+def rank_name(rate: RankRate) -> str:
+    """Name the ranks of a rate: ``3``, ``4–5`` or ``not retrieved``."""
+    if not rate.first:
+        return NOT_RETRIEVED
+    return str(rate.first) if rate.first == rate.last else f"{rate.first}–{rate.last}"
+
+
+_RANK_COLUMNS: tuple[ColumnOf, ...] = (
+    (name_column("ranks"), rank_name),
+    (text_column("group"), attrgetter("group")),
+    (Column("cited, %"), partial(estimate, show=percent)),
+    (Column("pages"), number_of("pages", count)),
+)
+
+
+def rank_table(audit: CitationAudit) -> Table:
+    """Lay out how often a page at a rank is cited, by group."""
+    title = "How often a page at a rank is cited"
+    return tabulated(title, audit.rank_rates, _RANK_COLUMNS, folded=True)
+
+
+def domain_table(audit: CitationAudit) -> Table:
+    """List the most cited domains."""
+    cited = [domain for domain in audit.domains if domain.citations]
+    columns: list[ColumnOf] = [
+        (name_column(site_noun(audit)), attrgetter("domain")),
+        (text_column("group"), attrgetter("group")),
+        (Column("citations"), number_of("citations", count)),
+    ]
+    # Where nothing was consulted, or retrieved, that is because answers do not tell.
+    if audit.counts.consulted:
+        columns.append((Column("consulted", spare=2), number_of("consulted", count)))
+    if audit.counts.retrieved:
+        columns.append((Column("retrieved", spare=1), number_of("retrieved", count)))
+    return tabulated(
+        f"The most cited {site_noun(audit)}s", cited[:_MOST_DOMAINS], columns, folded=True
+    )

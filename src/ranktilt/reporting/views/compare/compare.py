@@ -1,0 +1,384 @@
+"""A comparison of two audits, or of the runs of one: effectiveness, Relative Δ and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from math import isfinite
+
+from ranktilt.auditing.comparison.match import RunPair
+from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.effects import Change
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.pairwise.result import EVEN, Share
+from ranktilt.data.notes.comparisons import PrimaryNotCompared, PrimaryQuestionsDiffer
+from ranktilt.errors import join_words
+from ranktilt.measures.base import Measure
+from ranktilt.measures.preference import PreferenceOfPairs
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Figure,
+    PageBlocks,
+    PageSections,
+    Row,
+    Section,
+    Sentence,
+    Table,
+    name_column,
+)
+from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.headline import headline
+from ranktilt.reporting.interval_chart import IntervalChart
+from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
+from ranktilt.reporting.provenance import MOST_NAMED, provenance
+from ranktilt.reporting.sentences.comparison.compare import (
+    change_order,
+    comparison_findings,
+)
+from ranktilt.reporting.sentences.comparison.meaning import (
+    comparison_meaning,
+    comparison_next_commands,
+)
+from ranktilt.reporting.sentences.verdicts import sides_legend, starred
+from ranktilt.reporting.views.readings import change_chart, tilt_change_chart
+
+BEFORE_AND_AFTER = ("before", "after")
+"""Names of two runs, where one is the other after a change."""
+_PRIMARY_NOTES = (PrimaryQuestionsDiffer, PrimaryNotCompared)
+"""Notes that a reader of the headline needs, so that they stand among the findings."""
+_DODGE = 0.12
+"""How far points are moved apart, so that none hides another."""
+
+
+def view(comparison: Comparison) -> Document:
+    """Return the document of a comparison."""
+    blocks: list[Block] = []
+    if comparison.measures:
+        blocks.append(_table(comparison))
+    if comparison.estimates:
+        blocks.append(_estimands(comparison))
+    blocks.append(PageBlocks(make=partial(_choice_figure, comparison)))
+    findings = comparison_findings(comparison)
+    sentences = [Sentence(finding.sentence, emphasis="strong") for finding in findings]
+    about_primary = [note for note in comparison.notes if isinstance(note, _PRIMARY_NOTES)]
+    sentences += [
+        Sentence(note.sentence.removeprefix("warning: "), "warning") for note in about_primary
+    ]
+    notes = [note.sentence for note in comparison.notes if note not in about_primary]
+    numbers = Section("result", "Every number", (), tuple(blocks), short_title="Numbers")
+    return Document(
+        kind=_kind(comparison),
+        headline=headline(comparison),
+        sections=(numbers, PageSections(make=partial(_provenance, comparison))),
+        sentences=tuple(sentences),
+        meaning=comparison_meaning(comparison),
+        hero=PageBlocks(make=partial(_hero, comparison)),
+        next_steps=comparison_next_commands(comparison),
+        names=tuple(chain.from_iterable(comparison.runs)),
+        legend=tuple(legend(comparison)),
+        notes=tuple(notes),
+    )
+
+
+def _provenance(comparison: Comparison) -> Iterator[Section]:
+    """Yield the section on inputs and options."""
+    yield provenance(comparison.spec)
+
+
+def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
+    """Draw how the answers to the primary question moved, with effectiveness beside them."""
+    verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
+    verdicts.sort(key=lambda verdict: (not verdict.is_primary, change_order(verdict.changes[0])))
+    changes = [verdict.changes[0] for verdict in verdicts]
+    primary = [verdict.changes[0] for verdict in verdicts if verdict.is_primary]
+    title = _change_title(comparison)
+    if _are_sided(primary) and "count_rule" not in comparison.spec:
+        yield _primary_chart(comparison, primary, changes)
+        return
+    label = partial(_change_label, comparison, has_several_pairs=len(_pairs_of(changes)) > 1)
+    chart = change_chart(changes, label, title=title)
+    if chart is not None:
+        yield chart
+
+
+def _are_sided(changes: Sequence[Change]) -> bool:
+    """Return whether there are differences, all between the sides of a pair of groups."""
+    sided = [change for change in changes if change.a != change.b and change.estimand.sided]
+    return bool(changes) and len(sided) == len(changes)
+
+
+def _primary_chart(
+    comparison: Comparison, primary: Sequence[Change], changes: Sequence[Change]
+) -> IntervalChart:
+    """Draw answers to the primary question, with effectiveness where `changes` hold it."""
+    title = _change_title(comparison)
+    means = [change for change in changes if isinstance(change.estimand, Measure)]
+    effectiveness = {(mean.run, mean.old_run): mean for mean in means}
+    if not effectiveness:  # a single scale has no heading of its own
+        title = f"{title} in {primary[0].name}"
+    label = partial(_tilt_label, comparison, has_several_pairs=len(_pairs_of(primary)) > 1)
+    return tilt_change_chart(primary, effectiveness, label, title=title)
+
+
+def _pairs_of(changes: Sequence[Change]) -> list[Pair]:
+    """Return the pairs of groups that differences are about."""
+    pairs = [(change.a, change.b) for change in changes if change.a != change.b]
+    return list(dict.fromkeys(pairs))
+
+
+def _tilt_label(comparison: Comparison, tilt: Change, *, has_several_pairs: bool) -> str:
+    """Name the run of a tilt, and the groups where there are several pairs."""
+    if not has_several_pairs:
+        return tilt.run
+    pair = f"{tilt.a} | {tilt.b}"
+    return f"{pair}, {tilt.run}" if len(comparison.runs) > 1 else pair
+
+
+def _change_label(comparison: Comparison, change: Change, *, has_several_pairs: bool) -> str:
+    """Name a change: what changed, between which groups, of which run."""
+    words = [_quantity(change)]
+    if has_several_pairs and change.a != change.b:
+        words.append(f"{change.a} | {change.b}")
+    if len(comparison.runs) > 1:
+        words.append(change.run)
+    return ", ".join(words)
+
+
+def _quantity(change: Change) -> str:
+    """Name the quantity of a difference in a word or two."""
+    if isinstance(change.estimand, PreferenceOfPairs):
+        return f"{change.estimand.pairs} pairs"
+    return "effectiveness" if isinstance(change.estimand, Measure) else change.name
+
+
+def _change_title(comparison: Comparison) -> str:
+    """Say between which runs the figure draws differences."""
+    baseline = comparison.spec.get("baseline_run")
+    if baseline is not None:
+        return f"How the other runs differ from {baseline}"
+    if len(comparison.runs) > 1:
+        return "How the new runs differ from the old ones"
+    (runs,) = comparison.runs
+    if runs.new == runs.old:
+        return f"How {runs.new} differs from its old run"
+    return f"How {runs.new} differs from {runs.old}"
+
+
+def _kind(comparison: Comparison) -> str:
+    """Name the compared runs."""
+    baseline = comparison.spec.get("baseline_run")
+    subjects = [runs.new for runs in comparison.runs]
+    subject = join_words(subjects) if len(subjects) <= MOST_NAMED else f"{len(subjects)} runs"
+    if baseline is not None:
+        return f"Comparison of {subject} with {baseline}"
+    if len(comparison.runs) == 1 and comparison.runs[0].new != comparison.runs[0].old:
+        return f"Comparison of {subject} with {comparison.runs[0].old}"
+    return (
+        f"Comparison of {subject} with {'their old runs' if len(subjects) > 1 else 'its old run'}"
+    )
+
+
+def _table(comparison: Comparison) -> Table:
+    """Return the table of means and Relative Δ."""
+    columns = (name_column(""), *map(Column, comparison.measures), Column("queries"))
+    rows = list[Row]()
+    for runs in comparison.runs:
+        rows += _run_rows(comparison, runs)
+    title = " and ".join(_names(comparison)).capitalize()
+    return Table(title, columns, tuple(rows), groups=("runs",), folded=True)
+
+
+def _names(comparison: Comparison) -> tuple[str, str]:
+    """Name both sides of every difference."""
+    return ("new", "old") if comparison.spec.get("baseline_run") is None else ("run", "reference")
+
+
+def _title(comparison: Comparison, runs: RunPair) -> str:
+    """Name a pair of runs."""
+    if comparison.spec.get("baseline_run") is not None:
+        return runs.new
+    return f"{runs.new} against {'its old run' if runs.new == runs.old else runs.old}"
+
+
+def _estimands(comparison: Comparison) -> Table:
+    """Return the table of all other questions."""
+    new, old = _names(comparison)
+    columns = (
+        name_column(""),
+        Column(new),
+        Column(old),
+        Column("difference"),
+        Column("corrected p", spare=1),
+        Column("queries", spare=2),
+    )
+    rows = list[Row]()
+    for runs in comparison.runs:
+        group = (_title(comparison, runs),)
+        rows += [Row(_cells(change), group) for change in comparison.of_estimands(runs)]
+    is_pairwise = "count_rule" in comparison.spec
+    title = "Other questions about groups" if comparison.measures else "Questions about groups"
+    if is_pairwise:
+        title = "Choices between two documents"
+    return Table(title, columns, tuple(rows), groups=("runs",), folded=True)
+
+
+def _cells(change: Change) -> tuple[Cell, ...]:
+    """Return a row of it."""
+    return (
+        Cell(_estimand_name(change)),
+        number(change.new, change.amount),
+        number(change.old, change.amount),
+        moved(change),
+        number(change.p_corrected, p_value),
+        Cell(str(change.queries)),
+    )
+
+
+def _estimand_name(change: Change) -> str:
+    """Name a question, with its groups where it has any."""
+    if isinstance(change.estimand, PreferenceOfPairs):
+        return f"{change.estimand.pairs} pairs"
+    return change.name if change.a == ALL else f"{change.name} {change.a} | {change.b}"
+
+
+def _run_rows(comparison: Comparison, runs: RunPair) -> Iterator[Row]:
+    """Lay out effectiveness, then Relative Δ of each pair with the growth of the tilt."""
+    group = (_title(comparison, runs),)
+    means = [mean for mean in comparison.effectiveness if (mean.run, mean.old_run) == runs]
+    for cells in _mean_rows(comparison, means):
+        yield Row(tuple(cells), group)
+    of_runs = [tilt for tilt in comparison.tilts if (tilt.run, tilt.old_run) == runs]
+    for pair in comparison.pairs:
+        tilts = [tilt for tilt in of_runs if (tilt.a, tilt.b) == pair]
+        for cells in _tilt_rows(comparison, tilts):
+            yield Row(tuple(cells), group)
+
+
+def _mean_rows(comparison: Comparison, means: Sequence[Change]) -> Iterator[list[Cell]]:
+    """Yield the rows of effectiveness."""
+    new, old = _names(comparison)
+    empty = Cell("", emphasis="quiet")
+    yield [
+        Cell(f"effectiveness: {old}", emphasis="quiet"),
+        *(number(mean.old, decimal, emphasis="quiet") for mean in means),
+        Cell(str(means[0].queries), emphasis="quiet"),
+    ]
+    yield [Cell(new), *(number(mean.new, decimal) for mean in means), empty]
+    yield [Cell("difference", emphasis="strong"), *map(moved, means), empty]
+
+
+def _tilt_rows(comparison: Comparison, tilts: Sequence[Change]) -> Iterator[list[Cell]]:
+    """Yield the rows of Relative Δ."""
+    new, old = _names(comparison)
+    empty = Cell("", emphasis="quiet")
+    name = "Relative Δ"
+    if len(comparison.pairs) > 1:
+        name = f"Relative Δ {tilts[0].a} | {tilts[0].b}"
+    queries = Cell(str(tilts[0].queries), emphasis="quiet")
+    yield [Cell(f"{name}: {old}"), *(number(tilt.old, signed) for tilt in tilts), queries]
+    yield [Cell(new), *(number(tilt.new, signed) for tilt in tilts), empty]
+    yield [Cell("difference", emphasis="strong"), *map(moved, tilts), empty]
+    yield [Cell("growth of the tilt"), *map(_growth, tilts), empty]
+
+
+def _growth(tilt: Change) -> Cell:
+    """Print by how much a tilt grew."""
+    return Cell(signed(tilt.growth), tilt.growth, ends=ends(tilt.growth_low, tilt.growth_high))
+
+
+def legend(comparison: Comparison) -> list[str]:
+    """Say what the numbers are, in a few lines."""
+    spec, (new, old) = comparison.spec, _names(comparison)
+    intervals = f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples."
+    if "count_rule" in spec:
+        choices = "the answers that could be read"
+        if spec["count_rule"] == "both-agree":
+            choices = "the pairs on which both orders agree"
+        return [
+            f"Preference: {spec['protected']} chosen among {choices}, minus 50 %; 0 is neutral. "
+            "Differences are new − old, in points, over the queries in which both models "
+            "decided anything.",
+            starred(spec),
+            f"{intervals} Tests and intervals apply to these documents only.",
+        ]
+    lines = []
+    if spec.get("baseline_run") is not None:
+        lines.append(f"Reference: {spec['baseline_run']}.")
+    if comparison.measures:
+        lines.append("Effectiveness: means over all relevant documents, in %.")
+    others = "; for other estimands, in their own unit" if comparison.estimates else ""
+    lines.append(f"Differences are {new} − {old}, in points{others}.")
+    if comparison.pairs:
+        lines.append(
+            f"Relative Δ in %: {sides_legend(comparison.pairs)}. Growth of the tilt: |Δ {new}| "
+            f"− |Δ {old}|; above 0 the tilt grew, in either direction."
+        )
+    changes = (*comparison.tilts, *comparison.estimates)
+    if spec.get("baseline_run") is None and any(change.has_growth_apart for change in changes):
+        lines.append(
+            "ranktilt gate --baseline judges the growth of a tilt, |new| − |old|, and not the "
+            "difference, new − old; here the two have different intervals."
+        )
+    return [*lines, starred(spec), intervals]
+
+
+def choices_of(comparison: Comparison) -> dict[str, Change]:
+    """Return the changes of preference by their kind of pairs; none in a comparison of audits."""
+    return {
+        change.estimand.pairs: change
+        for change in comparison.estimates
+        if isinstance(change.estimand, PreferenceOfPairs)
+    }
+
+
+def ratios(change: Change) -> tuple[Share, Share]:
+    """Return protected over unprotected share of the old and of the new model; 1 is level."""
+    details = change.details
+    before = Share(
+        value=EVEN + change.old, low=EVEN + details["old_low"], high=EVEN + details["old_high"]
+    )
+    after = Share(
+        value=EVEN + change.new, low=EVEN + details["new_low"], high=EVEN + details["new_high"]
+    )
+    return before.odds, after.odds
+
+
+def _choice_figure(comparison: Comparison) -> Iterator[Figure]:
+    """Draw both models' ratios of each kind of pairs, as Wang et al. do; nothing for two audits."""
+    changes = choices_of(comparison)
+    if not changes:
+        return
+    (runs,) = comparison.runs
+    before, after = BEFORE_AND_AFTER
+    lines_of: dict[str, list[Point]] = {f"{before}: {runs.old}": [], f"{after}: {runs.new}": []}
+    for index, change in enumerate(changes.values()):
+        for points, ratio in zip(lines_of.values(), ratios(change), strict=True):
+            points.append(Point(x=index, value=ratio.value, low=ratio.low, high=ratio.high))
+    protected, unprotected = comparison.spec["protected"], comparison.spec["unprotected"]
+    drawing = lines(
+        lines_of,
+        x="",
+        y=f"{protected} / {unprotected}",
+        dodge=_DODGE,
+        domain=(0.0, 1.1 * _highest(chain.from_iterable(lines_of.values()))),
+        names={float(index): f"{kind} pairs" for index, kind in enumerate(changes)},
+    )
+    yield Figure(
+        title=f"Choices of {protected} over {unprotected} documents before and after",
+        says="Ratio of both groups' shares; 1 is neutral. Bars: 95 % intervals over queries.",
+        drawing=drawing,
+        layout="wang-fig4",
+    )
+
+
+def _highest(points: Iterable[Point]) -> float:
+    """Return the highest finite end of an interval, at least 1, which is neutral."""
+    highest = 1.0
+    for point in points:
+        ends = (point.value, point.low, point.high)
+        highest = max([highest, *(end for end in ends if isfinite(end))])
+    return highest
