@@ -69,7 +69,7 @@ def test_headline_is_the_primary_question_and_not_the_largest_change() -> None:
 def test_figure_draws_the_primary_question_and_names_both_groups() -> None:
     comparison = compared("Share@1", "Share@1")
     assert "new leans further toward f than old in Share@1" in headline(comparison)
-    (chart,) = view(comparison).hero.blocks
+    (chart,) = view(comparison).first_figure.blocks
     (scale,) = chart.scales
     assert (scale.left, scale.right) == ("◀ toward m", "toward f ▶")
     assert chart.title == "How new differs from old in Share@1"

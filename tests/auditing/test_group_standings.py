@@ -144,7 +144,7 @@ def test_file_holds_the_standings() -> None:
 
 def test_first_figure_draws_each_group_with_an_interval_and_letters() -> None:
     means = {f"g{number}": 0.4 for number in range(9)} | {"best": 0.8}
-    (chart,) = view(audit_of_groups(means, noise=0.02)).hero_blocks
+    (chart,) = view(audit_of_groups(means, noise=0.02)).first_figure_blocks
     assert isinstance(chart, IntervalChart)
     assert len(chart.rows) == 10
     first = chart.rows[0]
@@ -158,11 +158,11 @@ def test_first_figure_draws_each_group_with_an_interval_and_letters() -> None:
 
 def test_first_figure_of_many_groups_draws_both_ends() -> None:
     means = {f"g{number:02}": 0.1 + 0.05 * number for number in range(14)}
-    (chart,) = view(audit_of_groups(means, noise=0.01)).hero_blocks
+    (chart,) = view(audit_of_groups(means, noise=0.01)).first_figure_blocks
     assert isinstance(chart, IntervalChart)
     labels = [row.label for row in chart.rows]
     assert labels == [f"g{number:02}" for number in (13, 12, 11, 10, 9, 4, 3, 2, 1, 0)]
-    assert "Drawn: the 5 most and least favoured of 14 groups." in chart.says
+    assert "Drawn: the 5 most and least favoured of 14 groups." in chart.description
 
 
 def test_interval_of_a_lead_is_the_mean_of_the_intervals_of_its_pairs() -> None:

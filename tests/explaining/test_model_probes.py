@@ -284,7 +284,7 @@ def test_rows_and_sentence_of_a_collection() -> None:
         theorem.summary,
     )
     page = view(Explanation(**EXPLAINED, sources=("llm",), results=(theorem,)))
-    (drawn,) = page.hero_blocks
+    (drawn,) = page.first_figure_blocks
     assert [row.label for row in drawn.rows] == [
         "conclusion",
         "semantic superiority",

@@ -259,7 +259,7 @@ def block(content: dict[str, Any] | None = None, texts: Any = TEXTS) -> Explorer
     content = lists() if content is None else content
     return Explorer(
         caption="Queries, lists and texts",
-        says="All 30 queries are here.",
+        description="All 30 queries are here.",
         lists=packed(content),
         texts="" if texts is None else packed(texts),
         rows=rows,
@@ -269,13 +269,13 @@ def block(content: dict[str, Any] | None = None, texts: Any = TEXTS) -> Explorer
 def page(*blocks: Explorer) -> str:
     """Write a page of a section before, the explorers, and one after."""
     inner = [
-        Section(f"queries{n or ''}", "Queries", ("Look through them.",), (block,))
+        Section(f"queries{n or ''}", "Queries", lead=("Look through them.",), blocks=(block,))
         for n, block in enumerate(blocks)
     ]
     sections = (
-        Section("before", "Before", ("Text. " * 2000,)),
+        Section("before", "Before", lead=("Text. " * 2000,)),
         *inner,
-        Section("after", "After", ("Text. " * 400,)),
+        Section("after", "After", lead=("Text. " * 400,)),
     )
     return html_document(Document(kind="Test", headline="All is well.", sections=sections))
 

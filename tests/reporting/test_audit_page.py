@@ -15,8 +15,8 @@ from ranktilt.reporting.document import Figure, Row, Section, Table
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.audit.audit import figures as audit_figures
-from ranktilt.reporting.views.audit.audit import sections as audit_sections
+from ranktilt.reporting.views.audit import figures as audit_figures
+from ranktilt.reporting.views.audit import sections as audit_sections
 from ranktilt.reporting.views.audit.ranks import ranks_section
 from ranktilt.reporting.views.audit.tables import (
     card_legend,
@@ -215,7 +215,7 @@ class TestFigures:
             for mean, value in zip(means, values, strict=True)
         ]
         assert [(row["x"], row["y"]) for row in points(figure.drawing)] == expected
-        assert "Not drawn" not in figure.says
+        assert "Not drawn" not in figure.description
         nan = replace(
             audit.tilts[0],
             value=math.nan,
@@ -228,7 +228,7 @@ class TestFigures:
             audit, tilts=(nan, *audit.tilts[1:]), spec={**audit.spec, "primary": "nDCG@1"}
         )
         figure = audit_figures.effectiveness_figure(gone, PAIR)
-        assert figure.says.endswith(" Not drawn because a value is undefined: first.")
+        assert figure.description.endswith(" Not drawn because a value is undefined: first.")
         assert len(points(figure.drawing)) == 1
 
     def test_controls_are_drawn_below_the_raw_value(self) -> None:

@@ -96,7 +96,7 @@ def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
     texts = [text for texts in TEXTS.values() for text in texts.values()]
     assert [view.text(f"{doc}-{side}") for side in TEXTS for doc in TEXTS[side]] == texts
     assert docs["title"][docs["id"].index("d2-llm")] == "Rivers"
-    assert view.block.says == (
+    assert view.block.description == (
         "All 3 queries of the audit. Each list shows the first 10 results of 2 rankers, and "
         "relevant documents and the twins of listed documents further down."
     )
@@ -105,7 +105,7 @@ def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
 def test_missing_rankers_are_counted_and_none_is_no_explorer() -> None:
     opened_audit = toy_opened()
     part = explored(LoadedAudit(opened_audit.audit, opened_audit.collection, opened_audit.runs[1:]))
-    assert "of 1 of 2 rankers," in part.block.says
+    assert "of 1 of 2 rankers," in part.block.description
     assert part.lists["runs"] == ["second"]
     sizes = {len(part.lists[name]) for name in ("values", "tilt", "heads", "lists")}
     assert sizes == {1}
@@ -130,7 +130,7 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     assert (content["shown"], content["of"]) == (len(content["queries"]), 60)
     assert 10 < content["shown"] < 60
     assert {query["id"] for query in content["queries"][:10]} == {f"q{n}" for n in range(0, 60, 6)}
-    assert view.block.says.startswith(
+    assert view.block.description.startswith(
         f"{content['shown']} of 60 queries: those that contribute most to some ranker's Relative Δ "
         "(nDCG@1, human against "
         "llm). All of them would make the page too large."
@@ -138,7 +138,7 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     assert len(view.texts or []) < 2 * content["shown"] == len(content["docs"]["id"])
     assert (
         f"The page includes the texts of {len(view.texts or [])} of {2 * content['shown']} "
-        "documents" in view.block.says
+        "documents" in view.block.description
     )
     known = dict(zip(collection.ids, letters, strict=True))
     assert view.texts == [known[doc] for doc in content["docs"]["id"]][: len(view.texts)]
@@ -153,7 +153,7 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     )
     view = explored(toy_opened(bare))
     assert view.block.texts == ""
-    assert view.block.says.endswith(" The documents have no texts to show.")
+    assert view.block.description.endswith(" The documents have no texts to show.")
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,gender,origin\nd1,m,d1\nd2,f,d1\nd3,f,d3\n")
     frame = pl.DataFrame(
@@ -165,7 +165,7 @@ def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -
     assert view.docs(0, "q") == ["d1", "d2", "d3"]
     assert view.lists["groups"] == ["f", "m"]
     assert view.block.texts == ""
-    assert "text" not in view.block.says
+    assert "text" not in view.block.description
     assert view.block.caption == "Queries and ranked lists"
 
 
@@ -179,7 +179,7 @@ def test_heads_without_judgments_count_twins_and_without_groups_values() -> None
     assert dict(zip([q["id"] for q in content["queries"]], content["heads"][0][0], strict=True))[
         "q1"
     ] == [2, 0, 0]
-    assert "and the twins of listed documents further down" in view.block.says
+    assert "and the twins of listed documents further down" in view.block.description
     assert [c.title for c in view.block.rows.columns] == ["query", "human : llm", "human : llm"]
     assert rows(view.block.rows) == {
         "q1": ["2 : 0", "–"],
@@ -272,7 +272,7 @@ def test_hostile_texts_stay_as_they_are_and_long_ones_are_cut() -> None:
     assert view.text("d1-human") == {"text": "é" * 20_000, "of": 2_000_000}
     assert view.text("d2-human") == "é" * 20_000
     assert view.text("d3-human") == {"text": "x" * 20_000, "of": 20_001}
-    assert view.block.says.endswith(" 2 texts are cut after 20,000 characters.")
+    assert view.block.description.endswith(" 2 texts are cut after 20,000 characters.")
     assert {q["id"]: q["text"][1999:] for q in view.lists["queries"]} == {
         "q1": "y…",
         "q2": "y",

@@ -382,7 +382,7 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(
     path = tmp_path / "parts.html"
     parts = (("Audit", ("one", "two")), ("Study", ("three", "four")))
     sections = tuple(
-        Section(name, name, ("Text. " * 2000,), part=part)
+        Section(name, name, lead=("Text. " * 2000,), part=part)
         for part, names in parts
         for name in names
     )

@@ -91,7 +91,7 @@ def test_only_the_best_ranked_of_very_many_relevant_documents_are_listed() -> No
     assert view.list(0, "q")["more"] == 160 - 104
     assert (
         "Of the relevant documents further down, each query shows the 100 best ranked."
-        in view.block.says
+        in view.block.description
     )
 
 

@@ -118,7 +118,7 @@ def test_no_more_is_marked_than_must_be(browser: Browser, opened: Callable[..., 
     ]
     cases.append([[str(int(draw.random() ** 2 * 4000)) for _ in range(9000)] for _ in "ab"])
     marked = browser.run(
-        f"{json.dumps(cases)}.map(([a, b]) => {compare}(a, b).map(only => [...only]))"
+        f"{json.dumps(cases)}.map(([a, b]) => {compare}(a, b).map(only => [...audience]))"
     )
     for (a, b), (only_a, only_b) in zip(cases, marked, strict=True):
         left = [word for word, only in zip(a, only_a, strict=True) if not only]

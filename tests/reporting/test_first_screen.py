@@ -84,7 +84,7 @@ every = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 def charts(document: Document) -> list[IntervalChart]:
-    return [block for block in document.hero_blocks if isinstance(block, IntervalChart)]
+    return [block for block in document.first_figure_blocks if isinstance(block, IntervalChart)]
 
 
 @every
@@ -106,7 +106,7 @@ def test_tables_and_paths_of_a_page_are_folded(case: Case) -> None:
     made_sections = [
         section for section in document.shown_sections("page") if section.name == "made"
     ]
-    assert all(section.is_one_fold for section in made_sections)
+    assert all(section.is_collapsed_whole for section in made_sections)
 
 
 def test_paths_stand_in_folded_parts_alone() -> None:
@@ -189,17 +189,22 @@ def test_a_scale_of_nothing_known_has_a_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "ends", "folded"),
+    ("rows", "ends", "collapsed"),
     [(6, 0, []), (8, 0, [5, 6, 7]), (8, 1, [4, 5, 6]), (10, 2, [3, 4, 5, 6, 7])],
 )
-def test_a_phone_folds_rows_beyond_five(rows: int, ends: int, folded: list[int]) -> None:
-    drawn = replace(chart(*[reading(1, 0, 2)] * rows), unfolded_ends=ends)
-    assert sorted(drawn.folded_rows) == folded
+def test_a_phone_folds_rows_beyond_five(rows: int, ends: int, collapsed: list[int]) -> None:
+    drawn = replace(chart(*[reading(1, 0, 2)] * rows), last_rows_on_phone=ends)
+    assert sorted(drawn.rows_hidden_on_phone) == collapsed
     page = html_document(
-        Document(kind="Test", headline="Yes.", sections=(), hero=PageBlocks(make=lambda: (drawn,)))
+        Document(
+            kind="Test",
+            headline="Yes.",
+            sections=(),
+            first_figure=PageBlocks(make=lambda: (drawn,)),
+        )
     )
-    assert page.count('class="row extra"') == len(folded)
-    assert (f"<summary>{len(folded)} more rows</summary>" in page) == bool(folded)
+    assert page.count('class="row extra"') == len(collapsed)
+    assert (f"<summary>{len(collapsed)} more rows</summary>" in page) == bool(collapsed)
 
 
 def test_chart_says_numbers_in_text_and_draws_known_ones() -> None:
@@ -209,7 +214,7 @@ def test_chart_says_numbers_in_text_and_draws_known_ones() -> None:
             kind="Test",
             headline="All is well.",
             sections=(),
-            hero=PageBlocks(make=lambda: (drawn,)),
+            first_figure=PageBlocks(make=lambda: (drawn,)),
         )
     )
     assert page.count('class="dot alone') == 1
@@ -225,7 +230,7 @@ def test_a_dumbbell_joins_before_and_after() -> None:
             kind="Test",
             headline="All is well.",
             sections=(),
-            hero=PageBlocks(make=lambda: (drawn,)),
+            first_figure=PageBlocks(make=lambda: (drawn,)),
         )
     )
     assert page.count('class="dot before') == 2
@@ -319,7 +324,7 @@ def test_right_to_left_names_keep_to_themselves(text: str, expected: str) -> Non
 def test_right_to_left_names_are_isolated_on_pages_and_in_print() -> None:
     columns = (Column("run", number=False, header=True), Column("value"))
     rows = (Row((Cell(HEBREW), Cell("+5.0", 5.0))),)
-    section = Section("one", "One", (), (Table("Numbers", columns, rows),))
+    section = Section("one", "One", blocks=(Table("Numbers", columns, rows),))
     document = Document(kind="Test", headline=f"{HEBREW} favours a (5).", sections=(section,))
     assert f"<h1><bdi>{HEBREW}</bdi> favours a (5).</h1>" in html_document(document)
     assert f"\u2068{HEBREW}\u2069" in table(document)

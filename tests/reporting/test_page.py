@@ -57,7 +57,7 @@ def table(*rows: tuple[Cell, ...], caption: str = "Numbers") -> Table:
 
 def page(*blocks: object, **fields: object) -> Document:
     parts = {"kind": "Test", "headline": "All is well.", "sentences": (Sentence("Fine."),)}
-    section = Section("one", "First", ("A lead.",), blocks)  # type: ignore[arg-type]
+    section = Section("one", "First", lead=("A lead.",), blocks=blocks)  # type: ignore[arg-type]
     return Document(**{**parts, "sections": (section,), **fields})  # type: ignore[arg-type]
 
 
@@ -79,7 +79,7 @@ def everything(text: str) -> Document:
     return Document(
         kind=text,
         headline=text,
-        sections=(Section("one", text, (text,), blocks),),
+        sections=(Section("one", text, lead=(text,), blocks=blocks),),
         sentences=(Sentence(text, "unsure"),),
         legend=(text,),
     )
@@ -263,7 +263,7 @@ def test_sections_of_one_result_stand_under_its_heading() -> None:
 def explorer(text: str = "All.") -> Explorer:
     return Explorer(
         caption=text,
-        says=text,
+        description=text,
         lists="bGlzdHM=",
         texts="dGV4dHM=",
         rows=table((Cell(text), Cell("1", 1))),
@@ -296,16 +296,16 @@ def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() ->
 
 
 def test_folded_table_is_behind_caption_and_lines_fold_after_sixth() -> None:
-    html = html_document(page(replace(table((Cell("a"), Cell("1", 1.0))), folded=True)))
+    html = html_document(page(replace(table((Cell("a"), Cell("1", 1.0))), collapsed=True)))
     assert re.search(r"<details><summary>Numbers</summary>\s*<div class=\"wide\"", html)
     assert Markup(html).grid("Numbers").column("value") == ["1"]
     assert "<details>" not in html_document(page(table((Cell("a"), Cell("1", 1.0)))))
     sentences = tuple(Sentence(f"Line {number}.", "good") for number in range(8))
-    before, folded = html_document(page(sentences=sentences)).split("<summary>2 more</summary>")
+    before, collapsed = html_document(page(sentences=sentences)).split("<summary>2 more</summary>")
     assert [
         "Line 5." in before,
         "Line 6." in before,
-        "Line 7." in folded.split("</details>")[0],
+        "Line 7." in collapsed.split("</details>")[0],
     ] == [True, False, True]
     assert "more</summary>" not in html_document(page(sentences=sentences[:6]))
 

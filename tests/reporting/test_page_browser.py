@@ -235,7 +235,9 @@ def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "paper.html"
     path.write_text(
         html_document(
-            Document(kind="Test", headline="All is well.", sections=(Section("a", "A", (), parts),))
+            Document(
+                kind="Test", headline="All is well.", sections=(Section("a", "A", blocks=parts),)
+            )
         ),
         encoding="utf-8",
     )

@@ -68,10 +68,10 @@ def stored(name: str, text: str) -> str:
 def first_screen(document: Document) -> list[str]:
     """What stands below the headline: its meaning, and a chart row by row."""
     lines = [f"means: {document.meaning}"] if document.meaning else []
-    for chart in document.hero_blocks:
+    for chart in document.first_figure_blocks:
         assert isinstance(chart, IntervalChart)
         scales = " | ".join(scale.title for scale in chart.scales)
-        lines.append(f"chart: {chart.title} ({scales}). {chart.says}")
+        lines.append(f"chart: {chart.title} ({scales}). {chart.description}")
         for row in chart.rows:
             readings = (
                 f"{reading.tone or '-'} {reading.text}" if reading else "none"
@@ -92,7 +92,7 @@ def outline(document: Document) -> str:
         lines += ["", f"{section.name}: {section.title}", *section.lead]
         for block in section.blocks_for("page"):
             if isinstance(block, Figure):
-                lines.append(f"figure {block.layout or '-'}: {block.title}. {block.says}")
+                lines.append(f"figure {block.layout or '-'}: {block.title}. {block.description}")
             elif isinstance(block, Table):
                 titles = ", ".join(column.title for column in block.columns)
                 lines.append(

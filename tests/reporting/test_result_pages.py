@@ -163,7 +163,7 @@ class TestBench:
         nothing = replace(
             bench, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in bench.tilts)
         )
-        assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
+        assert figures(nothing)["plane"][0].description.startswith("Pareto front: none; ")
         assert "Relative Δ is undefined" in table(nothing)
 
     def test_every_method_has_its_rows_and_one_of_several_strengths_figures(self) -> None:
@@ -183,11 +183,11 @@ class TestBench:
         band = {"null_low": -250.0, "null_high": -150.0, "null_median": -200.0}
         uneven = replace(bench, tilts=tuple(replace(t, twins=False, **band) for t in bench.tilts))
         tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
-        assert tilt.says.endswith(
+        assert tilt.description.endswith(
             "Groups are not twins, so the neutral value is the median of random labels, not 0."
         )
         assert rows(tilt.drawing, "rect") == rows(plane.drawing, "rect") == []
-        assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that median
+        assert plane.description.startswith("Pareto front: α = 0; ")  # whose tilt is that median
 
 
 class TestExplanation:
@@ -239,7 +239,7 @@ class TestTrainingStudy:
             (line, 40),
         ]
         assert by_name(curve.drawing)[line] == pytest.approx([50.0, 63.093], rel=1e-4)
-        assert "over queries (bootstrap)" in curve.says
+        assert "over queries (bootstrap)" in curve.description
         few = result("training study").rankers[2]
         again = replace(few, seed=1)
         study = studied(
@@ -250,11 +250,11 @@ class TestTrainingStudy:
             for figures_of_section in figures(study).values()
             for figure in figures_of_section
         )
-        assert "over seeds (Student's t)" in figure.says
+        assert "over seeds (Student's t)" in figure.description
         (spread,) = (
             block
             for block in view(study).blocks("page")
-            if isinstance(block, Table) and block.only == "page"
+            if isinstance(block, Table) and block.audience == "page"
         )
         assert spread.caption == "What other seeds give, in %"
 
@@ -366,7 +366,8 @@ def test_forest_plot_draws_both_intervals_and_the_margin() -> None:
     assert rows(drawing, "rect") == [{"x": -2.0, "end": 2.0}]
     section_of_effects = section("effectiveness", spec={**CHECK.spec, "alpha": 0.01})
     assert (
-        "thick: 98 % interval, which must lie in the shade" in drawn_in(section_of_effects)[0].says
+        "thick: 98 % interval, which must lie in the shade"
+        in drawn_in(section_of_effects)[0].description
     )
 
 
@@ -397,7 +398,7 @@ def test_making_is_written_plainly_and_command_and_notes_apart() -> None:
     section = provenance({"command": command, "seed": 1, "inputs": inputs}, ["two were left out"])
     *front, table = section.blocks
     assert "same numbers" in section.lead[0]
-    notes = Lines(lines=(Sentence("two were left out"),), only="page")
+    notes = Lines(lines=(Sentence("two were left out"),), audience="page")
     assert front == [
         notes,
         Code(label="The command that made it", text=command),

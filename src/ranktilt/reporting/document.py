@@ -80,7 +80,7 @@ class Column:
     """Whether its cells name their rows."""
     hint: str = ""
     """What its title means, shown when pointed at."""
-    spare: int = 0
+    drop_order: int = 0
     """Order in which a narrow terminal leaves out columns: 1 goes first; 0 for a column that stays.
     """
 
@@ -133,9 +133,9 @@ class Table:
     """Titles of the group columns; a terminal and a page print groups as headings."""
     spans: tuple[tuple[str, int], ...] = ()
     """Headings above the titles, on a page and in panels: a text, and how many columns it spans."""
-    folded: bool = False
-    """Whether a reader of a page unfolds it, because another table or figure says it in short."""
-    only: Audience = ""
+    collapsed: bool = False
+    """Whether a page shows it collapsed, because another table or figure says it in short."""
+    audience: Audience = ""
     """Readers that see it; all by default."""
 
 
@@ -144,9 +144,9 @@ def name_column(title: str) -> Column:
     return Column(title, number=False, header=True)
 
 
-def text_column(title: str, spare: int = 0) -> Column:
-    """Make a column of texts; `spare` as in `Column`."""
-    return Column(title, number=False, spare=spare)
+def text_column(title: str, drop_order: int = 0) -> Column:
+    """Make a column of texts; `drop_order` as in `Column`."""
+    return Column(title, number=False, drop_order=drop_order)
 
 
 ColumnOf = tuple[Column | str, Callable[[Any], Cell | str]]
@@ -207,7 +207,7 @@ class Figure:
     kind: ClassVar[str] = "figure"
     title: str
     """Heading of the figure."""
-    says: str
+    description: str
     """Description for a reader who cannot see it."""
     drawing: dict[str, Any]
     """As made in `ranktilt.reporting.figures`."""
@@ -215,9 +215,9 @@ class Figure:
     """Whether it shares a line with its neighbour where there is room."""
     layout: str = ""
     """Which figure of a paper it is, such as ``dai-fig10``; empty for none."""
-    folded: bool = False
-    """Whether a reader of a page unfolds it, because the first figure says it in short."""
-    only: Audience = ""
+    collapsed: bool = False
+    """Whether a page shows it collapsed, because the first figure says it in short."""
+    audience: Audience = ""
     """Readers that see it; all by default."""
 
     @property
@@ -233,7 +233,7 @@ class Pairs:
     kind: ClassVar[str] = "pairs"
     pairs: tuple[tuple[str, str], ...]
     """Names with their values."""
-    only: Audience = "page"
+    audience: Audience = "page"
     """Readers that see them."""
 
 
@@ -244,10 +244,10 @@ class Lines:
     kind: ClassVar[str] = "lines"
     lines: tuple[Sentence, ...]
     """The sentences."""
-    only: Audience = ""
+    audience: Audience = ""
     """Readers that see them; all by default."""
-    folded: bool = False
-    """Whether a reader of a page unfolds them, as notes."""
+    collapsed: bool = False
+    """Whether a page shows them collapsed, as notes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,7 +259,7 @@ class Code:
     """What the command does, or what the formula is."""
     text: str
     """The command or formula."""
-    only: Audience = "page"
+    audience: Audience = "page"
     """Readers that see it."""
 
 
@@ -270,7 +270,7 @@ class Explorer:
     kind: ClassVar[str] = "explorer"
     caption: str
     """Heading of the table of queries."""
-    says: str
+    description: str
     """The parts of the audit that it holds, and those it leaves out."""
     lists: str
     """Queries, values and ranked lists: JSON, compressed with gzip, in base64."""
@@ -285,7 +285,7 @@ class PageBlocks:
     """Blocks for pages alone, such as figures; made when a page asks for them, and once."""
 
     kind: ClassVar[str] = "page blocks"
-    only: ClassVar[Audience] = "page"
+    audience: ClassVar[Audience] = "page"
     make: Callable[[], Iterable[Block]]
     """Function that makes the blocks."""
 
@@ -318,17 +318,17 @@ class Section:
 
     Neighbouring sections of one part have one heading.
     """
-    folded: bool = False
-    """Whether a reader of a page unfolds it."""
+    collapsed: bool = False
+    """Whether a page shows it collapsed."""
     short_title: str = ""
     """Its title in the navigation; empty where that is the title."""
 
     @property
-    def is_one_fold(self) -> bool:
-        """Whether all of it is unfolded together: it is folded, or holds folded blocks alone."""
+    def is_collapsed_whole(self) -> bool:
+        """Whether a page shows it as one collapsed part: its blocks are all collapsed."""
         blocks = self.blocks_for("page")
-        are_folded = [getattr(block, "folded", False) for block in blocks]
-        return self.folded or (bool(blocks) and not self.lead and all(are_folded))
+        are_collapsed = [getattr(block, "collapsed", False) for block in blocks]
+        return self.collapsed or (bool(blocks) and not self.lead and all(are_collapsed))
 
     @property
     def text_heading(self) -> tuple[str, str]:
@@ -349,10 +349,10 @@ class Section:
         audiences = ("", "page", "paper") if audience == "paper" else ("", audience)
         blocks: list[Block] = []
         for block in self.blocks:
-            if getattr(block, "only", "") not in audiences:
+            if getattr(block, "audience", "") not in audiences:
                 continue
             parts = block.blocks if isinstance(block, PageBlocks) else (block,)
-            blocks += [part for part in parts if getattr(part, "only", "") in audiences]
+            blocks += [part for part in parts if getattr(part, "audience", "") in audiences]
         return blocks
 
 
@@ -395,7 +395,7 @@ class Document:
     """Whether text begins with them, because tables are long; it ends with them otherwise."""
     meaning: str = ""
     """What the answer means for somebody who reads nothing else, in one or two sentences."""
-    hero: PageBlocks | None = None
+    first_figure: PageBlocks | None = None
     """Figure on the first screen that shows the answer: at most one block."""
     next_steps: tuple[NextCommand, ...] = ()
     """What to do next, each with its command."""
@@ -456,9 +456,9 @@ class Document:
         return shown_lines(self.sentences, notes=notes)
 
     @property
-    def hero_blocks(self) -> tuple[Block, ...]:
+    def first_figure_blocks(self) -> tuple[Block, ...]:
         """The figure that shows the answer; none where there is nothing to draw."""
-        return () if self.hero is None else self.hero.blocks
+        return () if self.first_figure is None else self.first_figure.blocks
 
     @property
     def explorers(self) -> list[tuple[Section, Explorer]]:
@@ -493,4 +493,4 @@ def shown_lines(lines: Iterable[Sentence], *, notes: bool = True) -> list[Senten
 
 def printed(blocks: Sequence[Block]) -> tuple[Section, ...]:
     """Return one section of blocks, for a result whose page needs no headings."""
-    return (Section("result", "Result", (), tuple(blocks)),)
+    return (Section("result", "Result", blocks=tuple(blocks)),)

@@ -17,7 +17,7 @@ from ranktilt.reporting.tones import Tone
 MOST_ROWS = 8
 """Rows that the first screen has room for."""
 MOST_ROWS_OF_PHONE = 5
-"""Rows that the first screen of a telephone has room for, where the others are folded."""
+"""Rows that the first screen of a telephone has room for; the others are collapsed."""
 _WIDEST_LABEL = 26
 """Characters of the widest label."""
 _STEPS = (1.0, 2.0, 5.0, 10.0)
@@ -132,22 +132,22 @@ class IntervalChart:
     kind: ClassVar[str] = "intervals"
     title: str
     """Heading of the chart."""
-    says: str
+    description: str
     """How to read it."""
     scales: tuple[IntervalScale, ...]
     """One or two scales."""
     rows: tuple[IntervalRow, ...]
     """The rows, from the top."""
-    unfolded_ends: int = 0
-    """How many of the last rows a telephone does not fold."""
+    last_rows_on_phone: int = 0
+    """Number of the last rows that a telephone shows too."""
 
     @property
-    def folded_rows(self) -> frozenset[int]:
-        """Numbers of the rows that a telephone folds; none where that would save a row or two."""
+    def rows_hidden_on_phone(self) -> frozenset[int]:
+        """Indices of the rows that a telephone hides; none where that would save a row or two."""
         count = len(self.rows)
         if count <= MOST_ROWS_OF_PHONE + 1:
             return frozenset()
-        ends = self.unfolded_ends
+        ends = self.last_rows_on_phone
         return frozenset(range(MOST_ROWS_OF_PHONE - ends, count - ends))
 
     @property
@@ -196,19 +196,19 @@ def _ticks(low: float, high: float) -> tuple[float, ...]:
 
 def interval_chart(
     title: str,
-    says: str,
+    description: str,
     rows: Sequence[IntervalRow],
     *,
     scales: Sequence[str],
     sides: tuple[str, str] = ("", ""),
     second_sides: tuple[str, str] = ("", ""),
-    unfolded_ends: int = 0,
+    last_rows_on_phone: int = 0,
 ) -> IntervalChart:
     """Return a chart of rows over scales with these titles.
 
     `sides` are what lies to the left and to the right of neutral on the first scale,
     `second_sides` on the second; a telephone folds some rows, but none of the last
-    `unfolded_ends`.
+    `last_rows_on_phone`.
     """
     chart_scales = []
     for index, scale_title in enumerate(scales):
@@ -217,8 +217,8 @@ def interval_chart(
         chart_scales.append(interval_scale(scale_title, readings, left=left, right=right))
     return IntervalChart(
         title=title,
-        says=says,
+        description=description,
         scales=tuple(chart_scales),
         rows=tuple(rows),
-        unfolded_ends=unfolded_ends,
+        last_rows_on_phone=last_rows_on_phone,
     )

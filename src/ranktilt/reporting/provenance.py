@@ -68,7 +68,7 @@ def provenance(
     blocks: list[Block] = []
     sentences = tuple(map(Sentence, notes))
     if sentences:
-        blocks.append(Lines(lines=sentences, only="page"))
+        blocks.append(Lines(lines=sentences, audience="page"))
     lead: tuple[str, ...] = ()
     if spec.get("command"):
         lead = (f"Made by the command below; {repeats}.",)
@@ -84,8 +84,8 @@ def provenance(
             (name_column("file"), itemgetter("path")),
             (text_column("SHA-256"), itemgetter("sha256")),
         )
-        blocks.append(tabulated("Inputs", spec["inputs"], columns, only="page"))
-    return Section("made", "How it was made", lead, tuple(blocks), folded=True)
+        blocks.append(tabulated("Inputs", spec["inputs"], columns, audience="page"))
+    return Section("made", "How it was made", lead=lead, blocks=tuple(blocks), collapsed=True)
 
 
 def _text(value: Any) -> str:

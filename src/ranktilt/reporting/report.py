@@ -323,7 +323,7 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
     """Join pages in the order given; only the headline follows `order`, indices of pages.
 
     The first page of `order` also gives the first screen: its meaning, and the figure that shows
-    its answer (`Document.hero`).
+    its answer (`Document.first_figure`).
     """
     titles = _distinct([page.kind for page in pages])
     sections: list[Section] = []
@@ -347,7 +347,7 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
         sentences=tuple(sentences),
         sections=tuple(sections),
         meaning=f"{titles[order[0]]}: {first.meaning}" if first.meaning else "",
-        hero=first.hero,
+        first_figure=first.first_figure,
         names=tuple(names),
         legend=tuple(dict.fromkeys(legend)),  # results often share sentences
         sides=SIDES if has_sides else (),
@@ -365,10 +365,10 @@ def _part_section(section: Section, title: str, number: int) -> Section:
 
 def _first_screen(page: Document) -> list[Section]:
     """Return the first screen of a page as a section of a joined page; none without a figure."""
-    if page.hero is None or not page.hero.blocks:
+    if page.first_figure is None or not page.first_figure.blocks:
         return []
     leads = tuple(filter(None, (page.headline, page.meaning)))
-    return [Section("answer", "In short", leads, (page.hero,))]
+    return [Section("answer", "In short", lead=leads, blocks=(page.first_figure,))]
 
 
 def _first_of(titles: Sequence[str], pages: Sequence[Document], first: int) -> str:

@@ -219,7 +219,7 @@ def test_a_gap_is_said_from_the_side_that_stands_higher() -> None:
         r"words\.",
         view(gaps).headline,
     )
-    gap_row, words_row, *_ = view(gaps).hero_blocks[0].rows
+    gap_row, words_row, *_ = view(gaps).first_figure_blocks[0].rows
     assert (gap_row.label, words_row.note) == ("the gap", "higher in shop")
     assert gap_row.readings[0].mark.value > 0  # although forum is the first group
 

@@ -61,7 +61,7 @@ def draw_map(check: CheckResult) -> tuple[Figure, ...]:
         groups[source] = _points(source_map)[half:], source_map.ids[half:]
     figure = Figure(
         title=f"Texts of {check.reference} and of {len(maps)} models in an encoder's space",
-        says=f"{half:,} texts and their rewrites by each model; near points have near vectors "
+        description=f"{half:,} texts and their rewrites by each model; near points have near vectors "
         "(t-SNE).",
         drawing=clouds(groups),
     )

@@ -58,7 +58,7 @@ def draw_exposures(comparison: Comparison) -> tuple[Figure, ...]:
     highest = max(rows["ratio"].to_list())
     figure = Figure(
         title="Exposure of the protected group over that of the unprotected one, before and after",
-        says="Ratio of both groups' exposure; 1 is level.",
+        description="Ratio of both groups' exposure; 1 is level.",
         drawing=lines(
             points,
             x="",

@@ -70,7 +70,7 @@ def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -
     packed = material.fitted(budget)
     return Explorer(
         caption="Queries, ranked lists and texts" if packed.texts else "Queries and ranked lists",
-        says=" ".join(_says(material, packed)),
+        description=" ".join(_says(material, packed)),
         lists=packed.lists,
         texts=packed.texts,
         rows=query_rows(material, packed.queries),

@@ -102,7 +102,7 @@ class ResultFigure:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Return the figure as a notebook shows it, and in words."""
-        description = f"{self.figure.title}. {self.figure.says}"
+        description = f"{self.figure.title}. {self.figure.description}"
         drawing = {**self.figure.drawing, "description": description, "width": _NOTEBOOK_WIDTH}
         return {
             "application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)),
@@ -110,7 +110,7 @@ class ResultFigure:
         }
 
     def __repr__(self) -> str:
-        return f"{self.figure.title}\n{self.figure.says}"
+        return f"{self.figure.title}\n{self.figure.description}"
 
 
 def result_figure(result: Any, name: str = "") -> ResultFigure:

@@ -56,7 +56,7 @@ def render(document: Document, *, notes: bool = True) -> str:
         engine=engine,
         scripts=[Markup(script) for script in scripts],
         explores="explorer" in kinds,
-        draws_intervals=bool(document.hero_blocks) or "intervals" in kinds,
+        draws_intervals=bool(document.first_figure_blocks) or "intervals" in kinds,
         policy=policy(scripts[0], *digests),
         version=__version__,
     )

@@ -191,8 +191,8 @@ def _block(block: Block, console: Console, *, notes: bool) -> Iterator[Renderabl
 def _fitting(table: Table, console: Console) -> list[Ruled]:
     """Lay a table out so that it fits.
 
-    In turn: the table as it is; with each interval on two lines; also without its spare columns
-    (`Column.spare`); split into several tables.
+    In turn: the table as it is; with each interval on two lines; also without the columns that may be left out
+    (`Column.drop_order`); split into several tables.
     """
     columns = list(range(len(table.columns)))
     if console.width == _UNLIMITED_WIDTH:
@@ -201,8 +201,8 @@ def _fitting(table: Table, console: Console) -> list[Ruled]:
         ruled = _ruled(table, columns, stacked=stacked)
         if _fits(console, ruled):
             return [ruled]
-    for rank in sorted({column.spare for column in table.columns} - {0}):
-        columns = [index for index in columns if table.columns[index].spare != rank]
+    for rank in sorted({column.drop_order for column in table.columns} - {0}):
+        columns = [index for index in columns if table.columns[index].drop_order != rank]
         ruled = _ruled(table, columns, stacked=True)
         if _fits(console, ruled):
             return [ruled]

@@ -134,7 +134,7 @@ def view(installed: Installation) -> Document:
     if installed.machine:
         space = Lines(lines=(Sentence(""),))
         blocks = [
-            Pairs(pairs=tuple(installed.machine.items()), only=""),
+            Pairs(pairs=tuple(installed.machine.items()), audience=""),
             space,
             _extras(installed),
             *_configuration(installed.configuration),
@@ -225,7 +225,7 @@ def _cards(installed: Installation) -> list[Block]:
     for model in installed.models:
         blocks.append(Lines(lines=(*[Sentence("")] * bool(blocks), Sentence(model.spec))))
         blocks.append(
-            Pairs(pairs=tuple(_card(model, installed.here.get(model.spec)).items()), only="")
+            Pairs(pairs=tuple(_card(model, installed.here.get(model.spec)).items()), audience="")
         )
     return blocks
 

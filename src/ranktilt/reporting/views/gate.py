@@ -90,8 +90,8 @@ _COLUMNS: tuple[ColumnOf, ...] = (
     (text_column("check"), attrgetter("check.name")),
     ("value", attrgetter("value")),
     ("95 % interval", attrgetter("interval")),
-    (Column("allowed", spare=1), attrgetter("allowed")),
-    (Column("queries", spare=1), attrgetter("queries")),
+    (Column("allowed", drop_order=1), attrgetter("allowed")),
+    (Column("queries", drop_order=1), attrgetter("queries")),
     (text_column("outcome"), attrgetter("outcome")),
 )
 """Columns of the table."""
@@ -108,10 +108,10 @@ def view(gate: Gate) -> Document:
         _COLUMNS,
         group=lambda table_row: (table_row.row.run,),
         groups=("ranker",),
-        folded=True,
+        collapsed=True,
     )
     sentences = [_sentence(row) for row in worst_first(gate.rows)]
-    section = Section("result", "Every check", (), (table,), short_title="Checks")
+    section = Section("result", "Every check", blocks=(table,), short_title="Checks")
     names = [row.run for row in gate.rows]
     commands = [str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)]
     return Document(
@@ -120,7 +120,7 @@ def view(gate: Gate) -> Document:
         sections=(section,),
         sentences=tuple(sentences),
         meaning=gate_meaning(gate),
-        hero=PageBlocks(make=partial(_hero, gate)),
+        first_figure=PageBlocks(make=partial(_first_figure, gate)),
         next_steps=gate_next_commands(gate),
         names=tuple(names),
         notes=note_sentences(gate.notes),
@@ -129,7 +129,7 @@ def view(gate: Gate) -> Document:
     )
 
 
-def _hero(gate: Gate) -> Iterator[IntervalChart]:
+def _first_figure(gate: Gate) -> Iterator[IntervalChart]:
     """Draw the check that decided each comparison and its limits, the worst first."""
     decisions = [(row, row.deciding_checks[0]) for row in worst_first(gate.rows)]
     known = [(row, check) for row, check in decisions if math.isfinite(check.value)]
@@ -145,7 +145,7 @@ def _hero(gate: Gate) -> Iterator[IntervalChart]:
     yield interval_chart(
         f"{measured}: measured and allowed",
         f"Line: 95 % interval. Shaded: what is allowed.{left_out}",
-        [_hero_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
+        [_first_figure_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
         scales=["τ-b" if is_order else f"{known[0][0].measure}, as gated"],
         sides=_tilt_sides([check for _, check in drawn]),
     )
@@ -168,7 +168,7 @@ def _kind(gate: Gate) -> str:
     return f"Gate on {join_words(runs)}"
 
 
-def _hero_row(row: GateRow, check: LimitCheck, note: str) -> IntervalRow:
+def _first_figure_row(row: GateRow, check: LimitCheck, note: str) -> IntervalRow:
     """Return a check, as a row of the chart."""
     limits = (check.floor, check.ceiling)
     neutral = sum(limits) / 2 if all(map(math.isfinite, limits)) else math.nan

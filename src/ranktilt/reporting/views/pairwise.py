@@ -47,7 +47,7 @@ def view(audit: PairwiseAudit) -> Document:
     """Return the document of a pairwise audit."""
     figure = PageBlocks(make=partial(_paper_figure, audit))
     blocks: tuple[Block, ...] = (_table(audit), figure)
-    section = Section("choices", "Every number", (), blocks, short_title="Numbers")
+    section = Section("choices", "Every number", blocks=blocks, short_title="Numbers")
     notes = note_sentences(audit.notes)
     sections = (section, provenance(audit.spec, notes))
     sides = (audit.protected, audit.unprotected)
@@ -57,7 +57,7 @@ def view(audit: PairwiseAudit) -> Document:
         sections=sections,
         sentences=tuple(_sentences(audit)),
         meaning=pairwise_meaning(audit),
-        hero=PageBlocks(make=partial(_hero, audit)),
+        first_figure=PageBlocks(make=partial(_first_figure, audit)),
         next_steps=pairwise_next_commands(audit),
         legend=tuple(legend(audit)),
         notes=notes,
@@ -90,7 +90,7 @@ def _table(audit: PairwiseAudit) -> Table:
         ("number", number_of("pairs", count)),
     ]
     columns += [(title, partial(_share, name=name)) for title, name in shares]
-    return tabulated("Choices, in %", audit.outcomes, columns, folded=True)
+    return tabulated("Choices, in %", audit.outcomes, columns, collapsed=True)
 
 
 def _share(outcome: PairOutcome, name: str) -> Cell:
@@ -103,7 +103,7 @@ def _ratio(value: float) -> str:
     return "∞" if value == float("inf") else decimal(value, 2)
 
 
-def _hero(audit: PairwiseAudit) -> Iterator[IntervalChart]:
+def _first_figure(audit: PairwiseAudit) -> Iterator[IntervalChart]:
     """Draw the preference on each kind of pairs as points from a half."""
     verdicts = [
         finding.verdict
@@ -134,7 +134,7 @@ def _paper_figure(audit: PairwiseAudit) -> Iterator[Figure]:
         f"How often {audit.protected} documents are chosen",
         "Right of 0: more often than not.",
         drawing,
-        only="paper",
+        audience="paper",
     )
 
 

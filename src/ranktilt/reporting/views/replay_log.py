@@ -73,7 +73,7 @@ def view(replayed: ReplayedLog) -> Document:
         sections=printed(blocks),
         sentences=tuple(lines),
         meaning=replayed_meaning(replayed),
-        hero=PageBlocks(make=partial(_hero, replayed)),
+        first_figure=PageBlocks(make=partial(_first_figure, replayed)),
         legend=tuple(_legend(replayed)),
         notes=note_sentences(replayed.notes),
         outcome="" if gate is None else gate.tone,
@@ -81,7 +81,7 @@ def view(replayed: ReplayedLog) -> Document:
     )
 
 
-def _hero(replayed: ReplayedLog) -> Iterator[IntervalChart]:
+def _first_figure(replayed: ReplayedLog) -> Iterator[IntervalChart]:
     """Draw what the model and the parser change on the primary measure."""
     if not replayed.changes:
         return
@@ -199,8 +199,12 @@ def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
 
 def _split(replayed: ReplayedLog) -> Table:
     """Return the table of what the model and the parser changed."""
-    spare = (Column("corrected p", spare=1), Column("queries", spare=2))
-    columns = (name_column("part"), *map(Column, ("value", "difference", "95 % interval")), *spare)
+    optional_columns = (Column("corrected p", drop_order=1), Column("queries", drop_order=2))
+    columns = (
+        name_column("part"),
+        *map(Column, ("value", "difference", "95 % interval")),
+        *optional_columns,
+    )
     rows: list[Row] = []
     for measure, pair in _questions(replayed):
         rows += _rows(replayed, measure, pair)

@@ -43,7 +43,7 @@ def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
         sections=tuple(audit_sections(opened, budget=budget)),
         sentences=audit_sentences(audit),
         meaning=audit_meaning(audit, findings),
-        hero=PageBlocks(make=partial(_hero, audit, findings)),
+        first_figure=PageBlocks(make=partial(_first_figure, audit, findings)),
         next_steps=next_commands(next_steps(audit)),
         legend=tuple(legend(audit)),
         notes=note_sentences(audit.notes),
@@ -60,7 +60,7 @@ def _side_names(audit: Audit) -> tuple[str, ...]:
     return pairs[0] if pairs else ()
 
 
-def _hero(audit: Audit, findings: Sequence[Finding]) -> Iterator[IntervalChart]:
+def _first_figure(audit: Audit, findings: Sequence[Finding]) -> Iterator[IntervalChart]:
     """Draw the answers to the primary question; of several groups, how each is treated."""
     if displays := group_displays(audit):
         largest = [finding.run for finding in findings if finding.verdict is not None]
@@ -77,12 +77,14 @@ def _hero(audit: Audit, findings: Sequence[Finding]) -> Iterator[IntervalChart]:
         sides = (b, a)
         if verdicts[0].effect.estimand.sided:
             question += f", {a} against {b}"
-    chart = verdict_chart(verdicts, partial(_hero_label, audit), title=question, sides=sides)
+    chart = verdict_chart(
+        verdicts, partial(_first_figure_label, audit), title=question, sides=sides
+    )
     if chart is not None:
         yield chart
 
 
-def _hero_label(audit: Audit, verdict: Verdict) -> str:
+def _first_figure_label(audit: Audit, verdict: Verdict) -> str:
     """Name the pair and the run of a verdict, each where the audit has several."""
     if len(audit.judged_pairs) == 1:
         return verdict.run

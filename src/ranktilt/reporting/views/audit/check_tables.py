@@ -44,8 +44,8 @@ def check_table(audit: Audit) -> Table | None:
         tuple(rows),
         note=_note(names),
         groups=("run",),
-        folded=True,
-        only="page",
+        collapsed=True,
+        audience="page",
     )
 
 

@@ -210,7 +210,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
             margin=audit.margin_points if are_twins else 0.0,
             names=sides_named(pair),
         ),
-        folded=True,
+        collapsed=True,
     )
 
 

@@ -56,4 +56,4 @@ _COLUMNS: tuple[ColumnOf, ...] = (
 def sensitivity_table(sensitivities: Sequence[LabelSensitivity]) -> Table:
     """Lay out a row for each finding on Share@k."""
     title = "Label errors that would explain a finding"
-    return tabulated(title, sensitivities, _COLUMNS, folded=True)
+    return tabulated(title, sensitivities, _COLUMNS, collapsed=True)

@@ -104,7 +104,7 @@ def query_group_section(audit: Audit) -> Iterator[Section]:
         blocks.append(PageBlocks(make=lambda: [table]))
     blocks.append(PageBlocks(make=lambda: [difference_table(breakdown.differences)]))
     yield Section(
-        "query-groups", title, (), tuple(blocks), folded=True, short_title="Groups of queries"
+        "query-groups", title, blocks=tuple(blocks), collapsed=True, short_title="Groups of queries"
     )
 
 
@@ -124,13 +124,13 @@ def _answer_table(
         (name_column("group of queries"), attrgetter("answer.group")),
         (Column("queries"), number_of("answer.effect.queries", count)),
         ("answer", _value),
-        (Column("corrected p", spare=2), number_of("answer.effect.p_corrected", p_value)),
+        (Column("corrected p", drop_order=2), number_of("answer.effect.p_corrected", p_value)),
         (text_column("favours"), _favours),
     ]
     if any(row.rest is not None for row in rows):
         columns += [
-            (Column("against the rest", hint=_REST, spare=4), _rest_value),
-            (Column("p against the rest", hint=_REST_P, spare=3), _rest_p),
+            (Column("against the rest", hint=_REST, drop_order=4), _rest_value),
+            (Column("p against the rest", hint=_REST_P, drop_order=3), _rest_p),
         ]
     return tabulated(
         caption,

@@ -41,7 +41,7 @@ def ranks_section(opened: LoadedAudit) -> Section:
     if opened.collection is None or not opened.runs:
         reasons = opened.notes or (NOT_OPENED,)
         lead = ("Left out here: it needs the collection and the runs.", *reasons)
-        return Section("ranks", title, lead)
+        return Section("ranks", title, lead=lead)
     shares = [
         rank_shares(opened.collection, run, opened.audit, depth=_DEPTH) for run in opened.runs
     ]
@@ -55,7 +55,7 @@ def ranks_section(opened: LoadedAudit) -> Section:
         *_rank_tables(shares, is_judged=is_judged),
     )
     lead = tuple(_ranks_lead(len(shares), is_judged=is_judged))
-    return Section("ranks", title, lead, blocks, short_title="Rank by rank")
+    return Section("ranks", title, lead=lead, blocks=blocks, short_title="Rank by rank")
 
 
 def _ranks_lead(run_count: int, *, is_judged: bool) -> Iterator[str]:
@@ -144,4 +144,4 @@ def _rank_table(values: Sequence[Floats], shares: Sequence[RankShares], caption:
             cells = (number(float(group_values[rank - 1]), percent) for rank in ranks)
             rows.append(Row((Cell(group), *cells), (run.run,)))
     columns = (name_column("group"), *(Column(f"rank {rank}") for rank in ranks))
-    return Table(caption, columns, tuple(rows), folded=True, only="page")
+    return Table(caption, columns, tuple(rows), collapsed=True, audience="page")

@@ -102,12 +102,12 @@ def repeat_tables(components: Sequence[RepeatComponents]) -> tuple[Table, Table]
         "What makes answers uncertain, in % of the variance",
         components,
         (*_ANSWER_COLUMNS, *columns),
-        folded=True,
+        collapsed=True,
     )
     errors = tabulated(
         "Standard error with other numbers of repeats",
         components,
         (*_ANSWER_COLUMNS, *_ERROR_COLUMNS, *_LIMIT),
-        folded=True,
+        collapsed=True,
     )
     return shares, errors

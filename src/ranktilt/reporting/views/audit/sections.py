@@ -74,15 +74,15 @@ def _tilt(audit: Audit) -> Iterator[Section]:
         lead = tuple(_tilt_lead(audit, len(pairs)))
         figures = tuple(tilt_figure(audit, pair) for pair in pairs)
         if _is_on_first_screen(audit):
-            figures = tuple(replace(figure, only="paper") for figure in figures)
+            figures = tuple(replace(figure, audience="paper") for figure in figures)
         elif group_displays(audit):  # which the first screen sums up
-            figures = tuple(replace(figure, folded=True) for figure in figures)
-        yield Section("tilt", title, lead, figures, short_title="Every measure")
+            figures = tuple(replace(figure, collapsed=True) for figure in figures)
+        yield Section("tilt", title, lead=lead, blocks=figures, short_title="Every measure")
         return
     figures = tuple(_card_figures(audit))
     if figures:
         lead = ("Nothing is judged, so the audit asks the card's questions instead.",)
-        yield Section("tilt", title, lead, figures)
+        yield Section("tilt", title, lead=lead, blocks=figures)
 
 
 def _tilt_lead(audit: Audit, drawn_count: int) -> Iterator[str]:
@@ -119,9 +119,9 @@ def _card_figures(audit: Audit) -> Iterator[Figure]:
             figure = card_figure(audit, pair, answers)
             is_drawn = len(audit.runs) * len(audit.pairs) <= MOST_ROWS_OF_CHART
             if group_displays(audit):
-                yield replace(figure, folded=True)
+                yield replace(figure, collapsed=True)
             else:
-                yield replace(figure, only="paper") if is_drawn else figure
+                yield replace(figure, audience="paper") if is_drawn else figure
 
 
 def _primary_answers(audit: Audit, pair: Pair) -> list[Effect]:
@@ -138,7 +138,7 @@ def _primary_answers(audit: Audit, pair: Pair) -> list[Effect]:
 def _table(audit: Audit) -> Iterator[Section]:
     """Yield the section with every number."""
     if audit.measures:
-        yield Section("table", "Every number", (), (group_table(audit),), short_title="Numbers")
+        yield Section("table", "Every number", blocks=(group_table(audit),), short_title="Numbers")
 
 
 def _effectiveness(audit: Audit) -> Iterator[Section]:
@@ -148,9 +148,9 @@ def _effectiveness(audit: Audit) -> Iterator[Section]:
     lead = "Tilt and quality are separate; look at both."
     figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
     if group_displays(audit):
-        figures = tuple(replace(figure, folded=True) for figure in figures)
+        figures = tuple(replace(figure, collapsed=True) for figure in figures)
     title = "Effectiveness and tilt"
-    yield Section("effectiveness", title, (lead,), figures, short_title="Effectiveness")
+    yield Section("effectiveness", title, lead=(lead,), blocks=figures, short_title="Effectiveness")
 
 
 def _card(audit: Audit) -> Iterator[Section]:
@@ -165,8 +165,8 @@ def _card(audit: Audit) -> Iterator[Section]:
     yield Section(
         "card",
         "Five questions, one run",
-        (lead, *conflict_sentences(audit)),
-        (card_table(audit),),
+        lead=(lead, *conflict_sentences(audit)),
+        blocks=(card_table(audit),),
         short_title="Five questions",
     )
 
@@ -183,16 +183,16 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
     query_explorer = explorer(opened, budget=budget) if budget else None
     if query_explorer is not None:
         lead = _queries_lead(opened.audit, has_texts=bool(query_explorer.texts))
-        return Section("queries", "Queries", (lead, *opened.notes), (query_explorer,))
+        return Section("queries", "Queries", lead=(lead, *opened.notes), blocks=(query_explorer,))
     if not budget:
         return Section(
             "queries",
             "Queries",
-            ("Queries, ranked lists and texts are left out, as you asked.",),
+            lead=("Queries, ranked lists and texts are left out, as you asked.",),
         )
     reasons = opened.notes or (NOT_OPENED,)
     lead = "Queries, ranked lists and texts are left out."
-    return Section("queries", "Queries", (lead, *reasons))
+    return Section("queries", "Queries", lead=(lead, *reasons))
 
 
 def _queries_lead(audit: Audit, *, has_texts: bool) -> str:
@@ -213,7 +213,9 @@ def _confounds(audit: Audit) -> Iterator[Section]:
     if not audit.confounds:
         return
     lead = "The sides differ in more than who wrote them. A ranker may respond to any of these."
-    yield Section("confounds", "What else differs", (lead,), (confound_table(audit.confounds),))
+    yield Section(
+        "confounds", "What else differs", lead=(lead,), blocks=(confound_table(audit.confounds),)
+    )
 
 
 def _controls(audit: Audit) -> Iterator[Section]:
@@ -228,7 +230,7 @@ def _controls(audit: Audit) -> Iterator[Section]:
         PageBlocks(make=partial(_control_figures, audit)),
         control_table(audit),
     )
-    yield Section("controls", "Raw and controlled", (lead, *changes), blocks)
+    yield Section("controls", "Raw and controlled", lead=(lead, *changes), blocks=blocks)
 
 
 def _control_figures(audit: Audit) -> Iterator[Figure]:
@@ -241,7 +243,7 @@ def _checks(audit: Audit) -> Iterator[Section]:
     """Yield the section on other tests."""
     table = check_table(audit)
     if table is not None:
-        yield Section("checks", "Other tests", (), (table,))
+        yield Section("checks", "Other tests", blocks=(table,))
 
 
 def _repeats(audit: Audit) -> Iterator[Section]:
@@ -249,13 +251,15 @@ def _repeats(audit: Audit) -> Iterator[Section]:
     if audit.repeats:
         title = "Repeats of one engine"
         tables = repeat_tables(audit.repeats)
-        yield Section("repeats", title, (REPEATS_LEAD,), tables, short_title="Repeats")
+        yield Section("repeats", title, lead=(REPEATS_LEAD,), blocks=tables, short_title="Repeats")
 
 
 def _label_errors(audit: Audit) -> Iterator[Section]:
     if audit.label_sensitivities:
         table = sensitivity_table(audit.label_sensitivities)
-        yield Section("label-errors", "If labels are wrong", (SENSITIVITY_LEAD,), (table,))
+        yield Section(
+            "label-errors", "If labels are wrong", lead=(SENSITIVITY_LEAD,), blocks=(table,)
+        )
 
 
 def _provenance(audit: Audit) -> Iterator[Section]:

@@ -49,7 +49,7 @@ def view(audit: SequentialAudit) -> Document:
         f"{audit.stop_at_tilt:g}."
     )
     blocks: tuple[Block, ...] = (PageBlocks(make=partial(_figure, audit)), _table(audit, looks))
-    section = Section("looks", "Look by look", (question,), blocks)
+    section = Section("looks", "Look by look", lead=(question,), blocks=blocks)
     sentences = (
         Sentence(decision_sentence(audit), _decision_tone(audit), "strong"),
         Sentence(query_count_sentence(audit)),
@@ -60,7 +60,7 @@ def view(audit: SequentialAudit) -> Document:
         sections=(section, provenance(audit.spec)),
         sentences=sentences,
         meaning=sequential_meaning(audit),
-        hero=PageBlocks(make=partial(_hero, audit, looks)),
+        first_figure=PageBlocks(make=partial(_first_figure, audit, looks)),
         legend=tuple(_legend(audit)),
         sides=(audit.a, audit.b),
     )
@@ -73,9 +73,9 @@ def _decision_tone(audit: SequentialAudit) -> Tone:
     return VERDICT_TONES[audit.decision]
 
 
-def _hero(audit: SequentialAudit, looks: list[Look]) -> Iterator[IntervalChart]:
+def _first_figure(audit: SequentialAudit, looks: list[Look]) -> Iterator[IntervalChart]:
     """Draw the looks that are printed, the last one at the bottom."""
-    rows = [_hero_row(audit, look) for look in looks[-MOST_ROWS:] if look.queries]
+    rows = [_first_figure_row(audit, look) for look in looks[-MOST_ROWS:] if look.queries]
     if not rows:
         return
     yield interval_chart(
@@ -87,7 +87,7 @@ def _hero(audit: SequentialAudit, looks: list[Look]) -> Iterator[IntervalChart]:
     )
 
 
-def _hero_row(audit: SequentialAudit, look: Look) -> IntervalRow:
+def _first_figure_row(audit: SequentialAudit, look: Look) -> IntervalRow:
     """Return a look, as a row of the chart."""
     scale = audit.estimand.scale
     is_last = look is audit.looks[-1]

@@ -100,7 +100,7 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
         sections=tuple(sections_to_show),
         sentences=tuple(sentences),
         meaning=source_audits_meaning(audits),
-        hero=PageBlocks(make=partial(_hero, audits)),
+        first_figure=PageBlocks(make=partial(_first_figure, audits)),
         next_steps=next_commands(audits.next_steps),
         legend=tuple(_legend(audits)),
         notes=notes,
@@ -117,7 +117,7 @@ def _group_sentences(audits: SourceAudits) -> Iterator[Sentence]:
                 yield replace(sentence, text=f"{source.source}, {sentence.text}")
 
 
-def _hero(audits: SourceAudits) -> Iterator[IntervalChart]:
+def _first_figure(audits: SourceAudits) -> Iterator[IntervalChart]:
     """Draw the answer of each ranker on each source."""
     has_several_runs = len(audits.runs) > 1
 
@@ -175,7 +175,7 @@ def _figures(audits: SourceAudits) -> Section | None:
     if not is_every_measure:
         lead.append(f"The figures show {measures[0]}, the table every measure.")
     figures = PageBlocks(make=partial(_drawn, audits, drawn))
-    return Section("tilt", "Relative Δ by temperature", tuple(lead), (figures,))
+    return Section("tilt", "Relative Δ by temperature", lead=tuple(lead), blocks=(figures,))
 
 
 def _drawn(audits: SourceAudits, drawn: Sequence[tuple[str, str]]) -> Iterator[Figure]:
@@ -217,9 +217,9 @@ def _point(source: AuditedSource, tilt: Effect) -> Point:
 def _tables(audits: SourceAudits) -> Iterator[Section]:
     """Yield a table of the primary question where it is no measure, and of every Relative Δ."""
     if audits.primary not in audits.measures:
-        yield Section("answers", "The primary question", (), (_answer_table(audits),))
+        yield Section("answers", "The primary question", blocks=(_answer_table(audits),))
     if audits.tilts:
-        yield Section("table", "Every number", (), (_tilt_table(audits),))
+        yield Section("table", "Every number", blocks=(_tilt_table(audits),))
 
 
 def _tilt_table(audits: SourceAudits) -> Table:
@@ -231,8 +231,8 @@ def _tilt_table(audits: SourceAudits) -> Table:
         ("Relative Δ", _tilt_cell),
     ]
     columns += [
-        (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
-        (Column("queries", spare=2), number_of("effect.queries", count)),
+        (Column("corrected p", drop_order=1), number_of("effect.p_corrected", p_value)),
+        (Column("queries", drop_order=2), number_of("effect.queries", count)),
         (text_column("verdict"), partial(_verdict_cell, audits)),
     ]
     rows = list(_tilt_rows(audits))
@@ -254,7 +254,7 @@ def _tilt_table(audits: SourceAudits) -> Table:
     )
     caption = f"{audits.reference} against each source"
     return tabulated(
-        caption, rows, columns, note=note, group=group, groups=tuple(heads), folded=True
+        caption, rows, columns, note=note, group=group, groups=tuple(heads), collapsed=True
     )
 
 
@@ -291,7 +291,7 @@ def _answer_table(audits: SourceAudits) -> Table:
         *_source_columns(audits),
         ("answer", _answer_cell),
         ("95 % interval", _interval_cell),
-        (Column("corrected p", spare=1), number_of("effect.p_corrected", p_value)),
+        (Column("corrected p", drop_order=1), number_of("effect.p_corrected", p_value)),
         (text_column("verdict"), partial(_verdict_cell, audits)),
     ]
     return tabulated(
@@ -352,7 +352,7 @@ def _trends(audits: SourceAudits) -> Section | None:
     ]
     note = "Change: Relative Δ at the highest temperature minus that at the lowest."
     table = tabulated("Does the tilt move with temperature?", audits.trends, columns, note=note)
-    return Section("trends", "Trend with temperature", (), (table,))
+    return Section("trends", "Trend with temperature", blocks=(table,))
 
 
 def _direction(trend: Trend) -> str:

@@ -54,7 +54,7 @@ _TIED = "Share of relevant twins with equal scores, among those with a side retr
 """Hint of the column of tied twins."""
 _AS_LABELLED = "The answer by the labels as they are, before it is corrected for their errors."
 _MOST_OPEN = 14
-"""Rows of a table below a figure that shows its first column, before it is folded away."""
+"""Rows of a table below a figure that shows its first column, before the table is collapsed."""
 _CONFOUNDS = {
     "words": "words per document",
     "query words": "query words in relevant text",
@@ -88,7 +88,7 @@ def group_table(audit: Audit) -> Table:
             rows += _tilt_rows(audit, run, pair, tied=tied)
     caption = "Means and Relative Δ, in %" if audit.tilts else "Means, in %"
     note = " ".join(table_legend(audit))
-    return Table(caption, tuple(columns), tuple(rows), note, groups=("ranker",), folded=True)
+    return Table(caption, tuple(columns), tuple(rows), note, groups=("ranker",), collapsed=True)
 
 
 def _mean_cells(group: str, means: list[float], queries: int) -> Iterator[Cell]:
@@ -179,18 +179,21 @@ def card_table(audit: Audit) -> Table:
         ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
     ]
     if any(answer.effect.observed is not None for answer in answers):
-        as_labelled = Column("as labelled", spare=4, hint=_AS_LABELLED)
+        as_labelled = Column("as labelled", drop_order=4, hint=_AS_LABELLED)
         columns.append((as_labelled, lambda row: Cell(_observed(row.effect), emphasis="quiet")))
     # A column of its own, so that a narrow terminal can go without it and keeps who is favoured.
     if any(_random_labels(answer.effect) for answer in answers):
-        random_labels = Column("random labels", spare=2)
+        random_labels = Column("random labels", drop_order=2)
         columns.append(
             (random_labels, lambda row: Cell(_random_labels(row.effect), emphasis="quiet"))
         )
     columns += [
-        (Column("corrected p", spare=3), number_of("effect.p_corrected", p_value)),
+        (Column("corrected p", drop_order=3), number_of("effect.p_corrected", p_value)),
         (text_column("favours"), lambda row: row.effect.side(row.effect.favours) or DASH),
-        (text_column("from", spare=1), lambda row: basis_words(row.effect.estimand, row.effect)),
+        (
+            text_column("from", drop_order=1),
+            lambda row: basis_words(row.effect.estimand, row.effect),
+        ),
     ]
     return tabulated(
         "The question card, every number",
@@ -199,7 +202,7 @@ def card_table(audit: Audit) -> Table:
         group=lambda row: _group(audit, row.effect.run, row.pair),
         note=" ".join(card_legend(audit)),
         groups=("ranker",),
-        folded=len(answers) > _MOST_OPEN,
+        collapsed=len(answers) > _MOST_OPEN,
     )
 
 
@@ -242,7 +245,7 @@ def control_table(audit: Audit) -> Table:
         group=lambda row: _group(audit, row.controlled.run, row.pair),
         note=" ".join(control_legend(audit)),
         groups=("ranker",),
-        folded=len(rows) > _MOST_OPEN,
+        collapsed=len(rows) > _MOST_OPEN,
     )
 
 

@@ -42,7 +42,7 @@ def view(check: CheckResult) -> Document:
         sections=sections,
         sentences=tuple(sentences(check)),
         meaning=check_meaning(check),
-        hero=PageBlocks(make=partial(fault_chart, check)),
+        first_figure=PageBlocks(make=partial(fault_chart, check)),
         next_steps=check_next_commands(check),
         names=names,
         legend=tuple(legend(check)),

@@ -69,7 +69,7 @@ def check_sections(check: CheckResult) -> Iterator[Section]:
     Faults come next to the verdict: first on a page, last in text.
     """
     title, faults = "Is the comparison fair?", fault_table(check)
-    yield Section("faults", title, (), (replace(faults, only="page", folded=True),))
+    yield Section("faults", title, blocks=(replace(faults, audience="page", collapsed=True),))
     yield _contents(check.contents)
     if check.features:
         yield _features(check)
@@ -78,7 +78,7 @@ def check_sections(check: CheckResult) -> Iterator[Section]:
     yield from _meanings(check)
     if check.effectiveness:
         yield _effectiveness(check)
-    yield Section("faults-as-text", title, (), (replace(faults, only="text"),))
+    yield Section("faults-as-text", title, blocks=(replace(faults, audience="text"),))
 
 
 def _contents(contents: Contents) -> Section:
@@ -86,10 +86,10 @@ def _contents(contents: Contents) -> Section:
     split = f" Judgments: {contents.split}." if contents.split else ""
     lead = (f"All sides answer the same queries.{split}",) if len(contents.sources) > 1 else ()
     tables = (
-        tabulated("Documents by source", contents.sources, _SOURCES, folded=True),
-        tabulated("Queries", contents.queries, _QUERIES, folded=True),
+        tabulated("Documents by source", contents.sources, _SOURCES, collapsed=True),
+        tabulated("Queries", contents.queries, _QUERIES, collapsed=True),
     )
-    return Section("contents", "What the collection holds", lead, tables)
+    return Section("contents", "What the collection holds", lead=lead, blocks=tables)
 
 
 NO_SOURCE = "(no source)"
@@ -110,7 +110,7 @@ _SOURCES = (
     (name_column("source"), _source_name),
     ("documents", number_of("documents", count)),
     ("words", number_of("words", fixed)),
-    (Column("quartiles", spare=1), _quartiles),
+    (Column("quartiles", drop_order=1), _quartiles),
     (
         Column("queries", hint="with a relevant document of the source"),
         number_of("queries", count),
@@ -143,7 +143,7 @@ def _features(check: CheckResult) -> Section:
         f"How texts differ from their twins in {check.reference}", check.features, check.reference
     )
     figures = PageBlocks(make=partial(_features_figures, check))
-    return Section("features", "What differs", (lead,), (figures, table))
+    return Section("features", "What differs", lead=(lead,), blocks=(figures, table))
 
 
 def _features_figures(check: CheckResult) -> Iterator[Block]:
@@ -151,10 +151,10 @@ def _features_figures(check: CheckResult) -> Iterator[Block]:
     yield from effect_chart(check.features, check.reference)
     figure = effect_figure(check.features, check.reference)
     if figure is not None:
-        yield replace(figure, folded=True)
+        yield replace(figure, collapsed=True)
 
 
-_SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))
+_SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", drop_order=1))
 """Columns of a distribution."""
 
 
@@ -173,10 +173,10 @@ def _terms(check: CheckResult) -> Section:
             rows.append(Row((Cell(name), *_spread(distribution), undefined), (terms.source,)))
     columns = (name_column("quantity"), *_SPREAD, Column("undefined"))
     caption = f"Terms shared with {check.reference}, 0 to 1"
-    table = Table(caption, columns, tuple(rows), groups=("source",), folded=True)
+    table = Table(caption, columns, tuple(rows), groups=("source",), collapsed=True)
     figures = PageBlocks(make=partial(_terms_figures, check))
     lead = "A rewrite should say the same in other words: many terms kept, but not all."
-    return Section("words", "Words in common", (lead,), (table, figures))
+    return Section("words", "Words in common", lead=(lead,), blocks=(table, figures))
 
 
 def _terms_figures(check: CheckResult) -> Iterator[Figure]:
@@ -204,7 +204,7 @@ def _meanings(check: CheckResult) -> Iterator[Section]:
         )
         figures = PageBlocks(make=partial(_meaning_figures, similarity, check.reference))
         blocks = (_cosines(similarity), _separation(similarity), figures)
-        yield Section(name, title, (lead,), blocks)
+        yield Section(name, title, lead=(lead,), blocks=blocks)
 
 
 def _meaning_figures(similarity: Similarity, reference: str) -> Iterator[Figure]:
@@ -229,7 +229,7 @@ def _cosines(similarity: Similarity) -> Table:
         rows.append(Row((Cell(name), *_spread(distribution), share)))
     columns = (name_column("pairs of texts"), *_SPREAD, Column(f"above {ABOVE:g}"))
     caption = f"Cosine similarity of {similarity.source}, {similarity.model}, {similarity.text}"
-    return Table(caption, columns, tuple(rows), folded=True)
+    return Table(caption, columns, tuple(rows), collapsed=True)
 
 
 def _separation(similarity: Similarity) -> Table:
@@ -241,7 +241,9 @@ def _separation(similarity: Similarity) -> Table:
     )
     row = Row((name, number(separation.auc, fixed), number(separation.pairs, count)))
     columns = (name_column("by their vectors"), Column("value"), Column("pairs"))
-    return Table(f"How far apart the sides are, {similarity.source}", columns, (row,), folded=True)
+    return Table(
+        f"How far apart the sides are, {similarity.source}", columns, (row,), collapsed=True
+    )
 
 
 def _effectiveness(check: CheckResult) -> Section:
@@ -254,7 +256,9 @@ def _effectiveness(check: CheckResult) -> Section:
         f"{margin_words(100 * rows[0].margin)}; a smaller difference would not matter."
     )
     title = "Is either side easier to search?"
-    return Section("effectiveness", title, (lead,), (_effectiveness_table(check), figures))
+    return Section(
+        "effectiveness", title, lead=(lead,), blocks=(_effectiveness_table(check), figures)
+    )
 
 
 def _effectiveness_table(check: CheckResult) -> Table:
@@ -270,10 +274,10 @@ def _effectiveness_table(check: CheckResult) -> Table:
         (check.reference, number_of("mean_a", decimal, scale=100)),
         ("rewrite", number_of("mean_b", decimal, scale=100)),
         ("difference", _difference),
-        (Column("p different", spare=2), number_of("p_corrected", p_value)),
-        (Column("p equivalent", spare=3), number_of("p_equivalent", p_value)),
-        (Column("smallest margin", spare=4), _smallest_margin),
-        (Column("queries", spare=1), number_of("queries", count)),
+        (Column("p different", drop_order=2), number_of("p_corrected", p_value)),
+        (Column("p equivalent", drop_order=3), number_of("p_equivalent", p_value)),
+        (Column("smallest margin", drop_order=4), _smallest_margin),
+        (Column("queries", drop_order=1), number_of("queries", count)),
         (text_column("outcome"), _equivalence_cell),
     )
     sources = list(dict.fromkeys(row.source for row in rows))
@@ -285,7 +289,7 @@ def _effectiveness_table(check: CheckResult) -> Table:
         note=_left_out(check),
         group=lambda row: (row.source,) if has_sources else (),
         groups=("source",) if has_sources else (),
-        folded=True,
+        collapsed=True,
     )
 
 
@@ -426,12 +430,12 @@ def fault_table(check: CheckResult) -> Table:
     if check.is_compared:
         name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
         columns += [
-            (Column(name, spare=3), number_of("reference", percent)),
-            (Column("limit", spare=2), attrgetter("limit")),
+            (Column(name, drop_order=3), number_of("reference", percent)),
+            (Column("limit", drop_order=2), attrgetter("limit")),
         ]
     columns += [
         (text_column("verdict"), _verdict),
-        (text_column("examples", spare=1), lambda row: ", ".join(row.examples)),
+        (text_column("examples", drop_order=1), lambda row: ", ".join(row.examples)),
     ]
     has_sources = len({row.source for row in check.faults if row.source}) > 1
     if not has_sources:

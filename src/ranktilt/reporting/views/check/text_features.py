@@ -32,8 +32,8 @@ from ranktilt.reporting.numbers import DASH, always_signed, count, number_of, sh
 
 def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) -> Table:
     """Lay out effect sizes and both means, in the order given."""
-    mean_of_source = Column("mean", spare=2)
-    mean_of_reference = Column(f"mean of {reference}", spare=1)
+    mean_of_source = Column("mean", drop_order=2)
+    mean_of_reference = Column(f"mean of {reference}", drop_order=1)
     columns = (
         (name_column("source"), attrgetter("source")),
         (text_column("property"), attrgetter("quantity")),
@@ -42,7 +42,7 @@ def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) ->
         (mean_of_source, number_of("source_mean", short_decimal)),
         (mean_of_reference, number_of("reference_mean", short_decimal)),
     )
-    return tabulated(caption, effects, columns, folded=True)
+    return tabulated(caption, effects, columns, collapsed=True)
 
 
 def _effect_cell(effect: EffectSize) -> Cell:
@@ -66,8 +66,8 @@ def effect_figure(effects: Sequence[EffectSize], reference: str) -> Figure | Non
     description = f"Hedges' g with its 95 % interval; right of 0: more than in {reference}."
     drawing = forest({"": marks}, x="g")
     # The first screen has drawn the same where its rows are enough.
-    only: Audience = "paper" if len(marks) <= MOST_ROWS else ""
-    return Figure("How far texts differ from their twins", description, drawing, only=only)
+    audience: Audience = "paper" if len(marks) <= MOST_ROWS else ""
+    return Figure("How far texts differ from their twins", description, drawing, audience=audience)
 
 
 def effect_chart(effects: Sequence[EffectSize], reference: str) -> Iterator[IntervalChart]:

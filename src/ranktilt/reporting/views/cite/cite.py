@@ -57,7 +57,7 @@ def view(audit: CitationAudit) -> Document:
     notes = note_sentences(audit.notes)
     first = audit.primary[0]
     sections = [
-        Section("rates", "Who is cited, and how much more often", (), (effect_table(audit),)),
+        Section("rates", "Who is cited, and how much more often", blocks=(effect_table(audit),)),
         _funnel_section(audit),
         *_rank_section(audit),
         *cite_group_section(audit),
@@ -70,7 +70,7 @@ def view(audit: CitationAudit) -> Document:
         sections=tuple(sections),
         sentences=tuple(_sentences(audit)),
         meaning=citing_meaning(audit),
-        hero=PageBlocks(make=partial(_hero, audit)),
+        first_figure=PageBlocks(make=partial(_first_figure, audit)),
         next_steps=tuple(citing_steps(audit)),
         legend=tuple(_legend(audit)),
         notes=notes,
@@ -103,13 +103,13 @@ def _funnel_section(audit: CitationAudit) -> Section:
         parts = [part for part in audit.funnel if (part.a, part.b) == (first.a, first.b)]
         lead = (f"{funnel_sentence(parts)}.",)
         blocks.append(funnel_table(audit))
-    return Section("funnel", "Retrieved, consulted, cited", lead, tuple(blocks))
+    return Section("funnel", "Retrieved, consulted, cited", lead=lead, blocks=tuple(blocks))
 
 
 def _rank_section(audit: CitationAudit) -> Iterator[Section]:
     if audit.rank_rates:
         blocks = (rank_table(audit), PageBlocks(make=partial(_rank_figure, audit)))
-        yield Section("ranks", "By rank", (), blocks)
+        yield Section("ranks", "By rank", blocks=blocks)
 
 
 def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
@@ -132,7 +132,7 @@ def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
     drawing = lines(points, x="rank", y="cited, %", dodge=_DODGE, names=names, domain=domain)
     yield Figure(
         title="How often a page is cited, by its rank and its group",
-        says="Bars: 95 % intervals. Pages without a rank were consulted and not retrieved.",
+        description="Bars: 95 % intervals. Pages without a rank were consulted and not retrieved.",
         drawing=drawing,
     )
 
@@ -150,10 +150,10 @@ def _rank_point(rate: RankRate, position: float) -> Point:
 def _domain_section(audit: CitationAudit) -> Section:
     lead = tuple(steadiness_sentences(audit))
     title = f"{site_noun(audit).title()}s"
-    return Section("domains", title, lead, (domain_table(audit),), titled=True)
+    return Section("domains", title, lead=lead, blocks=(domain_table(audit),), titled=True)
 
 
-def _hero(audit: CitationAudit) -> Iterator[IntervalChart]:
+def _first_figure(audit: CitationAudit) -> Iterator[IntervalChart]:
     """Draw group a's share of every stage, or the primary ratio of every pair."""
     if len(audit.primary) == 1 and len({stage.stage for stage in audit.stages}) > 1:
         first = audit.primary[0].a

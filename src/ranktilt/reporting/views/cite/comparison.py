@@ -55,8 +55,10 @@ def view(comparison: CitationComparison) -> Document:
     notes = note_sentences(comparison.notes)
     overlap = tuple(overlap_sentences(comparison))
     sections = (
-        Section("result", "Every number", (), (_change_table(comparison),)),
-        Section("overlap", "How alike they cite", overlap, (_overlap_table(comparison),)),
+        Section("result", "Every number", blocks=(_change_table(comparison),)),
+        Section(
+            "overlap", "How alike they cite", lead=overlap, blocks=(_overlap_table(comparison),)
+        ),
         provenance(comparison.spec, notes),
     )
     sentences = [
@@ -70,7 +72,7 @@ def view(comparison: CitationComparison) -> Document:
         sections=sections,
         sentences=tuple(sentences),
         meaning=comparison_meaning(comparison),
-        hero=PageBlocks(make=partial(_hero, comparison)),
+        first_figure=PageBlocks(make=partial(_first_figure, comparison)),
         next_steps=steps,
         legend=legend,
         notes=notes,
@@ -85,8 +87,8 @@ def _change_table(comparison: CitationComparison) -> Table:
         (Column(comparison.new), partial(_side, side="new")),
         (Column(comparison.old), partial(_side, side="old")),
         (Column("times, or points"), _difference),
-        (Column("corrected p", spare=2), number_of("p_corrected", p_value)),
-        (Column("queries", spare=3), number_of("questions", count)),
+        (Column("corrected p", drop_order=2), number_of("p_corrected", p_value)),
+        (Column("queries", drop_order=3), number_of("questions", count)),
     ]
     caption = f"Ratio of rates, or share in %: {comparison.new} against {comparison.old}"
     if len(comparison.primary) == 1:
@@ -120,7 +122,7 @@ _OVERLAP_COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("of"), attrgetter("of")),
     (text_column("measure"), attrgetter("measure")),
     (Column("both engines"), partial(estimate, show=partial(decimal, digits=2))),
-    (Column("queries", spare=1), number_of("queries", count)),
+    (Column("queries", drop_order=1), number_of("queries", count)),
 )
 
 
@@ -130,7 +132,7 @@ def _overlap_table(comparison: CitationComparison) -> Table:
         if any(isfinite(getattr(overlap, side)) for overlap in comparison.overlaps):
             head = Column(f"{name} with itself", hint="two answers of one engine to one query")
             columns.append((head, partial(_within, side=side)))
-    return tabulated("Citations in common, 0 to 1", comparison.overlaps, columns, folded=True)
+    return tabulated("Citations in common, 0 to 1", comparison.overlaps, columns, collapsed=True)
 
 
 def _within(overlap: CitationOverlap, side: str) -> Cell:
@@ -138,7 +140,7 @@ def _within(overlap: CitationOverlap, side: str) -> Cell:
     return number(getattr(overlap, side), partial(decimal, digits=2))
 
 
-def _hero(comparison: CitationComparison) -> Iterator[IntervalChart]:
+def _first_figure(comparison: CitationComparison) -> Iterator[IntervalChart]:
     """Draw the difference of every pair on the primary question, in doublings or in points."""
     changes = [change for change in comparison.primary if isfinite(change.value)][:MOST_ROWS]
     if not changes:

@@ -49,8 +49,8 @@ def view(experiment: ContextExperiment) -> Document:
     notes = note_sentences(experiment.notes)
     a, b = experiment.groups
     sections = (
-        Section("decides", "What decides which is cited", (), (_effect_table(experiment),)),
-        Section("positions", "By position", (), (_position_table(experiment),)),
+        Section("decides", "What decides which is cited", blocks=(_effect_table(experiment),)),
+        Section("positions", "By position", blocks=(_position_table(experiment),)),
         provenance(experiment.spec, notes),
     )
     return Document(
@@ -59,7 +59,7 @@ def view(experiment: ContextExperiment) -> Document:
         sections=sections,
         sentences=tuple(_sentences(experiment)),
         meaning=experiment_meaning(experiment),
-        hero=PageBlocks(make=partial(_hero, experiment)),
+        first_figure=PageBlocks(make=partial(_first_figure, experiment)),
         next_steps=tuple(experiment_steps(experiment)),
         legend=tuple(_legend(experiment)),
         notes=notes,
@@ -79,14 +79,14 @@ def _sentences(experiment: ContextExperiment) -> Iterator[Sentence]:
 def _effect_table(experiment: ContextExperiment) -> Table:
     columns: list[ColumnOf] = [
         (name_column("question"), _question),
-        (text_column("labels", spare=1), _labels),
+        (text_column("labels", drop_order=1), _labels),
         (text_column("first, second"), _pair),
         (Column("cited alone, %", hint="share of the first where only one is cited"), _share),
-        (Column("corrected p", spare=4), number_of("p_corrected", p_value)),
-        (Column("only first | second", spare=3), _alone),
-        (Column("both | neither", spare=2), _alike),
-        (Column("rates, %", hint="how often each is cited", spare=2), _rates),
-        (Column("queries", spare=5), number_of("queries", count)),
+        (Column("corrected p", drop_order=4), number_of("p_corrected", p_value)),
+        (Column("only first | second", drop_order=3), _alone),
+        (Column("both | neither", drop_order=2), _alike),
+        (Column("rates, %", hint="how often each is cited", drop_order=2), _rates),
+        (Column("queries", drop_order=5), number_of("queries", count)),
     ]
     caption = "Where only one of two is cited: the first one's share, with 95 % intervals"
     return tabulated(caption, experiment.effects, columns)
@@ -131,14 +131,14 @@ def _position_table(experiment: ContextExperiment) -> Table:
         (Column("answers"), number_of("answers", count)),
     ]
     title = "How often the document at a position of the prompt is cited"
-    return tabulated(title, experiment.positions, columns, folded=True)
+    return tabulated(title, experiment.positions, columns, collapsed=True)
 
 
 def _position(rate: object) -> str:
     return str(attrgetter("position")(rate))
 
 
-def _hero(experiment: ContextExperiment) -> Iterator[IntervalChart]:
+def _first_figure(experiment: ContextExperiment) -> Iterator[IntervalChart]:
     """Draw the share of each question around 50 %."""
     rows = [_row(experiment, effect) for effect in experiment.effects if isfinite(effect.value)]
     if rows:

@@ -89,7 +89,7 @@ def cite_group_section(audit: CitationAudit) -> Iterator[Section]:
         blocks.append(PageBlocks(make=lambda: [table]))
     blocks.append(PageBlocks(make=lambda: [difference_table(breakdown.differences, _NAMES)]))
     yield Section(
-        "query-groups", title, (), tuple(blocks), folded=True, short_title="Groups of queries"
+        "query-groups", title, blocks=tuple(blocks), collapsed=True, short_title="Groups of queries"
     )
 
 
@@ -104,11 +104,11 @@ def _table(
     columns: list[ColumnOf] = [
         (name_column("group of queries"), attrgetter("group")),
         (Column("queries"), number_of("effect.questions", count)),
-        (Column(first, hint=_RATE, spare=2), partial(_side, side="value_a")),
-        (Column(second, hint=_RATE, spare=1), partial(_side, side="value_b")),
+        (Column(first, hint=_RATE, drop_order=2), partial(_side, side="value_a")),
+        (Column(second, hint=_RATE, drop_order=1), partial(_side, side="value_b")),
         ("ratio, or part in %", _value),
-        (Column("p against the rest", hint=_REST_P, spare=3), partial(_rest_p, breakdown)),
-        (Column("citations", spare=4), _citations),
+        (Column("p against the rest", hint=_REST_P, drop_order=3), partial(_rest_p, breakdown)),
+        (Column("citations", drop_order=4), _citations),
     ]
     order = {_question_of(answer): index for index, answer in enumerate(reversed(answers))}
     return tabulated(

@@ -67,11 +67,11 @@ def _effect_columns(audit: CitationAudit, title_a: str, title_b: str) -> list[Co
         (Column("ratio, or part in %"), _value),
     ]
     if any(effect.observed is not None for effect in audit.effects):
-        columns.append((Column("as labelled", spare=4, hint=_AS_LABELLED), _observed))
+        columns.append((Column("as labelled", drop_order=4, hint=_AS_LABELLED), _observed))
     columns += [
-        (Column("neutral", spare=5), _neutral),
-        (Column("corrected p", spare=6), number_of("p_corrected", p_value)),
-        (Column("citations", spare=2), _citations),
+        (Column("neutral", drop_order=5), _neutral),
+        (Column("corrected p", drop_order=6), number_of("p_corrected", p_value)),
+        (Column("citations", drop_order=2), _citations),
     ]
     return columns
 
@@ -126,13 +126,13 @@ _STAGE_COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("stage"), attrgetter("stage")),
     (text_column("group"), attrgetter("group")),
     (Column("share, %"), partial(estimate, show=decimal)),
-    (Column("pages", spare=1), number_of("pages", count)),
+    (Column("pages", drop_order=1), number_of("pages", count)),
 )
 
 
 def stage_table(audit: CitationAudit) -> Table:
     """Lay out each group's share of every stage."""
-    return tabulated("From stage to stage", audit.stages, _STAGE_COLUMNS, folded=True)
+    return tabulated("From stage to stage", audit.stages, _STAGE_COLUMNS, collapsed=True)
 
 
 def _part_words(part: FunnelPart) -> str:
@@ -141,9 +141,9 @@ def _part_words(part: FunnelPart) -> str:
 
 _PART_COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("part"), attrgetter("name")),
-    (text_column("which is", spare=1), _part_words),
+    (text_column("which is", drop_order=1), _part_words),
     (Column("points"), partial(estimate, show=signed)),
-    (Column("p", spare=2), number_of("p", p_value)),
+    (Column("p", drop_order=2), number_of("p", p_value)),
 )
 
 
@@ -179,7 +179,7 @@ _RANK_COLUMNS: tuple[ColumnOf, ...] = (
 def rank_table(audit: CitationAudit) -> Table:
     """Lay out how often a page at a rank is cited, by group."""
     title = "How often a page at a rank is cited"
-    return tabulated(title, audit.rank_rates, _RANK_COLUMNS, folded=True)
+    return tabulated(title, audit.rank_rates, _RANK_COLUMNS, collapsed=True)
 
 
 def domain_table(audit: CitationAudit) -> Table:
@@ -192,9 +192,9 @@ def domain_table(audit: CitationAudit) -> Table:
     ]
     # Where nothing was consulted, or retrieved, that is because answers do not tell.
     if audit.counts.consulted:
-        columns.append((Column("consulted", spare=2), number_of("consulted", count)))
+        columns.append((Column("consulted", drop_order=2), number_of("consulted", count)))
     if audit.counts.retrieved:
-        columns.append((Column("retrieved", spare=1), number_of("retrieved", count)))
+        columns.append((Column("retrieved", drop_order=1), number_of("retrieved", count)))
     return tabulated(
-        f"The most cited {site_noun(audit)}s", cited[:_MOST_DOMAINS], columns, folded=True
+        f"The most cited {site_noun(audit)}s", cited[:_MOST_DOMAINS], columns, collapsed=True
     )

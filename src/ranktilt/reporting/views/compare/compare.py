@@ -69,14 +69,14 @@ def view(comparison: Comparison) -> Document:
         Sentence(note.sentence.removeprefix("warning: "), "warning") for note in about_primary
     ]
     notes = [note.sentence for note in comparison.notes if note not in about_primary]
-    numbers = Section("result", "Every number", (), tuple(blocks), short_title="Numbers")
+    numbers = Section("result", "Every number", blocks=tuple(blocks), short_title="Numbers")
     return Document(
         kind=_kind(comparison),
         headline=headline(comparison),
         sections=(numbers, PageSections(make=partial(_provenance, comparison))),
         sentences=tuple(sentences),
         meaning=comparison_meaning(comparison),
-        hero=PageBlocks(make=partial(_hero, comparison)),
+        first_figure=PageBlocks(make=partial(_first_figure, comparison)),
         next_steps=comparison_next_commands(comparison),
         names=tuple(chain.from_iterable(comparison.runs)),
         legend=tuple(legend(comparison)),
@@ -89,7 +89,7 @@ def _provenance(comparison: Comparison) -> Iterator[Section]:
     yield provenance(comparison.spec)
 
 
-def _hero(comparison: Comparison) -> Iterator[IntervalChart]:
+def _first_figure(comparison: Comparison) -> Iterator[IntervalChart]:
     """Draw how the answers to the primary question moved, with effectiveness beside them."""
     verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
     verdicts.sort(key=lambda verdict: (not verdict.is_primary, change_order(verdict.changes[0])))
@@ -189,7 +189,7 @@ def _table(comparison: Comparison) -> Table:
     for runs in comparison.runs:
         rows += _run_rows(comparison, runs)
     title = " and ".join(_names(comparison)).capitalize()
-    return Table(title, columns, tuple(rows), groups=("runs",), folded=True)
+    return Table(title, columns, tuple(rows), groups=("runs",), collapsed=True)
 
 
 def _names(comparison: Comparison) -> tuple[str, str]:
@@ -212,8 +212,8 @@ def _estimands(comparison: Comparison) -> Table:
         Column(new),
         Column(old),
         Column("difference"),
-        Column("corrected p", spare=1),
-        Column("queries", spare=2),
+        Column("corrected p", drop_order=1),
+        Column("queries", drop_order=2),
     )
     rows = list[Row]()
     for runs in comparison.runs:
@@ -223,7 +223,7 @@ def _estimands(comparison: Comparison) -> Table:
     title = "Other questions about groups" if comparison.measures else "Questions about groups"
     if is_pairwise:
         title = "Choices between two documents"
-    return Table(title, columns, tuple(rows), groups=("runs",), folded=True)
+    return Table(title, columns, tuple(rows), groups=("runs",), collapsed=True)
 
 
 def _cells(change: Change) -> tuple[Cell, ...]:
@@ -369,7 +369,7 @@ def _choice_figure(comparison: Comparison) -> Iterator[Figure]:
     )
     yield Figure(
         title=f"Choices of {protected} over {unprotected} documents before and after",
-        says="Ratio of both groups' shares; 1 is neutral. Bars: 95 % intervals over queries.",
+        description="Ratio of both groups' shares; 1 is neutral. Bars: 95 % intervals over queries.",
         drawing=drawing,
         layout="wang-fig4",
     )

@@ -61,8 +61,8 @@ def standing_section(audit: Audit) -> Iterator[Section]:
         (name_column("group"), attrgetter("group")),
         lead,
         (text_column("letters"), attrgetter("letters")),
-        (Column("favoured over", spare=2), number_of("over", count)),
-        (Column("others favoured over it", spare=1), number_of("under", count)),
+        (Column("favoured over", drop_order=2), number_of("over", count)),
+        (Column("others favoured over it", drop_order=1), number_of("under", count)),
     ]
     table = tabulated(
         "Groups, the most favoured first",
@@ -72,7 +72,7 @@ def standing_section(audit: Audit) -> Iterator[Section]:
         groups=("ranker",),
         note="Groups that share a letter cannot be distinguished.",
     )
-    yield Section("groups", "Which groups stand apart", (), (table,))
+    yield Section("groups", "Which groups stand apart", blocks=(table,))
 
 
 def standing_chart(audit: Audit, displays: Sequence[GroupDisplay]) -> IntervalChart:
@@ -96,7 +96,7 @@ def standing_chart(audit: Audit, displays: Sequence[GroupDisplay]) -> IntervalCh
         scales=scales,
         sides=sides,
         second_sides=sides,
-        unfolded_ends=2,
+        last_rows_on_phone=2,
     )
 
 

@@ -68,7 +68,9 @@ def view(ranks: RunRanks) -> Document:
     sentences += [
         Sentence(note.sentence.removeprefix("warning: "), "warning") for note in about_questions
     ]
-    numbers = Section("result", "Every number", (), tuple(_tables(orders)), short_title="Numbers")
+    numbers = Section(
+        "result", "Every number", blocks=tuple(_tables(orders)), short_title="Numbers"
+    )
     notes = tuple(note.sentence for note in ranks.notes if note not in about_questions)
     return Document(
         kind=f"Ranks of {_subject(ranks.runs)}",
@@ -76,7 +78,7 @@ def view(ranks: RunRanks) -> Document:
         sections=(numbers, provenance(ranks.spec)),
         sentences=tuple(sentences),
         meaning=ranks_meaning(ranks),
-        hero=PageBlocks(make=partial(_hero, orders)),
+        first_figure=PageBlocks(make=partial(_first_figure, orders)),
         next_steps=ranks_next_commands(ranks),
         legend=tuple(_legend(ranks, orders)),
         notes=notes,
@@ -96,8 +98,8 @@ def _tables(orders: Sequence[RunOrder]) -> Iterator[Table]:
         yield table
     else:
         first_ranks = chain.from_iterable(order.ranks[:_MOST_IN_TEXT] for order in orders)
-        yield replace(_rank_table(first_ranks), only="text")
-        yield replace(table, only="page", folded=True)
+        yield replace(_rank_table(first_ranks), audience="text")
+        yield replace(table, audience="page", collapsed=True)
     if sum(len(order.differences) for order in orders) <= _MOST_PAIRS:
         yield _pair_table(orders)
 
@@ -107,7 +109,7 @@ def _rank_table(ranks: Iterable[RankedRun]) -> Table:
     columns: list[ColumnOf] = [
         (name_column("run"), attrgetter("run")),
         (Column("value"), _value),
-        (Column("95 % interval", spare=1), _interval),
+        (Column("95 % interval", drop_order=1), _interval),
         (Column("rank", hint="interval of ranks"), _rank),
         (text_column("letters"), attrgetter("letters")),
     ]
@@ -186,7 +188,12 @@ def _pair_table(orders: Iterable[RunOrder]) -> Table:
         group = (_group_title(order.first),)
         rows += [Row(_pair_cells(order.first, pair), group) for pair in order.differences]
     return Table(
-        "Every two runs", columns, tuple(rows), groups=("question",), folded=True, only="page"
+        "Every two runs",
+        columns,
+        tuple(rows),
+        groups=("question",),
+        collapsed=True,
+        audience="page",
     )
 
 
@@ -202,7 +209,7 @@ def _pair_cells(rank: RankedRun, difference: RunDifference) -> tuple[Cell, ...]:
     )
 
 
-def _hero(orders: Sequence[RunOrder]) -> Iterator[IntervalChart]:
+def _first_figure(orders: Sequence[RunOrder]) -> Iterator[IntervalChart]:
     """Draw each run's values, in the order of the primary question, with their ranks."""
     drawn_orders = [orders[0], *(order for order in orders[1:] if order.first.is_effectiveness)]
     runs = [rank.run for rank in orders[0].ranks]
@@ -223,7 +230,7 @@ def _hero(orders: Sequence[RunOrder]) -> Iterator[IntervalChart]:
         rows,
         scales=[_scale_title(order.first) for order in drawn_orders],
         sides=_scale_sides(orders[0].first),
-        unfolded_ends=2,
+        last_rows_on_phone=2,
     )
 
 

@@ -88,8 +88,7 @@ def view(bench: Bench) -> Document:
     table = Section(
         "choice",
         "Which candidate reaches level, and what it costs",
-        (),
-        (_table(bench, choice),),
+        blocks=(_table(bench, choice),),
         short_title="Candidates",
     )
     rest = PageSections(make=partial(_page_sections, bench, choice, notes))
@@ -101,7 +100,7 @@ def view(bench: Bench) -> Document:
         sentences=tuple(_sentences(choice)),
         meaning=bench_meaning(choice),
         next_steps=bench_next_commands(bench),
-        hero=PageBlocks(make=partial(_hero, choice)),
+        first_figure=PageBlocks(make=partial(_first_figure, choice)),
         legend=tuple(legend(bench)),
         notes=notes,
     )
@@ -115,7 +114,7 @@ def _sentences(choice: Choice) -> Iterator[Sentence]:
         yield Sentence(detail)
 
 
-def _hero(choice: Choice) -> Iterator[IntervalChart]:
+def _first_figure(choice: Choice) -> Iterator[IntervalChart]:
     """Yield the chart, where there is one."""
     chart = bench_chart(choice)
     if chart is not None:
@@ -129,7 +128,9 @@ def _remedy_sections(bench: Bench, choice: Choice) -> Iterator[Section]:
         title, lines = remedy_title(remedy), "\n".join(remedy_lines(remedy))
         sentence = remedy_sentence(remedy)
         label = f"{title}: {sentence}"
-        yield Section("remedy", title, (sentence,), (Code(label=label, text=lines, only=""),))
+        yield Section(
+            "remedy", title, lead=(sentence,), blocks=(Code(label=label, text=lines, audience=""),)
+        )
 
 
 def _page_sections(bench: Bench, choice: Choice, notes: Sequence[str]) -> Iterator[Section]:
@@ -137,14 +138,16 @@ def _page_sections(bench: Bench, choice: Choice, notes: Sequence[str]) -> Iterat
     if bench.is_judged and _has_costs(bench):
         planes = [_plane(bench, choice, pair) for pair in bench.pairs[:_MOST_PLANES]]
         title, short = "Effectiveness against tilt", "Effectiveness"
-        yield Section("plane", title, (), tuple(planes), folded=True, short_title=short)
+        yield Section("plane", title, blocks=tuple(planes), collapsed=True, short_title=short)
     dialled = [method for method in bench.methods if len(bench.strengths(method)) > 2]
     for number, method in enumerate(dialled, start=1):
         cost = " and cost" if bench.document_sets else ""
         figures = tuple(_strength_figures(bench, method))
         title = f"Tilt{cost} by strength of {method}"
         short = f"Strength of {method}"
-        yield Section(f"strength-{number}", title, (), figures, folded=True, short_title=short)
+        yield Section(
+            f"strength-{number}", title, blocks=figures, collapsed=True, short_title=short
+        )
     yield provenance(bench.spec, notes)
 
 
@@ -181,7 +184,7 @@ def _table(bench: Bench, choice: Choice) -> Table:
         tuple(rows),
         _units(bench),
         groups=groups,
-        folded=True,
+        collapsed=True,
     )
 
 
@@ -197,7 +200,7 @@ def _movement_columns(bench: Bench) -> list[Column]:
     if not bench.movements:
         return []
     hint = "share of the baseline's first ten documents that are not among the first ten"
-    replaced = Column("first 10 replaced, %", hint=hint, spare=2 * bench.is_judged)
+    replaced = Column("first 10 replaced, %", hint=hint, drop_order=2 * bench.is_judged)
     if bench.is_judged:
         return [replaced]
     return [replaced, Column("RBO", hint="rank-biased overlap with the baseline's list, p = .9")]
@@ -364,11 +367,11 @@ def _strength_figures(bench: Bench, method: str) -> Iterator[Figure]:
     for question in dict.fromkeys((*bench.questions, *bench.measures)):
         # A page draws what the choice rests on; a paper can have every question.
         if question in bench.questions:
-            only: Audience = "" if question == bench.primary else "paper"
-            yield replace(_tilt_figure(bench, method, question), only=only)
+            audience: Audience = "" if question == bench.primary else "paper"
+            yield replace(_tilt_figure(bench, method, question), audience=audience)
         if question in bench.measures and bench.document_sets:
-            only = "" if question == bench.effectiveness_measure else "paper"
-            yield replace(_cost_figure(bench, method, question), only=only)
+            audience = "" if question == bench.effectiveness_measure else "paper"
+            yield replace(_cost_figure(bench, method, question), audience=audience)
 
 
 def _tilt_figure(bench: Bench, method: str, measure: str) -> Figure:

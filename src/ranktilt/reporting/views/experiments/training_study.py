@@ -67,7 +67,7 @@ def view(study: TrainingStudy) -> Document:
         sections=tuple(sections),
         sentences=tuple(sentences),
         meaning=study_meaning(study),
-        hero=PageBlocks(make=partial(_hero, study)),
+        first_figure=PageBlocks(make=partial(_first_figure, study)),
         legend=tuple(_legend(study)),
         notes=tuple(notes),
     )
@@ -78,7 +78,7 @@ def _sections(study: TrainingStudy) -> Iterator[Section]:
 
     def evaluated(name: str, title: str, *kinds: Kind, short: str) -> Section:
         tables = tuple(_tables(study.of_kind(*kinds), title))
-        return Section(name, title, (), tables, short_title=short)
+        return Section(name, title, blocks=tables, short_title=short)
 
     yield evaluated(
         "effectiveness",
@@ -104,7 +104,7 @@ def _sections(study: TrainingStudy) -> Iterator[Section]:
     yield provenance(study.spec, tuple(note.sentence for note in study.notes))
 
 
-def _hero(study: TrainingStudy) -> Iterator[IntervalChart]:
+def _first_figure(study: TrainingStudy) -> Iterator[IntervalChart]:
     """Draw what learning from another side changes: effectiveness, and the tilt."""
     changes: list[Change] = []
     labels: dict[int, str] = {}
@@ -168,7 +168,9 @@ def _tables(evaluations: Sequence[Evaluation], caption: str) -> Iterator[Table]:
         for evaluation in evaluations:
             if evaluation.measures == measures:
                 rows += _rows(evaluation)
-        yield Table(caption, _columns(measures), tuple(rows), groups=("collection",), folded=True)
+        yield Table(
+            caption, _columns(measures), tuple(rows), groups=("collection",), collapsed=True
+        )
 
 
 def _rows(evaluation: Evaluation) -> Iterator[Row]:
@@ -195,9 +197,9 @@ def _tilts(study: TrainingStudy) -> Section:
         "* corrected p < .05 (Holm)."
     )
     caption = "Relative Δ on the answers of both sides"
-    table = Table(caption, _columns(measures), tuple(rows), note, folded=True)
+    table = Table(caption, _columns(measures), tuple(rows), note, collapsed=True)
     title = "What training on either side does to the source bias"
-    return Section("tilt", title, (), (table,) if rows else (), short_title="Tilt")
+    return Section("tilt", title, blocks=(table,) if rows else (), short_title="Tilt")
 
 
 def _tilt_row(
@@ -221,7 +223,7 @@ def _domains(study: TrainingStudy) -> Section:
         if len(evaluation.groups) > 1
     )
     title = "Effectiveness in each domain"
-    return Section("domains", title, (), tables, short_title="Domains")
+    return Section("domains", title, blocks=tables, short_title="Domains")
 
 
 def _domain_table(study: TrainingStudy, evaluation: Evaluation) -> Table:
@@ -238,7 +240,7 @@ def _domain_table(study: TrainingStudy, evaluation: Evaluation) -> Table:
         note="In %, differences in points. * corrected p < .05. "
         "All tests are corrected in each domain.",
         groups=("domain",),
-        folded=True,
+        collapsed=True,
     )
 
 
@@ -275,7 +277,7 @@ def _overlaps(study: TrainingStudy) -> Section:
     table = tabulated(
         "Words of a query that stand in an answer to it, in %", study.overlaps, columns, note=note
     )
-    return Section("overlap", "Shared words", (), (table,) if study.overlaps else ())
+    return Section("overlap", "Shared words", blocks=(table,) if study.overlaps else ())
 
 
 def _share(overlap: AnswerOverlap, field: str) -> Cell:
@@ -292,7 +294,7 @@ def _curve(study: TrainingStudy) -> Section:
     for evaluation in study.of_kind("curve"):
         blocks += _tables([evaluation], "Trained on a number of documents")
         blocks.append(PageBlocks(make=partial(_curve_figure, study, evaluation)))
-    return Section("curve", "Augmentation", (), tuple(blocks))
+    return Section("curve", "Augmentation", blocks=tuple(blocks))
 
 
 def _curve_figure(study: TrainingStudy, evaluation: Evaluation) -> Iterator[Figure]:
@@ -354,8 +356,8 @@ def _spread(study: TrainingStudy) -> Section:
         Column("standard deviation"),
         Column("trainings"),
     )
-    table = Table("What other seeds give, in %", columns, tuple(rows), only="page")
-    return Section("seeds", "Spread over seeds", (), (table,) if rows else ())
+    table = Table("What other seeds give, in %", columns, tuple(rows), audience="page")
+    return Section("seeds", "Spread over seeds", blocks=(table,) if rows else ())
 
 
 def _seeds_row(evaluation: Evaluation, seeds: SeedValues) -> Row:

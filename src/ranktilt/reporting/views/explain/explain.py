@@ -60,7 +60,7 @@ def view(explanation: Explanation) -> Document:
         sentences=tuple(_sentences(explanation, effects)),
         answer_first=True,
         meaning=explanation_meaning(explanation),
-        hero=PageBlocks(make=partial(_hero, explanation, effects)),
+        first_figure=PageBlocks(make=partial(_first_figure, explanation, effects)),
         next_steps=explanation_steps(explanation),
         names=(explanation.reference, *explanation.sources),
         sections=tuple(_sections(explanation, effects)),
@@ -68,7 +68,9 @@ def view(explanation: Explanation) -> Document:
     )
 
 
-def _hero(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[IntervalChart]:
+def _first_figure(
+    explanation: Explanation, effects: Sequence[EffectSize]
+) -> Iterator[IntervalChart]:
     """Draw the clearest gap and its parts, or else the largest differences."""
     if explanation.attributed:
         yield _attributed_chart(explanation, attributed_gaps(explanation)[0])
@@ -127,7 +129,7 @@ def _sections(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterat
         yield _differences(explanation, effects)
     for result in explanation.results:
         if result not in answers:
-            yield replace(_section(result), folded=len(explanation.results) > 1)
+            yield replace(_section(result), collapsed=len(explanation.results) > 1)
     yield provenance(explanation.spec)
 
 
@@ -175,7 +177,7 @@ def _differences(explanation: Explanation, effects: Sequence[EffectSize]) -> Sec
         PageBlocks(make=partial(_effect_figures, ordered, explanation.reference)),
     )
     question = "How far do texts differ from their twins, in standard deviations?"
-    return Section("differences", "What differs", (question,), blocks, titled=True)
+    return Section("differences", "What differs", lead=(question,), blocks=blocks, titled=True)
 
 
 def _effect_figures(effects: Sequence[EffectSize], reference: str) -> Iterator[Figure]:
@@ -191,7 +193,7 @@ def _section(result: ProbeResult) -> Section:
     remarks = tuple(_remarks(result))
     if remarks:
         is_note = all(remark.emphasis == "quiet" for remark in remarks)
-        blocks.append(Lines(lines=remarks, folded=is_note))
+        blocks.append(Lines(lines=remarks, collapsed=is_note))
     if result.rows and not result.tables:
         blocks.append(_table(_table_of_rows(result)))
     blocks.append(PageBlocks(make=partial(_figures, result)))
@@ -249,10 +251,10 @@ def _figure(figure: ProbeFigure, probe: str) -> Figure:
         drawing = forest({"": marks}, x=figure.axis, reached=figure.edges)
     return Figure(
         title=figure.title,
-        says=findings_words(figure.findings),
+        description=findings_words(figure.findings),
         drawing=drawing,
         layout=layouts.get(probe.partition(":")[0], ""),
-        folded=True,
+        collapsed=True,
     )
 
 
@@ -260,7 +262,7 @@ def _table(table: ProbeTable) -> Table:
     """Lay rows out; a number with its interval is one cell."""
     columns = [_column(table, index) for index in range(len(table.rows[0]))]
     rows = tuple(Row(tuple(_cells(table, row))) for row in table.rows)
-    return Table(table.title, tuple(columns), rows, folded=True)
+    return Table(table.title, tuple(columns), rows, collapsed=True)
 
 
 def _column(table: ProbeTable, index: int) -> Column:
@@ -272,7 +274,7 @@ def _column(table: ProbeTable, index: int) -> Column:
         title=title,
         number=not any(_is_word(text) for text in texts),
         header=index == 0,
-        spare=max(len(titles) - index, 1) if index > _ALWAYS_PRINTED else 0,
+        drop_order=max(len(titles) - index, 1) if index > _ALWAYS_PRINTED else 0,
     )
 
 

@@ -89,7 +89,7 @@ def view(effects: FactorEffects) -> Document:
         sections=tuple(_sections(effects)),
         sentences=tuple(sentences),
         meaning=meaning_sentence(effects),
-        hero=PageBlocks(make=partial(_hero, effects)),
+        first_figure=PageBlocks(make=partial(_first_figure, effects)),
         next_steps=factors_steps(effects),
         legend=tuple(_legend(effects)),
         notes=note_sentences(effects.notes),
@@ -104,16 +104,18 @@ def _sections(effects: FactorEffects) -> Iterator[Section]:
     )
     outcome = "a citation" if effects.of_citations else "a rank"
     question = f"What does each change do to {outcome}, and how do changes interact?"
-    yield Section("effects", question, (), effect_blocks, short_title="Effects")
+    yield Section("effects", question, blocks=effect_blocks, short_title="Effects")
     sources = tuple(_sources(effects))
     if sources:
         question = "Is it who wrote a text, or what comes with it?"
-        yield Section("source", question, (), sources, short_title="Source")
+        yield Section("source", question, blocks=sources, short_title="Source")
     adoptions = tuple(_adoptions(effects))
     if adoptions:
         question = "Does an edit still pay as more documents make it?"
-        yield Section("adoption", question, (), adoptions, short_title="Adoption")
-    yield Section("factors", "What was changed?", (), (_factors(effects),), short_title="Factors")
+        yield Section("adoption", question, blocks=adoptions, short_title="Adoption")
+    yield Section(
+        "factors", "What was changed?", blocks=(_factors(effects),), short_title="Factors"
+    )
     yield provenance(effects.spec, note_sentences(effects.notes))
 
 
@@ -123,19 +125,19 @@ def _effects(effects: FactorEffects) -> Table:
     columns: list[ColumnOf] = [(name_column("effect"), attrgetter("effect"))]
     for number_of_estimand, estimand in enumerate(effects.estimands):
         unit = UNITS[estimand]
-        spare = max(4 - number_of_estimand, 0) if number_of_estimand else 0
-        head = Column(f"{unit.name}, {unit.unit}", hint=unit.meaning, spare=spare)
+        drop_order = max(4 - number_of_estimand, 0) if number_of_estimand else 0
+        head = Column(f"{unit.name}, {unit.unit}", hint=unit.meaning, drop_order=drop_order)
         columns.append((head, partial(_cell, rows, estimand)))
         if estimand == effects.primary:
-            columns.append((Column("corrected p", spare=6), number_of("p_corrected", p_value)))
-            columns.append((Column("detectable", spare=5), number_of("detectable", decimal)))
+            columns.append((Column("corrected p", drop_order=6), number_of("p_corrected", p_value)))
+            columns.append((Column("detectable", drop_order=5), number_of("detectable", decimal)))
     return tabulated(
         "Effects, high minus low",
         _sorted_rows(effects),
         columns,
         group=lambda row: (row.ranker,),
         groups=("engine" if effects.of_citations else "ranker",),
-        folded=True,
+        collapsed=True,
     )
 
 
@@ -156,7 +158,7 @@ def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: Fac
     return estimate(row, show, "*" * row.is_shown, emphasis="strong" if row.is_shown else "")
 
 
-def _hero(effects: FactorEffects) -> Iterator[IntervalChart]:
+def _first_figure(effects: FactorEffects) -> Iterator[IntervalChart]:
     """Draw what each treatment does to a text, the largest effects of all rankers."""
     mains = by_size(row for row in effects.of(effects.primary) if not row.interaction)
     if not mains:
@@ -220,7 +222,7 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
             "right of 0, the factor makes answers cite a text more often."
         )
     drawing = forest(marks, x=UNITS[effects.primary].unit)
-    yield Figure(title, says, drawing, folded=True)
+    yield Figure(title, says, drawing, collapsed=True)
 
 
 def _sources(effects: FactorEffects) -> Iterator[Table]:
@@ -240,7 +242,7 @@ def _sources(effects: FactorEffects) -> Iterator[Table]:
         note="Together: all high at once, minus the original; two-factor interactions cancel out.",
         group=lambda row: (row.ranker,),
         groups=("ranker",),
-        folded=True,
+        collapsed=True,
     )
 
 
@@ -287,7 +289,7 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
         note=note,
         group=lambda row: (row.ranker,),
         groups=("ranker",),
-        folded=True,
+        collapsed=True,
     )
 
 
@@ -302,7 +304,7 @@ def _factors(effects: FactorEffects) -> Table:
             lambda row: "yes" if row.analysed else "no: its check failed",
         ),
     ]
-    return tabulated("Factors", effects.factors, columns, only="page", folded=True)
+    return tabulated("Factors", effects.factors, columns, audience="page", collapsed=True)
 
 
 def _legend(effects: FactorEffects) -> Iterator[str]:

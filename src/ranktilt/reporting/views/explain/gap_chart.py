@@ -88,7 +88,7 @@ def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> Interv
         [_row(mark, scale) for mark in marks],
         scales=[scale.unit],
         sides=(f"◀ {scale.higher_below_0} higher", f"{scale.higher_above_0} higher ▶"),
-        unfolded_ends=1,
+        last_rows_on_phone=1,
     )
 
 

@@ -148,12 +148,12 @@ def view(gaps: ExplainedGaps) -> Document:
         headline=headline(gaps),
         answer_first=True,
         meaning=gaps_meaning(gaps),
-        hero=PageBlocks(make=partial(_hero, gaps)),
+        first_figure=PageBlocks(make=partial(_first_figure, gaps)),
         next_steps=gaps_steps(gaps),
         sentences=tuple(sentences),
         sections=(
-            Section("parts", question, (), parts, short_title="Parts of the gap"),
-            Section("properties", "What was examined?", (), (_property_table(gaps),)),
+            Section("parts", question, blocks=parts, short_title="Parts of the gap"),
+            Section("properties", "What was examined?", blocks=(_property_table(gaps),)),
             provenance(gaps.spec),
         ),
         legend=tuple(_legend(gaps)),
@@ -161,7 +161,7 @@ def view(gaps: ExplainedGaps) -> Document:
     )
 
 
-def _hero(gaps: ExplainedGaps) -> Iterator[IntervalChart]:
+def _first_figure(gaps: ExplainedGaps) -> Iterator[IntervalChart]:
     """Draw the gap that leads, its parts by size, and what remains."""
     findings = gap_findings(gaps)
     gap = next((gap for gap in gaps.primary if findings and gap.run == findings[0].run), None)
@@ -235,10 +235,10 @@ def _parts_table(gaps: ExplainedGaps) -> Table:
     columns: list[ColumnOf] = [(name_column("goes with"), attrgetter("name"))]
     for index, outcome in enumerate(_outcomes(gaps)):
         title = f"{_title(outcome, gaps.cutoff)}, {UNITS[outcome]}"
-        head = Column(title, hint=_HINTS[outcome], spare=0 if index == 0 else 4 - index)
+        head = Column(title, hint=_HINTS[outcome], drop_order=0 if index == 0 else 4 - index)
         columns.append((head, partial(_estimate_cell, outcome)))
         if index == 0:
-            columns.append((Column("corrected p", spare=6), _p_cell))
+            columns.append((Column("corrected p", drop_order=6), _p_cell))
             columns.append((_difference_column(), partial(_difference_cell, units)))
             columns.append((_coefficient_column(), _coefficient_cell))
     return tabulated(
@@ -247,7 +247,7 @@ def _parts_table(gaps: ExplainedGaps) -> Table:
         columns,
         group=lambda line: line.group,
         groups=("run and groups",),
-        folded=True,
+        collapsed=True,
     )
 
 
@@ -261,7 +261,7 @@ def _difference_column() -> Column:
     return Column(
         "difference",
         hint="How much more of the property the group marked + has within lists, in its own unit.",
-        spare=5,
+        drop_order=5,
     )
 
 
@@ -271,7 +271,7 @@ def _coefficient_column() -> Column:
         "one sd goes with",
         hint="What one standard deviation of the property goes with, if other properties and the "
         "group are equal.",
-        spare=4,
+        drop_order=4,
     )
 
 
@@ -337,7 +337,7 @@ def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
         "remains at equal properties, with 95 % intervals; parts and rest add up to the gap."
     )
     drawing = forest(marks, x=f"gap, {UNITS[outcome]}")
-    return Figure("What the gap goes with", says, drawing, folded=True)
+    return Figure("What the gap goes with", says, drawing, collapsed=True)
 
 
 def _property_table(gaps: ExplainedGaps) -> Table:
@@ -347,7 +347,7 @@ def _property_table(gaps: ExplainedGaps) -> Table:
         (text_column("unit"), lambda about: about.unit or DASH),
         (text_column("from"), _origin),
     ]
-    return tabulated("Properties", gaps.properties, columns, only="page", folded=True)
+    return tabulated("Properties", gaps.properties, columns, audience="page", collapsed=True)
 
 
 def _origin(about: GapProperty) -> str:

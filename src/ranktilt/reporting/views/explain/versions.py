@@ -92,10 +92,10 @@ def checks_table(checks: ManipulationChecks) -> Table:
     columns = (
         (name_column("property"), attrgetter("probe")),
         (text_column("must"), _expected),
-        (Column("low", spare=2), number_of("low_mean", fixed)),
-        (Column("high", spare=2), number_of("high_mean", fixed)),
+        (Column("low", drop_order=2), number_of("low_mean", fixed)),
+        (Column("high", drop_order=2), number_of("high_mean", fixed)),
         (Column("effect", hint="Hedges' g"), _effect),
-        (Column("documents", spare=1), _origins),
+        (Column("documents", drop_order=1), _origins),
         (text_column("verdict"), _verdict),
     )
     return tabulated(

@@ -71,11 +71,11 @@ def trust_section(audit: JudgeAudit) -> Iterator[Section]:
         return
     tables = (_standing_table(audit), _comparison_table(audit))
     # The first figure draws the standings.
-    blocks = tuple(replace(table, folded=True) for table in tables)
-    yield Section("trust", "Which judge can you trust?", (), blocks)
+    blocks = tuple(replace(table, collapsed=True) for table in tables)
+    yield Section("trust", "Which judge can you trust?", blocks=blocks)
 
 
-def hero_chart(audit: JudgeAudit) -> Iterator[IntervalChart]:
+def first_figure_chart(audit: JudgeAudit) -> Iterator[IntervalChart]:
     """Draw the agreement of each judge with humans, the best first; one has coefficients."""
     judges = main_contest(audit)
     if judges is not None:
@@ -138,8 +138,8 @@ def _standing_table(audit: JudgeAudit) -> Table:
         (name_column("judge"), attrgetter("judge")),
         ("agreement", lambda standing: estimate(standing, fixed)),
         (text_column("letters"), attrgetter("letters")),
-        (Column("minus the best", spare=2), difference),
-        (Column("corrected p", spare=1), corrected_p),
+        (Column("minus the best", drop_order=2), difference),
+        (Column("corrected p", drop_order=1), corrected_p),
     ]
     return tabulated(
         "Judges, the best first",
@@ -178,7 +178,7 @@ def _comparison_table(audit: JudgeAudit) -> Table:
         ("difference", _comparison_cell),
         ("p", number_of("p", p_value)),
         ("corrected p", number_of("p_corrected", p_value)),
-        (Column("queries", spare=1), number_of("queries", count)),
+        (Column("queries", drop_order=1), number_of("queries", count)),
     ]
     return tabulated(
         "Every two judges",
@@ -186,8 +186,8 @@ def _comparison_table(audit: JudgeAudit) -> Table:
         columns,
         group=lambda row: (row.measure or "κ",),
         groups=("by",),
-        folded=True,
-        only="page",
+        collapsed=True,
+        audience="page",
     )
 
 
@@ -206,7 +206,7 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
     # Of several judges the first table has κ already.
     is_folded = main_contest(audit) is not None
     blocks: list[Block] = [
-        tabulated("Agreement with human grades", overall, columns, folded=is_folded)
+        tabulated("Agreement with human grades", overall, columns, collapsed=is_folded)
     ]
     strata = [row for row in audit.agreements if row.stratum != "all"]
     if strata:
@@ -217,14 +217,14 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
                 [(name_column("pairs"), attrgetter("stratum")), *_coefficients()],
                 group=lambda row: (row.judge,),
                 groups=("judge",),
-                folded=True,
+                collapsed=True,
             )
         )
     if audit.weaknesses:
         blocks.append(_weaknesses(audit))
     blocks += dose_blocks(audit)
     blocks += [_confusion(audit), _query_table(audit)]
-    yield Section("agreement", "How far does a judge agree with humans?", (), tuple(blocks))
+    yield Section("agreement", "How far does a judge agree with humans?", blocks=tuple(blocks))
 
 
 def _coefficient_chart(agreements: Sequence[Agreement]) -> IntervalChart:
@@ -262,8 +262,8 @@ def _query_table(audit: JudgeAudit) -> Table:
         columns,
         group=lambda row: (row.judge,),
         groups=("judge",),
-        folded=True,
-        only="page",
+        collapsed=True,
+        audience="page",
     )
 
 
@@ -274,8 +274,8 @@ def _weaknesses(audit: JudgeAudit) -> Table:
         ("grade", number_of("edit.original", fixed)),
         ("raised by", _raised_cell),
         ("raised, %", number_of("edit.raised", decimal, scale=100)),
-        (Column("pairs", spare=1), number_of("edit.pairs", count)),
-        (Column("left out", spare=2), number_of("edit.left_out", count)),
+        (Column("pairs", drop_order=1), number_of("edit.pairs", count)),
+        (Column("left out", drop_order=2), number_of("edit.left_out", count)),
     ]
     caption = "What may fool a judge: edits of passages with human grade 0"
     return tabulated(
@@ -297,14 +297,14 @@ def _coefficients() -> list[ColumnOf]:
         return lambda row: estimate(getattr(row, name), fixed)
 
     columns: list[ColumnOf] = [
-        (Column(title, spare=2 if name in ("exact", "binary_kappa") else 0), cell_of(name))
+        (Column(title, drop_order=2 if name in ("exact", "binary_kappa") else 0), cell_of(name))
         for name, title in _COEFFICIENTS
     ]
     gap: ColumnOf = (
-        Column("judge − human", spare=1),
+        Column("judge − human", drop_order=1),
         estimate_of("gap", partial(signed, digits=2)),
     )
-    return [*columns, gap, (Column("pairs", spare=3), number_of("pairs", count))]
+    return [*columns, gap, (Column("pairs", drop_order=3), number_of("pairs", count))]
 
 
 def _confusion(audit: JudgeAudit) -> Table:
@@ -324,6 +324,6 @@ def _confusion(audit: JudgeAudit) -> Table:
         columns,
         tuple(rows),
         groups=("judge",),
-        folded=True,
-        only="page" if len(audit.judges) > _MOST_PRINTED else "",
+        collapsed=True,
+        audience="page" if len(audit.judges) > _MOST_PRINTED else "",
     )

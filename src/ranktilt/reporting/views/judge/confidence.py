@@ -103,15 +103,15 @@ _BIN_COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("confidence"), attrgetter("name")),
     ("mean, %", number_of("bin.confidence", decimal, scale=100)),
     ("the human grade, %", attrgetter("agreement")),
-    (Column("pairs", spare=1), number_of("bin.pairs", count)),
+    (Column("pairs", drop_order=1), number_of("bin.pairs", count)),
 )
 """Columns of the calibration curve."""
 _ERROR_COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("judge"), attrgetter("judge")),
     ("too sure by, points", _excess_cell),
     ("calibration error, points", _error_cell),
-    (Column("pairs", spare=1), number_of("pairs", count)),
-    (Column("without confidence", spare=2), number_of("without", count)),
+    (Column("pairs", drop_order=1), number_of("pairs", count)),
+    (Column("without confidence", drop_order=2), number_of("without", count)),
 )
 """Columns of the errors."""
 _TILT_COLUMNS: tuple[ColumnOf, ...] = (
@@ -120,9 +120,9 @@ _TILT_COLUMNS: tuple[ColumnOf, ...] = (
     ("least sure", estimate_of("tilt.unsure", _signed)),
     ("others", estimate_of("tilt.rest", _signed)),
     ("difference", attrgetter("difference")),
-    (Column("corrected p", spare=1), number_of("tilt.p_corrected", p_value)),
-    (Column("unsure up to", spare=2), number_of("tilt.border", partial(decimal, digits=2))),
-    (Column("least sure, %", spare=2), number_of("tilt.share", decimal, scale=100)),
+    (Column("corrected p", drop_order=1), number_of("tilt.p_corrected", p_value)),
+    (Column("unsure up to", drop_order=2), number_of("tilt.border", partial(decimal, digits=2))),
+    (Column("least sure, %", drop_order=2), number_of("tilt.share", decimal, scale=100)),
 )
 """Columns of the tilt of unsure grades."""
 
@@ -143,7 +143,7 @@ def confidence_section(audit: JudgeAudit) -> Iterator[Section]:
             _BIN_COLUMNS,
             group=_judge_of,
             groups=("judge",),
-            folded=True,
+            collapsed=True,
         ),
     ]
     tilts = [
@@ -153,7 +153,7 @@ def confidence_section(audit: JudgeAudit) -> Iterator[Section]:
     ]
     if tilts:
         blocks.append(tabulated("Tilt where a judge is least sure", tilts, _TILT_COLUMNS))
-    yield Section("confidence", "Is a judge right when it is sure?", (), tuple(blocks))
+    yield Section("confidence", "Is a judge right when it is sure?", blocks=tuple(blocks))
 
 
 def _judge_of(row: _BinRow) -> tuple[str]:

@@ -55,9 +55,9 @@ _signed = partial(signed, digits=2)
 _COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("length"), attrgetter("name")),
     ("mean grade", attrgetter("cell")),
-    (Column("length in fact", spare=1), number_of("dose.length", fixed)),
-    (Column("pairs", spare=2), number_of("doses.pairs", count)),
-    (Column("left out", spare=2), number_of("doses.left_out", count)),
+    (Column("length in fact", drop_order=1), number_of("dose.length", fixed)),
+    (Column("pairs", drop_order=2), number_of("doses.pairs", count)),
+    (Column("left out", drop_order=2), number_of("doses.left_out", count)),
 )
 """Columns of the table of grades."""
 
@@ -81,7 +81,7 @@ def dose_blocks(audit: JudgeAudit) -> Iterator[Block]:
         ("grades per doubling", _slope),
         ("p", number_of("p", p_value)),
         (text_column("from dose to dose"), attrgetter("course")),
-        (Column("queries", spare=1), number_of("queries", count)),
+        (Column("queries", drop_order=1), number_of("queries", count)),
     ]
     yield tabulated("Effect of length, within passages", audit.length_doses, slopes)
     yield PageBlocks(make=partial(_charts, audit))

@@ -65,8 +65,10 @@ def view(drift: JudgeDrift) -> Document:
     lead = [pair_sentence(pair) for pair in drift.judges]
     lead += chain.from_iterable(map(order_sentences, drift.judges))
     sections = (
-        Section("result", "Every number", (), (_change_table(drift),), short_title="Numbers"),
-        Section("pairs", "What both judges graded", tuple(lead), tuple(_pair_tables(drift))),
+        Section("result", "Every number", blocks=(_change_table(drift),), short_title="Numbers"),
+        Section(
+            "pairs", "What both judges graded", lead=tuple(lead), blocks=tuple(_pair_tables(drift))
+        ),
         provenance(drift.spec, notes),
     )
     sentences = [
@@ -78,7 +80,7 @@ def view(drift: JudgeDrift) -> Document:
         sections=sections,
         sentences=tuple(sentences),
         meaning=drift_meaning(drift),
-        hero=PageBlocks(make=partial(_hero, drift)),
+        first_figure=PageBlocks(make=partial(_first_figure, drift)),
         next_steps=tuple(drift_steps(drift)),
         legend=tuple(_legend(drift)),
         notes=notes,
@@ -105,13 +107,13 @@ def _change_table(drift: JudgeDrift) -> Table:
         ("new", number_of("new", fixed)),
         ("old", number_of("old", fixed)),
         ("difference", _difference),
-        (Column("corrected p", spare=1), number_of("p_corrected", p_value)),
+        (Column("corrected p", drop_order=1), number_of("p_corrected", p_value)),
         (
-            Column("would find", spare=2, hint="smallest change found four times in five"),
+            Column("would find", drop_order=2, hint="smallest change found four times in five"),
             number_of("detectable", fixed),
         ),
-        (Column("of", spare=3, hint="pairs, twins or systems"), number_of("pairs", count)),
-        (Column("queries", spare=3), number_of("queries", count)),
+        (Column("of", drop_order=3, hint="pairs, twins or systems"), number_of("pairs", count)),
+        (Column("queries", drop_order=3), number_of("queries", count)),
     ]
     caption = "What the new judge does, and what the old one did, on the same pairs"
     if len(drift.judges) == 1:
@@ -140,8 +142,8 @@ _ORDER_COLUMNS: tuple[ColumnOf, ...] = (
     (name_column("judge"), attrgetter("judge")),
     (text_column("measure"), attrgetter("order.measure")),
     ("τ-b", estimate_of("order.tau", fixed)),
-    (Column("systems", spare=1), number_of("order.systems", count)),
-    (Column("queries", spare=1), number_of("order.queries", count)),
+    (Column("systems", drop_order=1), number_of("order.systems", count)),
+    (Column("queries", drop_order=1), number_of("order.queries", count)),
 )
 """Columns of the table of orders."""
 
@@ -154,8 +156,8 @@ def _pair_tables(drift: JudgeDrift) -> Iterator[Block]:
         ("graded by the new", number_of("new_pairs", count)),
         ("by the old", number_of("old_pairs", count)),
         ("by both", number_of("common_pairs", count)),
-        (Column("and humans", spare=1), number_of("human_pairs", count)),
-        (Column("same grade, %", spare=1), _same_cell),
+        (Column("and humans", drop_order=1), number_of("human_pairs", count)),
+        (Column("same grade, %", drop_order=1), _same_cell),
     ]
     yield tabulated("Pairs of query and document", drift.judges, columns)
     orders = list[_OrderRow]()
@@ -166,7 +168,7 @@ def _pair_tables(drift: JudgeDrift) -> Iterator[Block]:
             "Order of systems under the new judge and under the old one",
             orders,
             _ORDER_COLUMNS,
-            folded=True,
+            collapsed=True,
         )
 
 
@@ -176,7 +178,7 @@ def _same_cell(pair: JudgePair) -> Cell:
     return estimate(percent, decimal)
 
 
-def _hero(drift: JudgeDrift) -> Iterator[IntervalChart]:
+def _first_figure(drift: JudgeDrift) -> Iterator[IntervalChart]:
     """Draw every change: coefficients on one scale, grades on the other."""
     changes = [change for change in drift.changes if isfinite(change.value)][:MOST_ROWS]
     if not changes:

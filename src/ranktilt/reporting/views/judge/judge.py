@@ -38,7 +38,7 @@ from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit.tables import confound_table
 from ranktilt.reporting.views.judge.agreement import (
     agreement_section,
-    hero_chart,
+    first_figure_chart,
     trust_section,
 )
 from ranktilt.reporting.views.judge.confidence import confidence_section
@@ -69,7 +69,7 @@ def view(audit: JudgeAudit) -> Document:
         sections=sections,
         sentences=tuple(_sentences(audit)),
         meaning=meaning_sentence(audit),
-        hero=PageBlocks(make=partial(hero_chart, audit)),
+        first_figure=PageBlocks(make=partial(first_figure_chart, audit)),
         next_steps=judge_next_commands(audit),
         legend=tuple(_legend(audit)),
         notes=note_sentences(audit.notes),
@@ -100,7 +100,7 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
     if audit.confounds:
         blocks.append(confound_table(audit.confounds))
     if blocks:
-        yield Section("sources", "Does a judge favour a source?", (), tuple(blocks))
+        yield Section("sources", "Does a judge favour a source?", blocks=tuple(blocks))
 
 
 def _gap_table(audit: JudgeAudit) -> Table:
@@ -109,10 +109,10 @@ def _gap_table(audit: JudgeAudit) -> Table:
         (name_column("twins"), _gap_twins),
         ("grade gap", _gap_cell),
         ("p", number_of("p_corrected", p_value)),
-        (Column("pairs", spare=1), partial(_detail, name="pairs")),
-        (Column("graded higher", spare=2), partial(_detail, name="higher")),
-        (Column("lower", spare=2), partial(_detail, name="lower")),
-        (text_column("verdict", spare=3), _gap_verdict),
+        (Column("pairs", drop_order=1), partial(_detail, name="pairs")),
+        (Column("graded higher", drop_order=2), partial(_detail, name="higher")),
+        (Column("lower", drop_order=2), partial(_detail, name="lower")),
+        (text_column("verdict", drop_order=3), _gap_verdict),
     ]
     return tabulated(
         "Grade gap of twins, in grades",
@@ -179,7 +179,7 @@ def _tilts(audit: JudgeAudit) -> Table:
         ("human", number_of("change.old", signed)),
         ("judge", number_of("change.new", signed)),
         ("difference", _moved_cell),
-        (Column("p", spare=1), number_of("change.p_corrected", p_value)),
+        (Column("p", drop_order=1), number_of("change.p_corrected", p_value)),
     ]
     return tabulated(
         "Relative Δ of each ranker by who judged, in %",

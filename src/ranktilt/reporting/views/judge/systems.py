@@ -63,12 +63,12 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
         return
     columns: list[ColumnOf] = [
         (name_column("family"), _family_name),
-        (text_column("measure", spare=1), attrgetter("measure")),
+        (text_column("measure", drop_order=1), attrgetter("measure")),
         ("points", partial(_scale_cell, index=_POINTS, factor=100, digits=1)),
         ("ranks", partial(_scale_cell, index=_RANKS, factor=100, digits=1)),
         ("z", partial(_scale_cell, index=_Z, factor=1, digits=2)),
-        (Column("plain difference", spare=2), _plain_cell),
-        (Column("slope", spare=3), _slope_cell),
+        (Column("plain difference", drop_order=2), _plain_cell),
+        (Column("slope", drop_order=3), _slope_cell),
         (text_column("verdict"), _preference_cell),
     ]
     table = tabulated(
@@ -79,7 +79,7 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
         groups=("judge",),
     )
     figure = PageBlocks(make=partial(_family_figure, audit))
-    yield Section("families", "Does a judge favour a family of systems?", (), (figure, table))
+    yield Section("families", "Does a judge favour a family of systems?", blocks=(figure, table))
 
 
 def _family_name(row: FamilyPreference) -> str:
@@ -151,7 +151,7 @@ def systems_section(audit: JudgeAudit) -> Iterator[Section]:
     blocks: list[Block] = [_orders(audit), plots, _system_table(audit)]
     if any(pair.fate != "agrees" for pair in audit.system_pairs):
         blocks.append(_changed_table(audit))
-    yield Section("systems", "Do systems change places?", (), tuple(blocks))
+    yield Section("systems", "Do systems change places?", blocks=tuple(blocks))
 
 
 def _system_table(audit: JudgeAudit) -> Table:
@@ -171,7 +171,7 @@ def _system_table(audit: JudgeAudit) -> Table:
         columns,
         group=_judge_and_measure,
         groups=("judge", "measure"),
-        folded=True,
+        collapsed=True,
         note="Raised: beyond the mean system.",
     )
 
@@ -182,9 +182,9 @@ def _changed_table(audit: JudgeAudit) -> Table:
         (name_column("better"), attrgetter("better")),
         (text_column("than"), attrgetter("worse")),
         ("human", number_of("human", signed, scale=100)),
-        (Column("p", spare=1), number_of("human_p", p_value)),
+        (Column("p", drop_order=1), number_of("human_p", p_value)),
         ("judge", number_of("judged", signed, scale=100)),
-        (Column("p", spare=1), number_of("judged_p", p_value)),
+        (Column("p", drop_order=1), number_of("judged_p", p_value)),
         (text_column("under the judge"), _fate_cell),
     ]
     return tabulated(
@@ -193,7 +193,7 @@ def _changed_table(audit: JudgeAudit) -> Table:
         columns,
         group=_judge_and_measure,
         groups=("judge", "measure"),
-        folded=True,
+        collapsed=True,
     )
 
 
@@ -220,14 +220,14 @@ def _orders(audit: JudgeAudit) -> Table:
         (name_column("judge"), attrgetter("judge")),
         (text_column("measure"), attrgetter("measure")),
         ("τ-b", estimate_of("tau", fixed)),
-        (Column("τ-a", spare=2), number_of("tau_a.value", fixed)),
-        (Column("τ_AP", spare=1), estimate_of("tau_ap", fixed)),
-        (Column("RBO", spare=1), estimate_of("rbo", fixed)),
+        (Column("τ-a", drop_order=2), number_of("tau_a.value", fixed)),
+        (Column("τ_AP", drop_order=1), estimate_of("tau_ap", fixed)),
+        (Column("RBO", drop_order=1), estimate_of("rbo", fixed)),
         (
-            Column("bias", spare=3, hint="judge − human, mean of systems"),
+            Column("bias", drop_order=3, hint="judge − human, mean of systems"),
             number_of("bias", signed, scale=100),
         ),
-        (Column("slope", spare=3), number_of("slope", fixed)),
+        (Column("slope", drop_order=3), number_of("slope", fixed)),
         ("agree", fate("agrees")),
         ("lost", fate("lost")),
         ("reversed", fate("reversed")),
@@ -271,7 +271,7 @@ def _plots(audit: JudgeAudit) -> Iterator[Figure]:
             "queries.",
             drawing,
             half=True,
-            folded=True,
+            collapsed=True,
         )
 
 
@@ -302,10 +302,10 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     if any(np.isfinite(row.truth) for row in audit.corrected):
         columns.append(("all humans", number_of("truth", decimal, scale=100)))
     columns += [
-        (Column("λ", spare=2), number_of("weight", fixed)),
-        (Column("correlation", spare=1), number_of("correlation", fixed)),
+        (Column("λ", drop_order=2), number_of("weight", fixed)),
+        (Column("correlation", drop_order=1), number_of("correlation", fixed)),
         ("worth, queries", _worth),
-        (text_column("decided", spare=3), _decided),
+        (text_column("decided", drop_order=3), _decided),
     ]
     table = tabulated(
         "Means and differences of neighbours from few human labels, in %",
@@ -316,7 +316,7 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
         rule=lambda row: bool(row.minus),  # a line above each difference of two systems
         note="A difference whose interval includes 0 is not decided and corrects nothing.",
     )
-    yield Section("few-labels", "What do few human labels repair?", (), (table,))
+    yield Section("few-labels", "What do few human labels repair?", blocks=(table,))
 
 
 def _compared_systems(row: Corrected) -> str:
