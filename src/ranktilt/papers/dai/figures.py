@@ -61,8 +61,8 @@ def draw_map(check: CheckResult) -> tuple[Figure, ...]:
         groups[source] = _points(source_map)[half:], source_map.ids[half:]
     figure = Figure(
         title=f"Texts of {check.reference} and of {len(maps)} models in an encoder's space",
-        description=f"{half:,} texts and their rewrites by each model; near points have near vectors "
-        "(t-SNE).",
+        description=f"{half:,} texts and their rewrites by each model; "
+        "near points have near vectors (t-SNE).",
         drawing=clouds(groups),
     )
     return (figure,)

@@ -85,8 +85,8 @@ def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
     bins = rows.select("middle", "ranks").unique(maintain_order=True)
     figure = Figure(
         title=f"Ranks of {group} in the lists of each ranker",
-        description=f"Share of the items of {group} in each part of the lists; a ranker that favours "
-        "neither side has the same height everywhere.",
+        description=f"Share of the items of {group} in each part of the lists; "
+        "a ranker that favours neither side has the same height everywhere.",
         drawing=lines(
             points,
             x="rank",

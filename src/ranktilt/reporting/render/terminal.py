@@ -191,8 +191,8 @@ def _block(block: Block, console: Console, *, notes: bool) -> Iterator[Renderabl
 def _fitting(table: Table, console: Console) -> list[Ruled]:
     """Lay a table out so that it fits.
 
-    In turn: the table as it is; with each interval on two lines; also without the columns that may be left out
-    (`Column.drop_order`); split into several tables.
+    In turn: the table as it is; with each interval on two lines; also without the columns that
+    may be left out (`Column.drop_order`); split into several tables.
     """
     columns = list(range(len(table.columns)))
     if console.width == _UNLIMITED_WIDTH:

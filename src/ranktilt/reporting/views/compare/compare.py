@@ -369,7 +369,8 @@ def _choice_figure(comparison: Comparison) -> Iterator[Figure]:
     )
     yield Figure(
         title=f"Choices of {protected} over {unprotected} documents before and after",
-        description="Ratio of both groups' shares; 1 is neutral. Bars: 95 % intervals over queries.",
+        description="Ratio of both groups' shares; 1 is neutral. "
+        "Bars: 95 % intervals over queries.",
         drawing=drawing,
         layout="wang-fig4",
     )
