@@ -103,6 +103,22 @@ def test_company_and_order_change_a_vector_within_the_stated_tolerance(
 
 
 @neural
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_weights_have_the_precision_and_sums_over_tokens_are_float32(
+    tiny: Path, own_cache: Path, precision: str
+) -> None:
+    import torch
+
+    model = encoder_of(tiny, precision=precision)
+    vectors = encoded(model, TEXTS)
+    weights = [value.dtype for value in model.module[0].parameters() if value.is_floating_point()]
+    assert set(weights) == {getattr(torch, precision)}
+    rounded = torch.from_numpy(vectors).to(getattr(torch, precision)).float().numpy()
+    assert (rounded != vectors).mean() > 0.5
+    assert vectors == pytest.approx(encoded(encoder_of(tiny), TEXTS), abs=0.05)
+
+
+@neural
 def test_long_texts_come_first(
     tiny: Path, own_cache: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ WRITE_EVERY = 512
 """Results after which the cache is written."""
 MOST_ROWS = 256
 """Most rows of a batch."""
-RESULTS_VERSION = 3
+RESULTS_VERSION = 4
 """Part of every cache key: raised when the way in which results are computed changes."""
 _WRITE_SECONDS = 10.0
 """Seconds after which the cache is written, however few results there are."""

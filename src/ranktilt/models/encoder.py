@@ -157,8 +157,8 @@ class Encoder(Portable, TextEncoder):
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
-        """Compute without gradients, in the chosen precision."""
-        with inference(self.module.device, self.precision):
+        """Compute without gradients; the model's weights have the chosen precision."""
+        with inference(self.module.device, "float32"):
             yield
 
     def _vectors(self, texts: list[str], kind: Kind) -> Vectors:
@@ -213,6 +213,7 @@ class Encoder(Portable, TextEncoder):
             backend=self.backend,
             for_=self.ranker,
             pooler=self._pooler_is_used,
+            dtype=self.precision,
         )
         self._require_vocabulary(getattr(model, "tokenizer", None))
         if self.max_tokens is not None:
