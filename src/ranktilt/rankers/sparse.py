@@ -35,6 +35,7 @@ from ranktilt.rankers.base import (
 )
 from ranktilt.rankers.candidates import truncated_spec
 from ranktilt.rankers.dense.search import Blocks, Matches, TextCopies, merged
+from ranktilt.rankers.lexical.weighted_search import compiled_search_of_weights
 
 TERMS = 512
 """Most terms of a text by default; SPLADE gives a passage some 200."""
@@ -220,19 +221,39 @@ def _search(
     size = 1 + int(query_terms.max())
     query_weights = _matrix(queries, size, cosine)
 
+    # The last score of each query's best k texts so far: no later text with a lower one is wanted.
+    least = np.zeros(len(queries))
+
     def parts() -> Iterator[list[Matches]]:
         for start in range(0, n, _TEXTS_AT_ONCE):
             stop = min(start + _TEXTS_AT_ONCE, n)
             postings = _matrix(documents.read(start, stop), size, cosine).T.tocsr()
+            additions = _additions(query_weights, postings) * -(-n // _TEXTS_AT_ONCE)
+            search = compiled_search_of_weights(
+                query_weights, postings, k, least=least.copy(), additions=additions
+            )
+            matches = _products(query_weights, postings) if search is None else search.matches()
             part = []
-            for query in range(len(queries)):
-                scores = query_weights[query] @ postings
-                rows = scores.indices.astype(np.int64) + start
-                part.append((rows, scores.data.astype(np.float32)))
+            for query, (rows, scores) in enumerate(matches):
+                part.append((rows + start, scores))
+                if search is not None and len(scores) >= k:
+                    least[query] = max(least[query], float(scores[k - 1]))
             yield part
             report(label, stop, n)
 
     yield from merged(parts(), len(queries), k)
+
+
+def _additions(query_weights: Any, postings: Any) -> int:
+    """Return how many weights a search of all queries adds up."""
+    return int(np.diff(postings.indptr)[query_weights.indices].sum())
+
+
+def _products(query_weights: Any, postings: Any) -> Iterator[Matches]:
+    """Yield all texts that share a term with each query, and their scores."""
+    for query in range(query_weights.shape[0]):
+        scores = query_weights[query] @ postings
+        yield scores.indices.astype(np.int64), scores.data.astype(np.float32)
 
 
 def _matrix(rows: Vectors, size: int, cosine: bool) -> Any:

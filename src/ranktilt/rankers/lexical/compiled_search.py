@@ -48,8 +48,8 @@ _LOWEST, _ABOVE, _TAKEN = 0, 1, 2
 """Positions in `Workspace.tally`."""
 _LOOKUP = 10.0
 """Additions that take as long as one look-up of a weight."""
-_SLACK = 1e-9
-"""Share by which bounds are widened, as sums in another order are rounded differently."""
+_SLACK = 1e-6
+"""Share by which bounds are widened: scores may be rounded, and sums in another order differ."""
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 """Smallest score of a document that is retrieved for its weight."""
 
@@ -111,25 +111,32 @@ class WeighedPostings(NamedTuple):
 
 
 class QueryTerms(NamedTuple):
-    """Terms of some queries, query after query, the rarest term first."""
+    """Terms of some queries, query after query, in the order in which their weights are added."""
 
     starts: Ints
     """Where each query's terms start in `positions`, and where the last ones end."""
     positions: Ints
     """Terms, as positions in `WeighedPostings.starts`."""
     counts: Scores
-    """How often the query holds each of them."""
+    """How often the query holds each of them, or its weight for each."""
+    least: Scores
+    """Score of each query below which no document is wanted."""
 
 
 class SearchedQuery(NamedTuple):
     """The query that is searched."""
 
     terms: Ints
-    """Its terms, the rarest first, as positions in `WeighedPostings.starts`."""
+    """Its terms, as positions in `WeighedPostings.starts`."""
     counts: Scores
-    """How often it holds each of them."""
+    """How often it holds each of them, or its weight for each."""
+    least: float
+    """Score below which no document is wanted."""
     depth: int
     """Number of documents to find, at least 1."""
+    is_rounded: bool
+    """Whether each score is rounded to float32 when it is complete, so that more scores are equal.
+    """
 
 
 class MergedParts(NamedTuple):
@@ -228,7 +235,7 @@ def _candidates(postings: WeighedPostings, query: SearchedQuery, work: Workspace
     """Take all documents of a query that may be among the best; return their number."""
     terms, counts = query.terms, query.counts
     size, rests, levels = len(work.keys), work.rests, work.levels
-    _start(postings, terms, counts, work)
+    _start(postings, query, work)
     if rests[0] == 0.0:
         return 0
     for base in range(0, size, _BLOCK):
@@ -257,15 +264,18 @@ def _candidates(postings: WeighedPostings, query: SearchedQuery, work: Workspace
 
 
 @_compiled
-def _start(postings: WeighedPostings, terms: Ints, counts: Scores, work: Workspace) -> None:
+def _start(postings: WeighedPostings, query: SearchedQuery, work: Workspace) -> None:
     """Set the workspace back for a query."""
-    least, rest = _SMALLEST, 0.0
+    terms, counts, rest = query.terms, query.counts, 0.0
+    least = query.least * (1 - _SLACK)
+    if least < _SMALLEST:
+        least = _SMALLEST
     work.rests[len(terms)] = 0.0
     for index in range(len(terms) - 1, -1, -1):
         rest += counts[index] * postings.highest[terms[index]] * (1 + _SLACK)
         work.rests[index] = rest
         work.highs[index] = 0
-        safe = counts[index] * postings.safe[terms[index]]
+        safe = counts[index] * postings.safe[terms[index]] * (1 - _SLACK)
         if safe > least:
             least = safe
     work.rests[0] = rest
@@ -402,6 +412,8 @@ def _complete(
             rank = _rank(postings.bits, postings.ranks, slots[term], row)
             if rank >= 0:
                 score += counts[index] * weights[starts[term] + rank]
+        if query.is_rounded:
+            score = np.float64(np.float32(score))
         number = int(score * levels[_SCALE])
         if number >= _BINS:
             number = _BINS - 1
@@ -642,7 +654,12 @@ def _is_before(candidates: Documents, scores: Scores, keys: Keys, first: int, se
 
 @_compiled_and_stored
 def search_lists(
-    postings: WeighedPostings, queries: QueryTerms, work: Workspace, lists: ListBuffer, depth: int
+    postings: WeighedPostings,
+    queries: QueryTerms,
+    work: Workspace,
+    lists: ListBuffer,
+    depth: int,
+    is_rounded: bool,
 ) -> int:
     """Write the best documents of each query, best first; ties fall by key.
 
@@ -664,12 +681,18 @@ def search_lists(
         Where to write.
     depth
         Documents of each query, at least 1.
+    is_rounded
+        Whether scores are rounded to float32.
     """
     end = 0
     for number in range(len(queries.starts) - 1):
         low, high = queries.starts[number], queries.starts[number + 1]
         query = SearchedQuery(
-            terms=queries.positions[low:high], counts=queries.counts[low:high], depth=depth
+            terms=queries.positions[low:high],
+            counts=queries.counts[low:high],
+            least=queries.least[number],
+            depth=depth,
+            is_rounded=is_rounded,
         )
         count = _candidates(postings, query, work)
         if count < depth:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from threading import local
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from ranktilt.rankers.lexical.index import Ints
 from ranktilt.rankers.lexical.index_files import Postings, PostingTable
 
 if TYPE_CHECKING:
-    from ranktilt.rankers.lexical.compiled_search import Lists, WeighedPostings
+    from ranktilt.rankers.lexical.compiled_search import Lists, WeighedPostings, Workspace
 
 Scores = npt.NDArray[np.float64]
 _POSTING = 192
@@ -32,6 +32,7 @@ _WEIGHED_POSTING = 24
 _POSTINGS_A_PART = 131_072
 """Postings to weigh at a time."""
 _QUERIES_A_PART = 64
+"""Queries that a thread searches at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +83,17 @@ class CompiledSearch:
             for first, last in query_groups(starts, terms, posting_counts, _WEIGHED_POSTING):
                 needed = np.unique(terms[starts[first] : starts[last]]).astype(np.int64)
                 weighed = weighed_postings(self.table, needed, weigh=weigh, depth=depth, pool=pool)
-                search = self._part_search(weighed, needed, keys=keys, depth=depth)
+                search = PostingSearch(
+                    search_lists=self.search_lists,
+                    weighed=weighed,
+                    terms=needed,
+                    queries=self.queries,
+                    keys=keys,
+                    depth=depth,
+                    least=np.zeros(total),
+                )
                 bounds = [*range(first, last, _QUERIES_A_PART), last]
-                lists = chain.from_iterable(pool.map(search, pairwise(bounds)))
+                lists = chain.from_iterable(pool.map(search.lists, pairwise(bounds)))
                 for part_sizes, part_docs, part_scores in lists:
                     sizes.append(part_sizes)
                     docs.append(part_docs)
@@ -97,52 +106,73 @@ class CompiledSearch:
             scores=np.concatenate(scores),
         )
 
-    def _part_search(
-        self,
-        weighed: WeighedPostings,
-        needed: Ints,
-        *,
-        keys: npt.NDArray[np.uint64],
-        depth: int,
-    ) -> Callable[[tuple[int, int]], list[Lists]]:
-        """Return a function that searches for the queries from a first to a last.
 
-        `weighed` has the postings of all terms of these queries, and `needed` their numbers.
-        """
-        from ranktilt.rankers.lexical.compiled_search import ListBuffer, QueryTerms, workspace
+@dataclass(frozen=True, kw_only=True)
+class PostingSearch:
+    """The compiled search of some queries in the postings of their terms; threads may share it."""
 
-        queries, size = self.queries, len(keys)
-        most_terms = int(np.diff(queries.indptr).max(initial=1))
-        of_thread = local()
+    search_lists: Callable[..., int]
+    weighed: WeighedPostings
+    """Postings of all terms of the queries."""
+    terms: Ints
+    """Number of each of these terms, ascending."""
+    queries: sp.csr_array
+    """What each query's terms count; each row in the order in which weights are added."""
+    keys: npt.NDArray[np.uint64]
+    """Tie key of each document."""
+    depth: int
+    least: Scores
+    """Score of each query below which no document is wanted; 0 for none."""
+    is_rounded: bool = False
+    """Whether scores are rounded to float32."""
+    _of_thread: local = field(default_factory=local, repr=False)
 
-        def search_part(bounds: tuple[int, int]) -> list[Lists]:
-            if not hasattr(of_thread, "workspace"):
-                of_thread.workspace = workspace(keys, most_terms)
-            first, last = bounds
-            lists = []
-            while first < last:
-                starts = queries.indptr[first : last + 1].astype(np.int64)
-                span = slice(starts[0], starts[-1])
-                part = QueryTerms(
-                    starts=starts - starts[0],
-                    positions=np.searchsorted(needed, queries.indices[span]).astype(np.int64),
-                    counts=queries.data[span].astype(np.float64),
-                )
-                # Equal keys at the end of a list can make it longer than the depth.
-                room = max((last - first) * min(depth, size), size)
-                buffer = ListBuffer(
-                    lengths=np.empty(last - first, np.int64),
-                    rows=np.empty(room, np.int32),
-                    scores=np.empty(room),
-                )
-                count = self.search_lists(weighed, part, of_thread.workspace, buffer, depth=depth)
-                lengths = buffer.lengths[:count]
-                end = int(lengths.sum())
-                lists.append((lengths, buffer.rows[:end], buffer.scores[:end]))
-                first += count
-            return lists
+    def lists(self, bounds: tuple[int, int]) -> list[Lists]:
+        """Return the lists of the queries from a first to before a last, in parts."""
+        from ranktilt.rankers.lexical.compiled_search import ListBuffer, QueryTerms
 
-        return search_part
+        queries, size = self.queries, len(self.keys)
+        first, last = bounds
+        lists = []
+        while first < last:
+            starts = queries.indptr[first : last + 1].astype(np.int64)
+            span = slice(starts[0], starts[-1])
+            part = QueryTerms(
+                starts=starts - starts[0],
+                positions=np.searchsorted(self.terms, queries.indices[span]).astype(np.int64),
+                counts=queries.data[span].astype(np.float64),
+                least=self.least[first:last],
+            )
+            # Equal keys at the end of a list can make it longer than the depth.
+            room = max((last - first) * min(self.depth, size), size)
+            buffer = ListBuffer(
+                lengths=np.empty(last - first, np.int64),
+                rows=np.empty(room, np.int32),
+                scores=np.empty(room),
+            )
+            count = self.search_lists(
+                self.weighed,
+                part,
+                self._workspace(),
+                buffer,
+                depth=self.depth,
+                is_rounded=self.is_rounded,
+            )
+            lengths = buffer.lengths[:count]
+            end = int(lengths.sum())
+            lists.append((lengths, buffer.rows[:end], buffer.scores[:end]))
+            first += count
+        return lists
+
+    def _workspace(self) -> Workspace:
+        """Return the room of this thread, which its queries use one after the other."""
+        from ranktilt.rankers.lexical.compiled_search import workspace
+
+        if not hasattr(self._of_thread, "workspace"):
+            most_terms = int(np.diff(self.queries.indptr).max(initial=1))
+            self._of_thread.workspace = workspace(self.keys, most_terms)
+        room: Workspace = self._of_thread.workspace
+        return room
 
 
 def weighed_postings(

@@ -1,0 +1,118 @@
+"""Compiled search of postings whose weights are known, such as those of a learned sparse encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import scipy.sparse as sp
+
+from ranktilt.rankers.lexical.compiler import compiler
+from ranktilt.rankers.lexical.searching import PostingSearch
+
+Matches = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+"""Rows of the texts that are best for one query, and their scores."""
+COMPILED_FROM = 50_000_000
+"""Additions of weights from which the compiled search is used.
+
+They take scipy's product of sparse matrices about as long as numba's import.
+"""
+_SMALLEST_PRODUCT = 1e-37
+"""Product of two weights that float32 holds; a smaller one could become a score of 0."""
+_QUERIES_A_PART = 64
+"""Queries that a thread searches at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedSearch:
+    """The best texts of each query; those tied with the last one are included."""
+
+    search: PostingSearch
+
+    def matches(self) -> Iterator[Matches]:
+        """Yield texts and scores of each query."""
+        count = self.search.queries.shape[0]
+        bounds = [*range(0, count, _QUERIES_A_PART), count]
+        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+            for parts in pool.map(self.search.lists, pairwise(bounds)):
+                for lengths, rows, scores in parts:
+                    ends = np.cumsum(lengths)
+                    for low, high in zip(ends - lengths, ends, strict=True):
+                        yield rows[low:high].astype(np.int64), scores[low:high].astype(np.float32)
+
+
+def compiled_search_of_weights(
+    queries: sp.csr_matrix,
+    postings: sp.csr_matrix,
+    depth: int,
+    *,
+    least: npt.NDArray[np.float64],
+    additions: int,
+) -> WeightedSearch | None:
+    """Return the compiled search of queries in the postings of texts; None where it cannot be used.
+
+    The compiled search needs numba, enough to do, and weights above 0.
+
+    Parameters
+    ----------
+    queries
+        Weight of each term in each query, shape (queries, terms).
+    postings
+        Weight of each term in each text, shape (terms, texts).
+    depth
+        Texts of each query, at least 1.
+    least
+        Score of each query below which no text is wanted; 0 for none.
+    additions
+        Number of weights that the whole search adds up.
+    """
+    least_weights = _least(queries), _least(postings)
+    if min(least_weights) <= 0 or np.prod(least_weights) < _SMALLEST_PRODUCT:
+        return None
+    if additions < COMPILED_FROM:
+        return None
+    search_lists = compiler().search_lists
+    if search_lists is None:
+        return None
+    from ranktilt.rankers.lexical.compiled_search import WORD, WeighedPostings
+
+    terms, texts = postings.shape
+    starts = postings.indptr.astype(np.int64)
+    highest = np.zeros(terms)
+    is_used = np.flatnonzero(np.diff(starts))
+    highest[is_used] = np.maximum.reduceat(postings.data, starts[is_used])
+    words = -(-texts // WORD)
+    weighed = WeighedPostings(
+        rows=postings.indices.astype(np.uint32),
+        first_rows=starts[:-1],
+        weights=postings.data,
+        starts=starts,
+        highest=highest,
+        safe=np.zeros(terms),
+        # Terms come in the order of the vocabulary, not the frequent ones last, so that none of
+        # them can be left out and looked up later.
+        slots=np.full(terms, -1, np.int64),
+        bits=np.zeros((0, words), np.uint64),
+        ranks=np.zeros((0, words + 1), np.int32),
+    )
+    search = PostingSearch(
+        search_lists=search_lists,
+        weighed=weighed,
+        terms=np.arange(terms),
+        queries=queries,
+        keys=np.zeros(texts, np.uint64),  # all texts with equal scores are tied
+        depth=depth,
+        least=least,
+        is_rounded=True,
+    )
+    return WeightedSearch(search=search)
+
+
+def _least(weights: sp.csr_matrix) -> float:
+    """Return the least weight of a matrix; infinity where it has none."""
+    return float(weights.data.min(initial=np.inf))
