@@ -1,8 +1,9 @@
-"""Warm BM25 search beside every build of bm25s: numpy and numba, one thread and two.
+"""Warm BM25 search beside its compiled peers: every build of bm25s, tantivy and PISA.
 
 A collection of NQ320K's size is generated. Each contender runs in a process of its own, searches
 all queries once to warm up, and then again at two depths. The lists of the compiled and of the
-plain search of ranktilt are compared.
+plain search of ranktilt are compared. tantivy and PISA are measured where they are installed
+(``pip install tantivy pyterrier-pisa``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from common import (
@@ -32,7 +34,16 @@ from common import (
     target,
 )
 
-PACKAGES = ("ranktilt", "numpy", "numba", "polars", "bm25s", "PyStemmer")
+PACKAGES = (
+    "ranktilt",
+    "numpy",
+    "numba",
+    "polars",
+    "bm25s",
+    "PyStemmer",
+    "tantivy",
+    "pyterrier-pisa",
+)
 DEPTHS = (1000, 100)
 ROUNDS = 3
 
@@ -115,6 +126,59 @@ def bm25s_search(folder: Path, args: argparse.Namespace) -> Measured:
     return {**watch.parts, **warm(search, len(queries))}
 
 
+def tantivy_search(folder: Path, args: argparse.Namespace) -> Measured:
+    """Index and search with tantivy, whose Python package searches in one thread."""
+    import tantivy
+
+    docs, queries, _ = read_folder(folder)
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("text", stored=False, tokenizer_name="en_stem", index_option="freq")
+    watch = Watch()
+    with watch("index"):
+        index = tantivy.Index(builder.build())
+        writer = index.writer(heap_size=1_000_000_000)
+        for text in docs.values():
+            writer.add_document(tantivy.Document(text=text))
+        writer.commit()
+        writer.wait_merging_threads()
+        index.reload()
+    searcher = index.searcher()
+
+    def search(depth: int) -> object:
+        for text in queries.values():
+            # Marks of its query language are no words.
+            words = "".join(letter if letter.isalnum() else " " for letter in text)
+            query, _ = index.parse_query_lenient(words, ["text"])
+            searcher.search(query, limit=depth, count=False)
+        return None
+
+    with watch("first"):
+        search(DEPTHS[0])
+    return {**watch.parts, **warm(search, len(queries))}
+
+
+def pisa_search(folder: Path, args: argparse.Namespace) -> Measured:
+    """Index and search with PISA through PyTerrier; the contender's name ends with its threads."""
+    import pandas as pd
+    from pyterrier_pisa import PisaIndex
+
+    threads = int(args.contender.rpartition("-")[2])
+    docs, queries, _ = read_folder(folder)
+    topics = pd.DataFrame({"qid": list(queries), "query": list(queries.values())})
+    path, watch = tempfile.mkdtemp(dir=folder.parent), Watch()
+    with watch("index"):
+        index = PisaIndex(path, stemmer="porter2", overwrite=True, threads=2)
+        index.index({"docno": name, "text": text} for name, text in docs.items())
+
+    def search(depth: int) -> object:
+        ranker = index.bm25(k1=1.2, b=0.75, num_results=depth, threads=threads, verbose=False)
+        return ranker(topics)
+
+    with watch("first"):
+        search(DEPTHS[0])
+    return {**watch.parts, **warm(search, len(queries))}
+
+
 LABELS = {
     "ranktilt-2": "ranktilt, compiled, 2 threads",
     "ranktilt-1": "ranktilt, compiled, 1 thread",
@@ -122,17 +186,35 @@ LABELS = {
     "bm25s-numba-2": "bm25s, numba, 2 threads",
     "bm25s-numba-1": "bm25s, numba, 1 thread",
     "bm25s-numpy-0": "bm25s, numpy",
+    "tantivy-1": "tantivy, 1 thread",
+    "pisa-2": "PISA, 2 threads",
+    "pisa-1": "PISA, 1 thread",
 }
+SEARCHES = {
+    "ranktilt": ours,
+    "bm25s": bm25s_search,
+    "tantivy": tantivy_search,
+    "pisa": pisa_search,
+}
+"""What measures a contender, by the first part of its name."""
+PEER_MODULES = {"tantivy": "tantivy", "pisa": "pyterrier_pisa"}
+"""Modules of peers that need not be installed."""
 CONTENDERS: dict[str, Contender] = {
     "prepare": prepare,
-    **{name: ours if name.startswith("ranktilt") else bm25s_search for name in LABELS},
+    **{name: SEARCHES[name.partition("-")[0]] for name in LABELS},
 }
+
+
+def is_installed(contender: str) -> bool:
+    """Tell whether a contender can be measured here."""
+    module = PEER_MODULES.get(contender.partition("-")[0])
+    return module is None or find_spec(module) is not None
 
 
 def section(folder: Path, name: str) -> str:
     """Measure every contender once and say how ranktilt compares with the fastest."""
     measured: dict[str, Measured] = {}
-    for contender in LABELS:
+    for contender in filter(is_installed, LABELS):
         say(f"{name}: {contender}")
         os.environ["POLARS_MAX_THREADS"] = "1" if contender.endswith("-1") else "2"
         measured[contender] = fresh(__file__, contender, folder)
