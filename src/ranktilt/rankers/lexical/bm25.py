@@ -46,6 +46,27 @@ _QUERIES_A_PART = 64
 """Queries that a worker ranks at a time."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DocumentLengths:
+    """How many terms the documents of a collection have, repeats included."""
+
+    terms: Array
+    """Number of terms of each document."""
+    mean: float
+    """Mean of these numbers; 1 where no document has a term."""
+
+    @classmethod
+    def from_table(cls, table: PostingTable) -> DocumentLengths:
+        """Return the lengths of the documents of a table of postings."""
+        terms = table.lengths.astype(np.float64)
+        return cls(terms=terms, mean=float(terms.mean()) if terms.any() else 1.0)
+
+    @property
+    def document_count(self) -> int:
+        """Number of documents, those without a term included."""
+        return len(self.terms)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lexical(TemplatedQueries, FirstStage):
     """A ranker whose score is a sum of term weights over the query's words.
@@ -70,11 +91,11 @@ class Lexical(TemplatedQueries, FirstStage):
             require_nltk()
 
     @abstractmethod
-    def weights(self, postings: Postings, lengths: Array) -> Array:
+    def weights(self, postings: Postings, lengths: DocumentLengths) -> Array:
         """Return a weight for each posting, at least 0.
 
-        A term's weight in a document may depend on no other term. `lengths` has the number of terms
-        of each document of the collection, repeats included.
+        A term's weight in a document may depend on no other term. This is called for many parts of
+        a collection's postings, so it must not take time for documents without a posting.
         """
 
     def provenance(self) -> dict[str, Any]:
@@ -92,7 +113,7 @@ class Lexical(TemplatedQueries, FirstStage):
             scored_rows = self._searched(table, queries, self.depth + slack)
             return self.cut_lists(scored_rows, collection, excluded)
         keys = collection.tie_keys()
-        lengths = table.lengths.astype(np.float64)
+        lengths = DocumentLengths.from_table(table)
         lists = search.lists(
             weigh=lambda postings: self.weights(postings, lengths),
             keys=keys,
@@ -160,8 +181,8 @@ class Lexical(TemplatedQueries, FirstStage):
         group of queries are read and weighed together. The order in which a query's terms are added
         decides the last bit.
         """
-        lengths = table.lengths.astype(np.float64)
-        scores = np.zeros(len(lengths))
+        lengths = DocumentLengths.from_table(table)
+        scores = np.zeros(lengths.document_count)
         starts = queries.indptr
         for first, last in query_groups(starts, queries.indices, np.diff(table.offsets)):
             needed = np.unique(queries.indices[starts[first] : starts[last]]).astype(np.int64)
@@ -207,13 +228,12 @@ class BM25(Lexical):
         if self.delta is not None and self.method not in _DELTA:
             raise UserError(f"bm25: delta goes with {' and '.join(_DELTA)}, not with {self.method}")
 
-    def weights(self, postings: Postings, lengths: Array) -> Array:
-        mean = lengths.mean() if lengths.any() else 1.0
-        norm = 1 - self.b + self.b * lengths / mean
+    def weights(self, postings: Postings, lengths: DocumentLengths) -> Array:
+        norm = 1 - self.b + self.b * lengths.terms[postings.rows] / lengths.mean
         variant = _VARIANTS[self.method]
         delta = _DELTA.get(self.method, 0.0) if self.delta is None else self.delta
-        frequency = variant.frequency(postings.times, norm[postings.rows], self.k1, delta)
-        idf = variant.idf(float(len(lengths)), postings.sizes.astype(np.float64))
+        frequency = variant.frequency(postings.times, norm, self.k1, delta)
+        idf = variant.idf(float(lengths.document_count), postings.sizes.astype(np.float64))
         return frequency * np.repeat(idf, postings.sizes)
 
 
@@ -223,8 +243,8 @@ class TFIDF(Lexical):
 
     name: ClassVar[str] = "tfidf"
 
-    def weights(self, postings: Postings, lengths: Array) -> Array:
-        idf = _idf_plain(float(len(lengths)), postings.sizes.astype(np.float64))
+    def weights(self, postings: Postings, lengths: DocumentLengths) -> Array:
+        idf = _idf_plain(float(lengths.document_count), postings.sizes.astype(np.float64))
         return (1 + np.log(postings.times)) * np.repeat(idf, postings.sizes)
 
 
