@@ -10,7 +10,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.text.quality import query_word_shares, words
-from ranktilt.judging.grades import Graded
+from ranktilt.judging.grades import GradedPairs
 from ranktilt.judging.records import FEWEST_QUERIES, Agreement, Estimate, GradeCount, QueryAgreement
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
@@ -37,7 +37,7 @@ class GradeAgreement:
 
 
 def grade_agreement(
-    graded: Sequence[Graded],
+    pairs_of_judges: Sequence[GradedPairs],
     collection: Collection | None,
     *,
     top: int,
@@ -46,7 +46,7 @@ def grade_agreement(
 ) -> GradeAgreement:
     """Compute each judge's agreement with humans: by stratum, by query, and grade by grade."""
     by_stratum, by_query, counts = list[Agreement](), list[QueryAgreement](), list[GradeCount]()
-    for pairs_of_judge in graded:
+    for pairs_of_judge in pairs_of_judges:
         strata = {} if collection is None else strata_of(pairs_of_judge, collection)
         by_stratum += agreements(pairs_of_judge, strata, top=top, relevant=relevant, draws=draws)
         by_query += per_query(pairs_of_judge, top)
@@ -57,7 +57,7 @@ def grade_agreement(
 
 
 def agreements(
-    graded: Graded,
+    pairs_of_judge: GradedPairs,
     strata: Mapping[str, Bools],
     *,
     top: int,
@@ -65,12 +65,12 @@ def agreements(
     draws: QueryDraws,
 ) -> Iterator[Agreement]:
     """Compute the agreement over all pairs and in each stratum, with intervals over queries."""
-    masks = {"all": np.ones(graded.pairs.height, dtype=bool), **strata}
+    masks = {"all": np.ones(pairs_of_judge.table.height, dtype=bool), **strata}
     for stratum, mask in masks.items():
         if mask.any():
-            tables = query_tables(graded.pairs.filter(pl.Series(mask)), top)
+            tables = query_tables(pairs_of_judge.table.filter(pl.Series(mask)), top)
             resampled = draws.resampled(tables) if len(tables) >= FEWEST_QUERIES else None
-            yield _agreement(graded.judge, stratum, tables, relevant, resampled=resampled)
+            yield _agreement(pairs_of_judge.judge, stratum, tables, relevant, resampled=resampled)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,13 +111,13 @@ def query_tables(pairs: pl.DataFrame, top: int) -> Floats:
     return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
 
 
-def per_query(graded: Graded, top: int) -> Iterator[QueryAgreement]:
+def per_query(pairs_of_judge: GradedPairs, top: int) -> Iterator[QueryAgreement]:
     """Yield the agreement for each query."""
-    names = graded.pairs["query_id"].unique().sort()
-    for name, table in zip(names, query_tables(graded.pairs, top), strict=True):
+    names = pairs_of_judge.table["query_id"].unique().sort()
+    for name, table in zip(names, query_tables(pairs_of_judge.table, top), strict=True):
         values = _coefficients(table, relevant=1)  # of no effect: binary kappa is not used here
         yield QueryAgreement(
-            judge=graded.judge,
+            judge=pairs_of_judge.judge,
             query=name,
             pairs=int(table.sum()),
             exact=float(values["exact"]),
@@ -126,15 +126,15 @@ def per_query(graded: Graded, top: int) -> Iterator[QueryAgreement]:
         )
 
 
-def confusion(graded: Graded, top: int) -> Iterator[GradeCount]:
+def confusion(pairs_of_judge: GradedPairs, top: int) -> Iterator[GradeCount]:
     """Count the pairs with each human grade and each grade of the judge."""
-    table = query_tables(graded.pairs, top).sum(0)
+    table = query_tables(pairs_of_judge.table, top).sum(0)
     for human, row in enumerate(table):
         for grade, pairs in enumerate(row):
-            yield GradeCount(judge=graded.judge, human=human, grade=grade, pairs=int(pairs))
+            yield GradeCount(judge=pairs_of_judge.judge, human=human, grade=grade, pairs=int(pairs))
 
 
-def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
+def strata_of(pairs_of_judge: GradedPairs, collection: Collection) -> dict[str, Bools]:
     """Divide pairs by their document's source, its length, and its share of the query's words.
 
     Lengths and shares are divided in thirds.
@@ -143,7 +143,7 @@ def strata_of(graded: Graded, collection: Collection) -> dict[str, Bools]:
         text=collection.texts()
     )
     queries = collection.queries.select(query_id="id", query="text")
-    both = graded.pairs.join(docs, on="doc_id", how="left", maintain_order="left")
+    both = pairs_of_judge.table.join(docs, on="doc_id", how="left", maintain_order="left")
     both = both.join(queries, on="query_id", how="left", maintain_order="left")
     names = both["source"].drop_nulls().unique(maintain_order=True)
     strata = {}

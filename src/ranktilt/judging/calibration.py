@@ -14,7 +14,7 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import ConfidenceUnused
 from ranktilt.judging.calibration_result import Calibration, ConfidenceBin, UnsureTilt
 from ranktilt.judging.grade_means import GradeMean, mean_change
-from ranktilt.judging.kept_grades import PAIR, KeptGrades
+from ranktilt.judging.kept_grades import PAIR_COLUMNS, KeptGrades
 from ranktilt.judging.records import FEWEST_QUERIES, Estimate
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import interval, resampled_means
@@ -63,7 +63,10 @@ def calibrate(
         if not has_confidence or not judged.is_complete:
             continue
         rows = judged.of_judge(judge).join(
-            grades.select(*PAIR, "confidence"), on=PAIR, how="inner", maintain_order="left"
+            grades.select(*PAIR_COLUMNS, "confidence"),
+            on=PAIR_COLUMNS,
+            how="inner",
+            maintain_order="left",
         )
         with_confidence = rows.drop_nulls("confidence")
         graded = with_confidence.drop_nulls("human")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.judging.agreement import QueryDraws
-from ranktilt.judging.grades import Graded
+from ranktilt.judging.grades import GradedPairs
 from ranktilt.judging.records import FEWEST_QUERIES, AgreementStatistic, JudgeComparison
 from ranktilt.judging.systems.systems import RESAMPLES, SystemValues, resampled_orders
 from ranktilt.measures.ranking import Bools, Floats
@@ -42,13 +42,13 @@ class _Resampled:
 
 
 def compare_kappas(
-    every_graded: Sequence[Graded], *, top: int, correction: str, draws: QueryDraws
+    pairs_of_judges: Sequence[GradedPairs], *, top: int, correction: str, draws: QueryDraws
 ) -> list[JudgeComparison]:
     """Compare every two judges by Cohen's κ with humans, on the pairs that both graded.
 
     The same resamples of queries count for both judges. Without intervals below six queries.
     """
-    grids = _grids(every_graded, top=top, draws=draws)
+    grids = _grids(pairs_of_judges, top=top, draws=draws)
     order = sorted(grids, key=lambda judge: -_known(grids[judge].kappa))
     comparisons = []
     for judge_a, judge_b in combinations(order, 2):
@@ -185,10 +185,13 @@ class _GradeGrid:
 
 
 def _grids(
-    every_graded: Sequence[Graded], *, top: int, draws: QueryDraws
+    pairs_of_judges: Sequence[GradedPairs], *, top: int, draws: QueryDraws
 ) -> Mapping[str, _GradeGrid]:
     """Lay the grades of all judges out over the same pairs."""
-    rows = [graded.pairs.select("query_id", "doc_id", "human") for graded in every_graded]
+    rows = [
+        pairs_of_judge.table.select("query_id", "doc_id", "human")
+        for pairs_of_judge in pairs_of_judges
+    ]
     # Judges that graded the same pairs have the same rows: then one table holds all.
     if not rows:
         return {}
@@ -196,14 +199,14 @@ def _grids(
     pairs = pairs.with_columns(query=pl.col("query_id").rank("dense") - 1)
     query, human = (pairs[name].cast(pl.Int64).to_numpy() for name in ("query", "human"))
     grids = {}
-    for graded in every_graded:
+    for pairs_of_judge in pairs_of_judges:
         judged = pairs.join(
-            graded.pairs.select("query_id", "doc_id", "judged"),
+            pairs_of_judge.table.select("query_id", "doc_id", "judged"),
             on=["query_id", "doc_id"],
             how="left",
             maintain_order="left",
         )["judged"]
-        grids[graded.judge] = _GradeGrid(
+        grids[pairs_of_judge.judge] = _GradeGrid(
             query=query,
             human=human,
             judged=judged.fill_null(-1).cast(pl.Int64).to_numpy(),
@@ -252,4 +255,4 @@ def in_common(first: SystemValues, second: SystemValues) -> tuple[SystemValues, 
     """Return the values of two judges for the systems and queries that both have, in one order."""
     runs = tuple(run for run in first.runs if run in second.runs)
     queries = tuple(query for query in first.queries if query in second.queries)
-    return first.chosen(runs, queries), second.chosen(runs, queries)
+    return first.subset(runs, queries), second.subset(runs, queries)

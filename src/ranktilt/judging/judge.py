@@ -18,13 +18,13 @@ from ranktilt.errors import UserError
 from ranktilt.judging.agreement import QueryDraws, grade_agreement
 from ranktilt.judging.calibration import CalibrationOptions, calibrate
 from ranktilt.judging.comparison import compare_kappas
-from ranktilt.judging.drift.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.grading.probes import JudgeProbes
 from ranktilt.judging.judge_grades import CommonScale, GradesOf, file_name, named_judges
 from ranktilt.judging.kept_grades import KeptGrades
 from ranktilt.judging.records import Weakness
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.judging.source_results import GradedCollection, SourceResults, source_results
+from ranktilt.judging.systems.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.systems.groups import SystemGroups
 from ranktilt.judging.systems.results import SystemResults, compare_systems
 from ranktilt.measures.base import Measure
@@ -117,14 +117,16 @@ def judge(
     )
     draws = QueryDraws(resamples=resamples, seed=seed)
     agreement = grade_agreement(
-        grades.graded, collection, top=scale.top, relevant=relevant, draws=draws
+        grades.pairs_of_judges, collection, top=scale.top, relevant=relevant, draws=draws
     )
-    comparisons = compare_kappas(grades.graded, top=scale.top, correction=correction, draws=draws)
+    comparisons = compare_kappas(
+        grades.pairs_of_judges, top=scale.top, correction=correction, draws=draws
+    )
     evaluated = EvaluatedRuns.from_arguments(runs, measures)
     systems = SystemResults()
     if evaluated.runs:
         systems = compare_systems(
-            grades.graded,
+            grades.pairs_of_judges,
             evaluated,
             groups=SystemGroups(families=families or {}, clusters=clusters or {}),
             human_sample=human_sample,
@@ -183,7 +185,7 @@ def judge(
         preferences=systems.preferences,
         grade_gaps=sources.grade_gaps,
         tilts=sources.tilts,
-        corrected=systems.corrected,
+        corrected=systems.powered_estimates,
         weaknesses=tuple(weaknesses),
         length_doses=tuple(doses),
         calibrations=calibrated.calibrations,

@@ -25,7 +25,7 @@ from ranktilt.measures.ranking import Floats
 
 MOST_ROWS = 3_000_000
 """Most grades that are kept, some 20 MB in the file; an audit with more keeps none."""
-PAIR = ("query_id", "doc_id")
+PAIR_COLUMNS = ("query_id", "doc_id")
 """Columns that identify a graded pair."""
 _UNGRADED = -1
 """Number that a file has in place of a missing grade."""
@@ -86,19 +86,19 @@ class KeptGrades:
         steps: int = 1,
     ) -> KeptGrades:
         """Take the grades of every judge; none if there are more than `MOST_ROWS` of them."""
-        frames = [frame.select(*PAIR, "grade") for frame in by_judge.values()]
+        frames = [frame.select(*PAIR_COLUMNS, "grade") for frame in by_judge.values()]
         is_complete = sum(frame.height for frame in frames) <= MOST_ROWS
         if not is_complete:
             frames = [frame.clear() for frame in frames]
-        empty = pl.DataFrame(schema=dict.fromkeys(PAIR, pl.String))
-        graded_pairs = pl.concat([empty, *(frame.select(PAIR) for frame in frames)])
-        pairs = graded_pairs.unique(PAIR, keep="first", maintain_order=True)
+        empty = pl.DataFrame(schema=dict.fromkeys(PAIR_COLUMNS, pl.String))
+        graded_pairs = pl.concat([empty, *(frame.select(PAIR_COLUMNS) for frame in frames)])
+        pairs = graded_pairs.unique(PAIR_COLUMNS, keep="first", maintain_order=True)
         grades = dict[str, pl.Series]()
         for name, frame in zip(by_judge, frames, strict=True):
-            joined = pairs.join(frame, on=PAIR, how="left", maintain_order="left")
+            joined = pairs.join(frame, on=PAIR_COLUMNS, how="left", maintain_order="left")
             grades[name] = joined["grade"].cast(pl.Int64)
-        human = human.select(*PAIR, human=pl.col("grade").cast(pl.Int64))
-        pairs = pairs.join(human, on=PAIR, how="left", maintain_order="left")
+        human = human.select(*PAIR_COLUMNS, human=pl.col("grade").cast(pl.Int64))
+        pairs = pairs.join(human, on=PAIR_COLUMNS, how="left", maintain_order="left")
         return cls(
             pairs=_with_sources(pairs, collection if twins else None).select(list(_SCHEMA)),
             grades=grades,

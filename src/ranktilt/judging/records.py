@@ -261,7 +261,7 @@ class FamilyPreference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corrected:
+class PoweredEstimate:
     """Mean of a system, or difference of two, from few human labels and the judge's."""
 
     judge: str

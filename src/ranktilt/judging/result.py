@@ -24,13 +24,13 @@ from ranktilt.judging.kept_grades import KeptGrades, nothing_kept
 from ranktilt.judging.records import (
     Agreement,
     AgreementStatistic,
-    Corrected,
     Estimate,
     FamilyPreference,
     GradeCount,
     JudgeComparison,
     JudgedTilt,
     JudgeStanding,
+    PoweredEstimate,
     QueryAgreement,
     RankAgreement,
     SystemPair,
@@ -73,7 +73,7 @@ class JudgeAudit(
     """Grade gaps of twins: over all pairs of one origin, then for each human grade."""
     tilts: tuple[JudgedTilt, ...] = ()
     """Tilts that depend on who judged."""
-    corrected: tuple[Corrected, ...] = ()
+    corrected: tuple[PoweredEstimate, ...] = ()
     """Means of systems from few human labels and a judge's."""
     weaknesses: tuple[Weakness, ...] = ()
     """Changes of grades by edits of passages."""

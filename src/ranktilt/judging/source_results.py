@@ -23,11 +23,11 @@ from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
 from ranktilt.data.notes.comparisons import TwinsInOneAudit
-from ranktilt.judging.drift.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.grade_gap import grade_gaps, judge_variation
-from ranktilt.judging.grades import Graded
+from ranktilt.judging.grades import GradedPairs
 from ranktilt.judging.judge_grades import JudgeGrades
 from ranktilt.judging.records import JudgedTilt
+from ranktilt.judging.systems.evaluated_runs import EvaluatedRuns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,7 +36,7 @@ class GradedCollection:
 
     collection: Collection
     """The collection."""
-    graded: tuple[Graded, ...]
+    pairs_of_judges: tuple[GradedPairs, ...]
     """For each judge, the pairs that humans graded too."""
     by_judge: Mapping[str, pl.DataFrame]
     """All grades of each judge."""
@@ -53,7 +53,7 @@ class GradedCollection:
         groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         return cls(
             collection=collection,
-            graded=grades.graded,
+            pairs_of_judges=grades.pairs_of_judges,
             by_judge=grades.by_judge,
             pair=pairs[0],
             remarks=groups.remarks,
@@ -87,12 +87,15 @@ def source_results(
     if collection.pairs(*pair).height:
         gaps, gap_notes = grade_gaps(collection, dict(graded.by_judge), pair, inference=inference)
         notes += gap_notes
-        variation = {pairs.judge: judge_variation(pairs.pairs) for pairs in graded.graded}
+        variation = {
+            pairs_of_judge.judge: judge_variation(pairs_of_judge.table)
+            for pairs_of_judge in graded.pairs_of_judges
+        }
         gaps = tuple(replace(gap, variation=variation[gap.run]) for gap in gaps)
         notes += variation_notes(gap for gap in gaps if not gap.estimand.options)
         differences = _confounds(collection, pair)
     tilts = list[JudgedTilt]()
-    for pairs_of_judge in graded.graded if evaluated.runs else ():
+    for pairs_of_judge in graded.pairs_of_judges if evaluated.runs else ():
         compared = _compared_audits(pairs_of_judge, graded, evaluated, inference)
         notes += _notes_under_judge(compared.notes, pairs_of_judge.judge)
         for change in compared.tilts:
@@ -131,7 +134,7 @@ def _confounds(collection: Collection, pair: Pair) -> tuple[Confound, ...]:
 
 
 def _compared_audits(
-    pairs: Graded,
+    pairs_of_judge: GradedPairs,
     graded: GradedCollection,
     evaluated: EvaluatedRuns,
     inference: InferenceOptions,
@@ -140,7 +143,7 @@ def _compared_audits(
     collection = graded.collection
     audits = []
     for grader in ("judged", "human"):
-        qrels = pairs.pairs.select("query_id", "doc_id", grade=grader)
+        qrels = pairs_of_judge.table.select("query_id", "doc_id", grade=grader)
         judged = Collection(collection.docs, collection.queries, qrels, collection.spec)
         audits.append(
             audit(

@@ -16,8 +16,8 @@ from ranktilt.data.notes.comparisons import OnlyInOneAudit
 from ranktilt.data.notes.judges import FewJudgedQueries, GradesOfOneAudit, TopGradesDiffer
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.judging.comparison import in_common
-from ranktilt.judging.grades import Graded
-from ranktilt.judging.kept_grades import PAIR, KeptGrades, KeptValues
+from ranktilt.judging.grades import GradedPairs
+from ranktilt.judging.kept_grades import PAIR_COLUMNS, KeptGrades, KeptValues
 from ranktilt.judging.systems.systems import SystemValues
 
 NEW, OLD = "new", "old"
@@ -84,20 +84,20 @@ class JudgeMatch:
     """Values of systems under the new and the old judge, by measure."""
 
     @property
-    def graded(self) -> list[Graded]:
-        """The pairs that humans and both judges graded, for each side.
+    def pairs_of_judges(self) -> list[GradedPairs]:
+        """For the new and the old judge, its grades of the pairs that humans and both judges graded.
 
-        Numbers of pairs that only one of them graded are 0: no change is computed from them.
+        Pairs with fewer grades are left out here, so their numbers are 0.
         """
         with_human = self.pairs.drop_nulls("human")
         return [
-            Graded(
+            GradedPairs(
                 judge=side,
-                pairs=with_human.select(*PAIR, "human", judged=side),
+                table=with_human.select(*PAIR_COLUMNS, "human", judged=side),
                 human_only=0,
                 judge_only=0,
                 human_queries=0,
-                more=with_human.clear(),
+                further_grades=with_human.clear(),
             )
             for side in (NEW, OLD)
         ]
@@ -198,7 +198,7 @@ def _judge_pairs(new: AuditedJudges, old: AuditedJudges) -> list[tuple[str, str]
 def _match(new: AuditedJudges, old: AuditedJudges, judge: str, old_judge: str) -> JudgeMatch:
     """Join the grades of both judges; refuse those of other collections."""
     new_rows, old_rows = new.grades.of_judge(judge), old.grades.of_judge(old_judge)
-    both = new_rows.join(old_rows, on=PAIR, how="inner", suffix="_old").sort(PAIR)
+    both = new_rows.join(old_rows, on=PAIR_COLUMNS, how="inner", suffix="_old").sort(PAIR_COLUMNS)
     if new_rows.height and old_rows.height and not both.height:
         queries = new_rows.filter(pl.col("query_id").is_in(old_rows["query_id"].implode()))
         ids = counted(queries["query_id"].n_unique(), "query id", "query ids")
@@ -209,7 +209,7 @@ def _match(new: AuditedJudges, old: AuditedJudges, judge: str, old_judge: str) -
     _require_same(both, "human", "human grade")
     _require_same(both, "source", "source")
     pairs = both.select(
-        *PAIR,
+        *PAIR_COLUMNS,
         human=pl.coalesce("human", "human_old"),
         source=pl.coalesce("source", "source_old"),
         origin=pl.coalesce("origin", "origin_old", "doc_id"),
@@ -232,7 +232,7 @@ def _require_same(both: pl.DataFrame, column: str, noun: str) -> None:
     clash = both.filter(pl.col(column) != pl.col(f"{column}_old"))
     if not clash.height:
         return
-    query, document, value, old_value = clash.select(*PAIR, column, f"{column}_old").row(0)
+    query, document, value, old_value = clash.select(*PAIR_COLUMNS, column, f"{column}_old").row(0)
     number = counted(clash.height, "common pair has", "common pairs have")
     raise UserError(
         f"{number} another {noun} in the old audit: query {query!r}, document {document!r} has "
@@ -268,8 +268,8 @@ def _system_values(values: KeptValues, side: str) -> SystemValues:
         queries=values.queries,
         human=values.human,
         judged=values.judged,
-        rescaled=values.human,
-        more=np.empty((len(values.runs), 0)),
+        rescaled_human=values.human,
+        further_judged=np.empty((len(values.runs), 0)),
     )
 
 
