@@ -1,4 +1,8 @@
-"""Whether a judge grades one side of twins higher, although their meaning is the same."""
+"""Whether a judge grades one side of twins higher, although their meaning is the same.
+
+*Twins* are two versions of one text from two sources, such as a person and a model. Their *grade
+gap* is the judge's grade of the first minus its grade of the second, for the same query.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,23 @@ _SEED = 13
 def twin_grades(
     collection: Collection, judged: pl.DataFrame, pair: Pair
 ) -> tuple[pl.DataFrame, int]:
-    """List the twins that a judge graded for a query, and count those with one grade only.
+    """Return the grade gaps of twins, and how many twins have only one graded side.
 
-    Columns are ``query_id``, ``origin``, ``gap`` (grade of the first side minus that of the
-    second), ``human`` (human grade, null without one) and ``same`` (whether both sides have the
-    same human grade, or none).
+    Parameters
+    ----------
+    collection : Collection
+        Documents with their twins, and human grades.
+    judged : polars.DataFrame
+        Grades of the judge: ``query_id``, ``doc_id``, ``grade``.
+    pair : (str, str)
+        The two sources.
+
+    Returns
+    -------
+    tuple of polars.DataFrame and int
+        The table has a row for each query and twins that have two grades: ``query_id``, ``origin``
+        (the text of which both are versions), ``gap``, ``human`` (human grade of the first side,
+        null without one) and ``same`` (whether both sides have the same human grade, or none).
     """
     human = collection.qrels.select("query_id", "doc_id", human=pl.col("grade"))
     grades = judged.select("query_id", "doc_id", "grade").join(
@@ -40,7 +56,7 @@ def twin_grades(
     twins = collection.pairs(*pair)
     first, second = (_side_grades(twins, side, grades) for side in ("a", "b"))
     both = first.join(second, on=["pair", "origin", "query_id"], suffix="_b")
-    lone = first.height + second.height - 2 * both.height
+    with_one_grade = first.height + second.height - 2 * both.height
     gaps = both.select(
         "query_id",
         "origin",
@@ -48,11 +64,14 @@ def twin_grades(
         gap=(pl.col("grade") - pl.col("grade_b")).cast(pl.Float64),
         same=pl.col("human").eq_missing(pl.col("human_b")),
     )
-    return gaps.sort("query_id", "origin"), lone
+    return gaps.sort("query_id", "origin"), with_one_grade
 
 
 def _side_grades(twins: pl.DataFrame, side: str, grades: pl.DataFrame) -> pl.DataFrame:
-    """Return the grades of one side's documents, with the number of their pair."""
+    """Return the grades of one side's documents, with the number of their twins as ``pair``.
+
+    `twins` has the ids of documents in the columns ``a`` and ``b``, and `side` is one of these.
+    """
     documents = twins.select("origin", doc_id=side).with_row_index("pair")
     return documents.join(grades, on="doc_id").drop("doc_id")
 
@@ -66,14 +85,17 @@ def grade_gaps(
 ) -> tuple[tuple[Effect, ...], list[Note]]:
     """Test each judge's grade gap over all twins, and for each human grade.
 
-    The test exchanges the labels of each origin.
+    The test exchanges the two sources within the twins of a text, at random: if a judge favours
+    none, its grades could as well have been given the other way round. `judges` holds all grades
+    of each judge. Twins with different human grades are left out and counted in a note.
     """
     samples, notes = list[Sample](), list[Note]()
     for name, judged in judges.items():
-        twins, lone = twin_grades(collection, judged, pair)
+        twins, with_one_grade = twin_grades(collection, judged, pair)
         unequal = twins.filter(~pl.col("same")).height
-        if lone:
-            notes.append(TwinsWithoutGap(judge=name, twins=lone, reason="one side"))
+        if with_one_grade:
+            note = TwinsWithoutGap(judge=name, twins=with_one_grade, reason="one side")
+            notes.append(note)
         if unequal:
             notes.append(TwinsWithoutGap(judge=name, twins=unequal, reason="two human grades"))
         for human_grade, graded_twins in _by_human_grade(twins.filter("same")):
@@ -96,7 +118,7 @@ def judge_variation(pairs: pl.DataFrame) -> Variation:
         return grade_variation(queries.height, queries.height)
     varied = queries.filter(pl.col("human") > 1)
     constant = varied.filter(pl.col("judged") == 1)
-    # At least one query, so that a judge that gives several grades counts as one that can vary.
+    # Counted as at least one query, because a judge that gives several grades can vary.
     return grade_variation(max(varied.height, 1), constant.height)
 
 
@@ -111,19 +133,19 @@ def _by_human_grade(twins: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GradedTwins:
-    """The twins behind one grade gap of a judge; see `twin_grades`."""
+    """The twins behind one grade gap of a judge."""
 
     judge: str
     """Name of the judge."""
     pair: Pair
     """Names of both sources."""
     estimand: GradeGapOfTwins
-    """Question that they answer."""
+    """The question: the gap over all twins, or over those with one human grade."""
     twins: pl.DataFrame
-    """Table of the twins."""
+    """``query_id``, ``origin`` and ``gap`` of the twins, as `twin_grades` returns them."""
 
     def sample(self, inference: InferenceOptions) -> Sample:
-        """Sum the gaps of each query, with the p of exchanged labels."""
+        """Sum the gaps of each query, with the p of a test that exchanges the two sources."""
         names = self.twins["query_id"].unique().sort()
         query = self.twins["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
         origin = self.twins["origin"].rank("dense").to_numpy().astype(np.int64) - 1
@@ -152,7 +174,8 @@ class GradedTwins:
         sums = exchanged_sums(
             clusters.origin_totals, draws=inference.resamples, seed=[inference.seed, _SEED]
         )
-        null = sums / len(gap)
-        p = NullDistribution.from_draws(sample.value, null).p
-        # Only the p: the neutral value of twins is 0, without a band of random labels.
+        mean_gaps = sums / len(gap)
+        p = NullDistribution.from_draws(sample.value, mean_gaps).p
+        # Only the p of the exchanged sources is used. The neutral value of a gap is exactly 0, and
+        # not a range of values that random labels may have.
         return replace(sample, null=NullDistribution(low=0.0, high=0.0, p=p))
