@@ -74,7 +74,7 @@ def calibrate(
         has_confidence = "confidence" in grades.columns and grades["confidence"].count() > 0
         if not has_confidence or not judged.is_complete:
             continue
-        rows = judged.of_judge(judge).join(
+        rows = judged.graded_by(judge).join(
             grades.select(*PAIR_COLUMNS, "confidence"),
             on=PAIR_COLUMNS,
             how="inner",

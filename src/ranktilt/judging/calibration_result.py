@@ -80,7 +80,7 @@ class Calibration:
     bins: tuple[ConfidenceBin, ...]
     """The curve: bins of equal count, from the lowest confidence on."""
     error: Estimate
-    """Expected calibration error, 0 to 1: mean distance of a bin's agreement from its confidence."""
+    """Expected calibration error, 0 to 1: mean distance of agreement from confidence over bins."""
     excess: Estimate
     """Mean confidence minus the share of pairs with the human grade; above 0 it is too sure."""
     confidence: float

@@ -1,4 +1,9 @@
-"""Compare judges with each other, by their agreement with humans."""
+"""Compare judges with each other, by their agreement with humans.
+
+A coefficient is Cohen's κ of grades, or Kendall's τ-b of the order of systems; a system is a ranker
+whose run is evaluated. A judge's coefficient says how far it agrees with humans. Two judges are
+compared by the difference of their coefficients in the same resamples of the queries.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +30,17 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Resampled:
-    """A coefficient of one judge, also for resamples of the queries."""
+class _ResampledCoefficient:
+    """A coefficient of one judge, over all queries and in resamples of them."""
 
     value: float
     """The coefficient."""
     samples: Floats
-    """The coefficient in each resample."""
+    """The coefficient in each resample; empty if there are too few queries."""
     near_samples: Floats | None
-    """The coefficient in resamples near the observed values, for coefficients of orders; else None.
+    """For τ-b, the coefficient in resamples that lie closer to the observed means.
+
+    Intervals of orders need them; None for κ.
     """
     queries: int
     """Number of queries."""
@@ -46,7 +53,18 @@ def compare_kappas(
 ) -> list[JudgeComparison]:
     """Compare every two judges by Cohen's κ with humans, on the pairs that both graded.
 
-    The same resamples of queries count for both judges. Without intervals below six queries.
+    Below six queries there are no intervals.
+
+    Parameters
+    ----------
+    pairs_of_judges : sequence of GradedPairs
+        For each judge, the pairs that it and humans graded.
+    top : int
+        Highest grade of the scale, which begins at 0.
+    correction : {"holm", "bonferroni"}
+        Correction of the p of all comparisons.
+    draws : QueryDraws
+        Resamples of the queries, the same for both judges.
     """
     grids = _grids(pairs_of_judges, top=top, draws=draws)
     order = sorted(grids, key=lambda judge: -_known(grids[judge].kappa))
@@ -54,7 +72,7 @@ def compare_kappas(
     for judge_a, judge_b in combinations(order, 2):
         common = grids[judge_a].is_graded & grids[judge_b].is_graded
         sides = [grids[judge].resampled_kappa(common) for judge in (judge_a, judge_b)]
-        comparisons.append(_comparison((judge_a, judge_b), "kappa", "", sides))
+        comparisons.append(_comparison((judge_a, judge_b), "kappa", "", sides))  # no measure
     return _corrected(comparisons, correction)
 
 
@@ -63,16 +81,25 @@ def compare_orders(
 ) -> list[JudgeComparison]:
     """Compare every two judges by Kendall's τ-b with humans, on the systems and queries of both.
 
-    The same resamples of queries count for both judges. Without intervals below six queries.
+    Below six queries there are no intervals.
+
+    Parameters
+    ----------
+    every_values : sequence of SystemValues
+        Values of systems for each query, by judge and measure.
+    correction : {"holm", "bonferroni"}
+        Correction of the p of all comparisons by one measure.
+    seed, resamples : int
+        Random seed and number of resamples of the queries, the same for both judges.
     """
     comparisons = list[JudgeComparison]()
     for measure in dict.fromkeys(values.measure for values in every_values):
         judged = [values for values in every_values if values.measure == measure]
         taus = _Taus(resamples=resamples, seed=seed)
-        judged.sort(key=lambda values: -_known(taus.of(values).value))
+        judged.sort(key=lambda values: -_known(taus.tau_of(values).value))
         of_measure = []
         for values_a, values_b in combinations(judged, 2):
-            sides = [taus.of(values) for values in in_common(values_a, values_b)]
+            sides = [taus.tau_of(values) for values in in_common(values_a, values_b)]
             pair = values_a.judge, values_b.judge
             of_measure.append(_comparison(pair, "tau", measure, sides))
         comparisons += _corrected(of_measure, correction)
@@ -80,7 +107,7 @@ def compare_orders(
 
 
 def _known(value: float) -> float:
-    """Return a value as a sort key; undefined ones come last."""
+    """Return a value to sort by in falling order, which puts undefined ones last."""
     return -np.inf if np.isnan(value) else value
 
 
@@ -88,9 +115,13 @@ def _comparison(
     judges: tuple[str, str],
     statistic: AgreementStatistic,
     measure: str,
-    sides: Sequence[_Resampled],
+    sides: Sequence[_ResampledCoefficient],
 ) -> JudgeComparison:
-    """Return the comparison of two judges by one coefficient."""
+    """Return the comparison of two judges by one coefficient.
+
+    `measure` orders the systems for τ, and is empty for κ. `sides` are the coefficients of both
+    judges. The caller corrects the p.
+    """
     side_a, side_b = sides
     samples, near_samples = np.empty(0), None
     if side_a.queries >= FEWEST_QUERIES:
@@ -128,10 +159,13 @@ def _corrected(comparisons: Sequence[JudgeComparison], correction: str) -> list[
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _GradeGrid:
-    """One judge's grades, laid out over all pairs that humans and any judge graded."""
+    """One judge's grades of all pairs that humans and any judge graded.
+
+    All judges have the same pairs in the same order, so that masks of pairs can be combined.
+    """
 
     query: Ints
-    """Number of each pair's query, of shape (pairs,); the same for all judges."""
+    """Index of each pair's query."""
     human: Ints
     """Human grade of each pair."""
     judged: Ints
@@ -139,9 +173,12 @@ class _GradeGrid:
     top: int
     """Highest grade."""
     draws: QueryDraws
-    """Draws of queries."""
-    computed: dict[bytes, _Resampled] = field(default_factory=dict)
-    """Results by the pairs that count; judges mostly grade the same pairs."""
+    """Resamples of the queries."""
+    computed: dict[bytes, _ResampledCoefficient] = field(default_factory=dict)
+    """Coefficients by the mask of the pairs that count, as bytes.
+
+    Judges mostly grade the same pairs, so that κ of a judge is computed once for all comparisons.
+    """
 
     @property
     def is_graded(self) -> Bools:
@@ -153,21 +190,24 @@ class _GradeGrid:
         """Cohen's κ over all pairs that the judge graded."""
         return float(cohen_kappa(self._tables(self.is_graded).sum(0)))
 
-    def resampled_kappa(self, counts: Bools) -> _Resampled:
-        """Return κ over the pairs that count, and in resamples of their queries."""
+    def resampled_kappa(self, counts: Bools) -> _ResampledCoefficient:
+        """Return κ over some pairs, and in resamples of their queries.
+
+        `counts` is a mask of the pairs that count.
+        """
         key = counts.tobytes()
         if key not in self.computed:
             self.computed[key] = self._resampled(counts)
         return self.computed[key]
 
-    def _resampled(self, counts: Bools) -> _Resampled:
-        """Compute κ over the pairs that count."""
+    def _resampled(self, counts: Bools) -> _ResampledCoefficient:
+        """Compute what `resampled_kappa` returns."""
         tables = self._tables(counts)
         queries = len(tables)
         samples = np.empty(0)
         if queries >= FEWEST_QUERIES:
             samples = cohen_kappa(self.draws.resampled(tables))
-        return _Resampled(
+        return _ResampledCoefficient(
             value=float(cohen_kappa(tables.sum(0))),
             samples=samples,
             near_samples=None,
@@ -176,23 +216,27 @@ class _GradeGrid:
         )
 
     def _tables(self, counts: Bools) -> Floats:
-        """Count the pairs of grades of each query; shape (queries, top + 1, top + 1)."""
+        """Count, for each query, the pairs with each human grade and each grade of the judge.
+
+        `counts` is a mask of the pairs that count. The shape is (queries, grades, grades); queries
+        without such a pair are left out.
+        """
         size = self.top + 1
-        numbers, query = np.unique(self.query[counts], return_inverse=True)
+        queries, query = np.unique(self.query[counts], return_inverse=True)
+        # Index of each pair's cell, if all tables are written row by row, one after the other.
         cell = (query * size + self.human[counts]) * size + self.judged[counts]
-        shape = len(numbers), size, size
+        shape = len(queries), size, size
         return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
 
 
 def _grids(
     pairs_of_judges: Sequence[GradedPairs], *, top: int, draws: QueryDraws
 ) -> Mapping[str, _GradeGrid]:
-    """Lay the grades of all judges out over the same pairs."""
+    """Return each judge's grades of all pairs that humans and any judge graded."""
     rows = [
         pairs_of_judge.table.select("query_id", "doc_id", "human")
         for pairs_of_judge in pairs_of_judges
     ]
-    # Judges that graded the same pairs have the same rows: then one table holds all.
     if not rows:
         return {}
     pairs = pl.concat(rows).unique(["query_id", "doc_id"], maintain_order=True)
@@ -218,31 +262,31 @@ def _grids(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Taus:
-    """Kendall's τ-b of judges; each one is computed once."""
+    """Kendall's τ-b of judges; each is computed once, and used in several comparisons."""
 
     resamples: int
     """Number of resamples."""
     seed: int
     """Seed of the resamples."""
-    computed: dict[tuple[str, tuple[str, ...], tuple[str, ...]], _Resampled] = field(
+    computed: dict[tuple[str, tuple[str, ...], tuple[str, ...]], _ResampledCoefficient] = field(
         default_factory=dict
     )
-    """Results by judge, systems and queries."""
+    """τ-b by judge, systems and queries."""
 
-    def of(self, values: SystemValues) -> _Resampled:
-        """Return τ-b of one judge, also for resamples of the queries."""
+    def tau_of(self, values: SystemValues) -> _ResampledCoefficient:
+        """Return τ-b of one judge with humans, over all queries and in resamples of them."""
         key = values.judge, values.runs, values.queries
         if key not in self.computed:
             self.computed[key] = self._resampled(values)
         return self.computed[key]
 
-    def _resampled(self, values: SystemValues) -> _Resampled:
-        """Compute τ-b of one judge."""
+    def _resampled(self, values: SystemValues) -> _ResampledCoefficient:
+        """Compute what `tau_of` returns."""
         samples, near_samples = np.empty(0), None
         if values.has_intervals:
             orders = resampled_orders(values, self.resamples, self.seed)
             samples, near_samples = orders.coefficients(kendall_tau)
-        return _Resampled(
+        return _ResampledCoefficient(
             value=float(kendall_tau(values.human.mean(1), values.judged.mean(1))),
             samples=samples,
             near_samples=near_samples,

@@ -1,4 +1,7 @@
-"""Compare judges' grades with human ones: the function `judge`."""
+"""Compare judges' grades with human ones: the function `judge`.
+
+A judge is a model, or a person, who grades how relevant documents are to queries.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from ranktilt.measures.base import Measure
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 MEASURES = ("nDCG@10",)
-"""Default measures of systems."""
+"""Measures by which systems are evaluated if the user names none."""
 
 
 def judge(
@@ -66,10 +69,11 @@ def judge(
     human : path or polars.DataFrame, optional
         Human grades; the collection's judgments by default.
     collection : Collection, optional
-        Documents with their sources: gives agreement by source, length and query words, and, where
-        it holds twins, the grade gap and the tilt of each run under either judge.
+        Documents with their sources: gives agreement by source, length and query words. With
+        documents of two sources it also gives the tilt of each run under the judge and under
+        humans, and, where these are twins, the judge's grade gap.
     runs : Run or iterable of Run, optional
-        Systems that both judges evaluate.
+        Runs of systems, to evaluate under the judge's grades and under the human ones.
     families : mapping, optional
         The family of each run by its name, such as ``{"rankgpt": "llm", "bm25": "lexical"}``: to
         ask whether a judge favours a family.
@@ -86,8 +90,9 @@ def judge(
         Highest grade of the scale, which begins at 0; by default the highest human grade, and 3
         where a model graded.
     human_sample : int, optional
-        Pretend to have only this many human labels, to show what they repair. By default all human
-        queries are used if the judge graded more.
+        Pretend to have only this many human labels, to show how close an estimate from these and
+        the judge's grades comes to the truth. By default all human labels are used, if the judge
+        graded further queries.
     probed : iterable of JudgeProbes, optional
         Results of `ranktilt.judging.grading.probes.probe_judge`.
     correction : {"holm", "bonferroni"}, optional
@@ -195,7 +200,7 @@ def judge(
 
 
 def _weaknesses(probes: JudgeProbes) -> Iterator[Weakness]:
-    """Yield how each edit of passages changed the judge's grades."""
+    """Yield how each probe changed the judge's grades."""
     for gap in probes.gaps:
         yield Weakness(judge=probes.judge, edit=gap)
 
@@ -203,7 +208,7 @@ def _weaknesses(probes: JudgeProbes) -> Iterator[Weakness]:
 def _systems_question(
     families: Mapping[str, str] | None, clusters: Mapping[str, str] | None
 ) -> str:
-    """Return the name of the question about systems."""
+    """Return what the user asked about systems, for an error message."""
     if families:
         return "families"
     return "clusters" if clusters else "a sample of human labels"

@@ -1,4 +1,10 @@
-"""The source of documents that each judge favours: grade gaps of twins, and tilts of runs."""
+"""The source of documents that each judge favours: grade gaps of twins, and tilts of runs.
+
+A *judge* is whoever gives the grades that are compared with human ones. *Twins* are two versions of
+one text from two sources; a judge's *grade gap* is its grade of the first minus its grade of the
+second. The *tilt* of a run is how much better it ranks one source; it depends on the grades, and is
+computed under the judge's grades and under the human ones.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +38,7 @@ from ranktilt.judging.systems.evaluated_runs import EvaluatedRuns
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GradedCollection:
-    """A collection with two sources of twins, and the grades of its documents."""
+    """A collection with documents of two sources, and the grades of its documents."""
 
     collection: Collection
     """The collection."""
@@ -43,13 +49,13 @@ class GradedCollection:
     pair: Pair
     """Names of both sources."""
     remarks: tuple[Note, ...]
-    """Remarks on the labels of its documents."""
+    """Notes on the labels that name the sources of its documents."""
 
     @classmethod
     def from_grades(
         cls, collection: Collection, grades: JudgeGrades, pair: Pair | None
     ) -> GradedCollection:
-        """Take the pair of sources, by default the first two."""
+        """Take the pair of sources to compare; with None the first two of the collection."""
         groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         return cls(
             collection=collection,
@@ -69,7 +75,7 @@ class SourceResults:
     confounds: tuple[Confound, ...] = ()
     """Other differences between the sources."""
     tilts: tuple[JudgedTilt, ...] = ()
-    """Tilts that depend on who judged."""
+    """For each judge and run, the tilt under the judge's grades minus that under human ones."""
     notes: tuple[Note, ...] = ()
     """Notes on labels and twins."""
     twins: tuple[str, ...] = ()
@@ -79,7 +85,12 @@ class SourceResults:
 def source_results(
     graded: GradedCollection, evaluated: EvaluatedRuns, inference: InferenceOptions
 ) -> SourceResults:
-    """Compare the sources of documents: grade gaps of twins, and the tilt of each run."""
+    """Compare the sources of documents: grade gaps of twins, and the tilt of each run.
+
+    `graded` holds the collection and all grades, `evaluated` the runs and measures of tilts, and
+    `inference` the resamples, the seed and the correction of p. Without twins there are no grade
+    gaps, and without runs no tilts.
+    """
     collection, pair = graded.collection, graded.pair
     notes = list[Note](graded.remarks)
     gaps: tuple[Effect, ...] = ()
@@ -110,11 +121,12 @@ def source_results(
 
 
 def _notes_under_judge(notes: Iterable[Note], judge: str) -> tuple[Note, ...]:
-    """Return the notes of a comparison with human grades, as those of a judge."""
+    """Return the notes of a comparison of audits, worded and marked as notes on a judge."""
     of_judge = list[Note]()
     for note in notes:
         if isinstance(note, TwinsInOneAudit):
-            # Versions that the judge grades differently are no twins under its grades.
+            # Versions of one text with different grades are no twins, so that the two audits may
+            # have different twins. The reader knows them by their grades, not as new and old.
             names = {
                 "the new audit": "the audit under its grades",
                 "the old audit": "the audit under human grades",
@@ -139,10 +151,14 @@ def _compared_audits(
     evaluated: EvaluatedRuns,
     inference: InferenceOptions,
 ) -> Comparison:
-    """Compare audits under the judge and under humans, on the pairs that both graded."""
+    """Compare an audit of the runs under the judge with one under humans.
+
+    Both use only the pairs of query and document that the judge and humans graded.
+    """
     collection = graded.collection
     audits = []
     for grader in ("judged", "human"):
+        # Everything but the grades is the same.
         qrels = pairs_of_judge.table.select("query_id", "doc_id", grade=grader)
         judged = Collection(collection.docs, collection.queries, qrels, collection.spec)
         audits.append(

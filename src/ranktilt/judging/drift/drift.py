@@ -1,4 +1,8 @@
-"""Compare two audits of judges on the pairs that both graded: whether a judge has changed."""
+"""Compare two audits of judges, to find out whether a judge has changed.
+
+A judge is whoever gives grades of relevance. It is compared with an earlier judge on the pairs of
+query and document that both graded.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +27,17 @@ def compare_judges(
 ) -> JudgeDrift:
     """Return how judges changed between two audits, on the pairs that both graded.
 
+    Parameters
+    ----------
+    new, old : AuditedJudges
+        Judges and grades of both audits.
+    options : ComparisonOptions
+        Resamples, seed, correction, and the percentage of queries that may be left out.
+
     Raises
     ------
     UserError
-        If the audits have other scales, sources or human grades, or no judge or pair in common.
+        If scales, sources or human grades differ, or no judge or pair is in both audits.
     """
     matches, notes = match_judges(new, old, options.max_left_out)
     changes = list[JudgeChange]()
@@ -51,7 +62,10 @@ def compare_judges(
 
 
 def _changes(match: JudgeMatch, top: int, options: ComparisonOptions) -> Iterator[JudgeChange]:
-    """Yield every change of one judge, not corrected yet."""
+    """Yield every change of one judge; p is corrected later, over the changes of all judges.
+
+    `top` is the highest grade.
+    """
     draws = QueryDraws(resamples=options.resamples, seed=options.seed)
     kappa = kappa_change(match, top, draws)
     if kappa is not None:
@@ -64,7 +78,7 @@ def _changes(match: JudgeMatch, top: int, options: ComparisonOptions) -> Iterato
 def _corrected(changes: Sequence[JudgeChange], correction: str) -> list[JudgeChange]:
     """Correct the p of all changes together."""
     ps = [change.p for change in changes]
-    tested = int(np.count_nonzero(~np.isnan(ps)))
+    tested = int(np.count_nonzero(~np.isnan(ps)))  # changes with too few queries have no p
     corrected = correct(ps, correction).tolist()
     return [
         replace(change, p_corrected=p, family_size=max(tested, 1))

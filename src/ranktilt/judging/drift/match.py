@@ -1,4 +1,8 @@
-"""Match the judges of two audits, and the pairs that both graded."""
+"""Match the judges of two audits, and the pairs that both graded.
+
+The audits are the new and the old one; a judge of the new audit is compared with a judge of the
+old one. A *pair* is a query and a document; a *system* is a ranker whose run was evaluated.
+"""
 
 from __future__ import annotations
 
@@ -21,37 +25,37 @@ from ranktilt.judging.kept_grades import PAIR_COLUMNS, KeptGrades, KeptValues
 from ranktilt.judging.systems.systems import SystemValues
 
 NEW, OLD = "new", "old"
-"""Names of both sides while they are compared; the judges may have one name."""
+"""Names of the new and the old judge while they are compared; both may have the same name."""
 _MOST_NAMED = 3
 """Most judges or systems that a note names."""
 _FEW_COMMON = 0.9
-"""Share of a judge's pairs below which the common ones are called few."""
+"""Share of the larger number of pairs below which a note on left-out pairs becomes a warning."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditedJudges:
-    """What a comparison needs of an audit of judges."""
+    """The part of an audit of judges that a comparison needs."""
 
     judges: tuple[str, ...]
     """Names of the judges."""
     grades: KeptGrades
-    """Their grades."""
+    """Their grades, and the values of systems under them."""
     top: int
     """Highest grade of the scale; 0 where grades are not known."""
     notes: tuple[Note, ...]
     """Notes of the audit."""
     spec: dict[str, Any]
-    """How it was made."""
+    """How the audit was made."""
 
     @property
     def origin(self) -> dict[str, Any]:
-        """The command behind the audit and its files."""
+        """The command that made the audit, and its files."""
         names = ("file", "command", "ranktilt", "human", "judges", "runs")
         return {name: self.spec[name] for name in names if self.spec.get(name)}
 
     def queries_of(self, judge: str) -> list[str]:
-        """Return the queries of which a judge graded a pair, or evaluated systems."""
-        queries = self.grades.of_judge(judge)["query_id"].unique(maintain_order=True).to_list()
+        """Return the queries of a judge: of its grades, or else of its values of systems."""
+        queries = self.grades.graded_by(judge)["query_id"].unique(maintain_order=True).to_list()
         if queries:
             return queries
         names = dict[str, None]()
@@ -73,21 +77,25 @@ class JudgeMatch:
     old_judge: str
     """Name of the old judge."""
     pairs: pl.DataFrame
-    """``query_id``, ``doc_id``, ``human``, ``source``, ``origin``, ``new``, ``old``."""
+    """A row for each pair that both judges graded, with their grades ``new`` and ``old``.
+
+    The other columns are ``query_id``, ``doc_id``, ``human`` (the human grade, null without one),
+    ``source`` and ``origin`` (which versions of one text share).
+    """
     new_pairs: int
     """Pairs that the new judge graded."""
     old_pairs: int
     """Pairs that the old judge graded."""
     twins: tuple[str, ...]
-    """The two sources that are compared."""
+    """The two sources that are compared; empty without a collection of two sources."""
     values: tuple[tuple[SystemValues, SystemValues], ...]
     """Values of systems under the new and the old judge, by measure."""
 
     @property
     def pairs_of_judges(self) -> list[GradedPairs]:
-        """For the new and the old judge, its grades of the pairs that humans and both judges graded.
+        """The grades of the new and the old judge, on the pairs that they and humans graded.
 
-        Pairs with fewer grades are left out here, so their numbers are 0.
+        All other pairs are left out here, so their numbers are 0.
         """
         with_human = self.pairs.drop_nulls("human")
         return [
@@ -108,10 +116,12 @@ def match_judges(
 ) -> tuple[list[JudgeMatch], list[Note]]:
     """Match the judges of two audits, with notes on what is left out.
 
+    `max_left_out` is the largest percentage of queries that may be in only one of the audits.
+
     Raises
     ------
     UserError
-        If the audits have other scales, sources or human grades, or no judge or pair in common.
+        If scales, sources or human grades differ, or no judge or pair is in both audits.
     """
     _require_alike(new, old)
     matches, notes = list[JudgeMatch](), list[Note]()
@@ -140,7 +150,11 @@ def _lone_notes(
     names: Sequence[str],
     common: Sequence[str],
 ) -> Iterator[Note]:
-    """Note what only one audit has."""
+    """Note judges or systems that only one audit has.
+
+    `part` says which of these the `names` are, and `side` whose they are; `common` are the names
+    that both audits have.
+    """
     lone = [name for name in names if name not in common]
     if lone:
         first = tuple(lone[:_MOST_NAMED])
@@ -152,7 +166,8 @@ def _system_notes(
 ) -> Iterator[Note]:
     """Note systems that only one audit evaluates, where orders of systems are compared."""
     if match.values:
-        systems = match.values[0][0].runs
+        new_values, _ = match.values[0]
+        systems = new_values.runs  # the same for both judges and all measures
         yield from _lone_notes("system", "new", new[0].runs, systems)
         yield from _lone_notes("system", "old", old[0].runs, systems)
 
@@ -182,7 +197,11 @@ def _scale(audit: AuditedJudges) -> str:
 
 
 def _judge_pairs(new: AuditedJudges, old: AuditedJudges) -> list[tuple[str, str]]:
-    """Match judges: two audits of one judge each whatever the names, others by name."""
+    """Return the names of each new judge and its old one.
+
+    If both audits have a single judge, these are compared whatever their names; else judges are
+    matched by name.
+    """
     if len(new.judges) == len(old.judges) == 1:
         return [(new.judges[0], old.judges[0])]
     names = [name for name in new.judges if name in old.judges]
@@ -196,8 +215,8 @@ def _judge_pairs(new: AuditedJudges, old: AuditedJudges) -> list[tuple[str, str]
 
 
 def _match(new: AuditedJudges, old: AuditedJudges, judge: str, old_judge: str) -> JudgeMatch:
-    """Join the grades of both judges; refuse those of other collections."""
-    new_rows, old_rows = new.grades.of_judge(judge), old.grades.of_judge(old_judge)
+    """Join the grades of a judge and its old one; refuse grades of different collections."""
+    new_rows, old_rows = new.grades.graded_by(judge), old.grades.graded_by(old_judge)
     both = new_rows.join(old_rows, on=PAIR_COLUMNS, how="inner", suffix="_old").sort(PAIR_COLUMNS)
     if new_rows.height and old_rows.height and not both.height:
         queries = new_rows.filter(pl.col("query_id").is_in(old_rows["query_id"].implode()))
@@ -228,7 +247,10 @@ def _match(new: AuditedJudges, old: AuditedJudges, judge: str, old_judge: str) -
 
 
 def _require_same(both: pl.DataFrame, column: str, noun: str) -> None:
-    """Refuse pairs whose human grade, or whose source, is another one in the other audit."""
+    """Refuse pairs whose human grade, or whose source, differs between the audits.
+
+    `column` is ``human`` or ``source``, and `noun` what an error calls it.
+    """
     clash = both.filter(pl.col(column) != pl.col(f"{column}_old"))
     if not clash.height:
         return
@@ -243,7 +265,7 @@ def _require_same(both: pl.DataFrame, column: str, noun: str) -> None:
 def _common_values(
     new: Sequence[KeptValues], old: Sequence[KeptValues]
 ) -> Iterator[tuple[SystemValues, SystemValues]]:
-    """Yield the values of the systems and queries that both have, by measure."""
+    """Yield the values of both judges for each measure, of the systems and queries of both."""
     old_by_measure = {values.measure: values for values in old}
     for values in new:
         if values.measure not in old_by_measure:
@@ -251,14 +273,16 @@ def _common_values(
         sides = in_common(
             _system_values(values, NEW), _system_values(old_by_measure[values.measure], OLD)
         )
+        # An order needs two systems.
         if len(sides[0].runs) > 1 and sides[0].queries:
             yield sides
 
 
 def _system_values(values: KeptValues, side: str) -> SystemValues:
-    """Return the values of systems under one side's judge.
+    """Return the values of systems under the ``new`` or the ``old`` judge.
 
-    An audit does not keep `bounds`, `rescaled` and `more`, and orders of systems need none of them.
+    An audit's file does not keep `bounds`, `rescaled_human` and `further_judged`. Orders of systems
+    need none of them.
     """
     return SystemValues(
         judge=side,
@@ -274,12 +298,12 @@ def _system_values(values: KeptValues, side: str) -> SystemValues:
 
 
 def _match_notes(match: JudgeMatch) -> Iterator[Note]:
-    """Note what is left out, and grades that may be of two scales."""
+    """Note pairs that are left out, and highest grades that suggest two different scales."""
     common = match.pairs.height
-    most = max(match.new_pairs, match.old_pairs)
-    if common < most:
+    larger = max(match.new_pairs, match.old_pairs)
+    if common < larger:
         yield GradesOfOneAudit(
-            severity="warning" if common < _FEW_COMMON * most else "note",
+            severity="warning" if common < _FEW_COMMON * larger else "note",
             judge=match.judge,
             common=common,
             only_new=match.new_pairs - common,

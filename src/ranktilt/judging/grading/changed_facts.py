@@ -81,7 +81,7 @@ def grade_versions(
     grade_type = designed.qrels["grade"].dtype
     on_scale = pl.col("grade").replace_strict(dict(enumerate(scale)), return_dtype=grade_type)
     graded = grades.qrels.with_columns(on_scale)
-    # The model was to change facts, but the text stayed that of a version with the same facts.
+    # Designed as versions with changed facts, but with the text of a version without.
     unchanged = designed.docs.filter(has_changed_facts(designed.docs)).join(
         to_grade.docs, on="id", how="anti", maintain_order="left"
     )

@@ -157,9 +157,9 @@ class JudgeProbes:
     gaps: tuple[ProbeGap, ...]
     """Result of each probe."""
     pairs: pl.DataFrame
-    """A row for each pair and probe: ``probe``, ``query_id``, ``doc_id``, ``grade``, ``twin_grade``.
+    """A row for each probe and pair: ``probe``, ``query_id``, ``doc_id``, and two grades.
 
-    ``grade`` is that of the original; both grades are null where there is none.
+    ``grade`` is that of the original, ``twin_grade`` that of its twin; null where there is none.
     """
     grades: Grades
     """Grades of all passages, under the ids that `probe_collection` gives them."""
@@ -336,7 +336,7 @@ def probe_collection(
 
 
 class _Passage(NamedTuple):
-    """A passage to grade; the fields are columns of the collection that `probe_collection` makes."""
+    """A passage to grade. Its fields become columns of the collection of all passages."""
 
     id: str
     """Id of the passage: the number of its pair, and ``original`` or the name of the probe."""

@@ -275,7 +275,8 @@ def _measures(
         human_measures = ", ".join(human.measures[:_MOST_LISTED])
         judge_measures = ", ".join(judges[0].measures[:_MOST_LISTED])
         raise UserError(
-            f"no measure in common: humans have {human_measures}; {judges[0].judge} has {judge_measures}"
+            f"no measure in common: humans have {human_measures}; {judges[0].judge} has "
+            f"{judge_measures}"
         )
     if _DEFAULT_MEASURE in common:
         return [_DEFAULT_MEASURE]

@@ -50,10 +50,11 @@ def sampled_queries(pairs_of_judge: GradedPairs, labels: int, seed: int) -> tupl
         If `labels` are too few for two queries, or as many as there are.
     """
     sizes = pairs_of_judge.table.group_by("query_id", maintain_order=True).len()
-    if labels >= pairs_of_judge.table.height:
+    pair_count = pairs_of_judge.table.height
+    if labels >= pair_count:
         raise UserError(
-            f"--human-sample {labels}: all {pairs_of_judge.table.height:,} pairs have human grades; "
-            "draw fewer of them"
+            f"--human-sample {labels}: all {pair_count:,} pairs have human grades; draw fewer of "
+            "them"
         )
     order = np.random.default_rng([seed, _SEED]).permutation(sizes.height)
     used = np.cumsum(sizes["len"].to_numpy()[order])
