@@ -291,8 +291,8 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     """Show means corrected by few human labels; nothing where none were given."""
     if not audit.corrected:
         return
-    # `PoweredEstimate.powered` is prediction-powered (PPI++; Angelopoulos et al., 2023): the mean of
-    # the judge's labels, corrected by the few human ones. Its λ is the judge's weight.
+    # `PoweredEstimate.powered` is prediction-powered (PPI++; Angelopoulos et al., 2023): the mean
+    # of the judge's labels, corrected by the few human ones. Its λ is the judge's weight.
     columns: list[ColumnOf] = [
         (name_column("system"), _compared_systems),
         ("humans alone", lambda row: _percent(row.human_only)),
