@@ -1,4 +1,4 @@
-"""Audit whom a model's answers cite, of the documents that it was shown."""
+"""Audit whom a language model's answers cite, among the documents that it was shown."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def cite_session(
     label_errors: str | LabelErrors | None = None,
     by_query: str | None = None,
 ) -> CitationAudit:
-    """Audit whom the answers of `make_answers` cite: retrieved, shown to the model, cited.
+    """Audit whom the answers of `make_answers` cite.
 
-    Consulted is what the context showed; retrieved is the run's list. The labels are those of the
-    collection. The parameters are those of `cite`.
+    Documents that the model was shown count as consulted, and those of the run as retrieved. Labels
+    are those of the collection. All parameters but `session` are those of `cite`.
 
     Raises
     ------
     UserError
-        If no answer cites a document, or as `cite` does.
+        If no answer cites a document, or a parameter is refused as by `cite`.
     """
     require_citations(session)
-    # The run ranks no version that the contexts drew or put together.
+    # With twins or drawn versions, prompts also show versions that the run does not rank.
     is_ranked = not (session.making.has_twins or session.making.draws_versions)
     audit = cite(
         session.answers,
