@@ -128,17 +128,18 @@ def judge(
         grades.pairs_of_judges, top=scale.top, correction=correction, draws=draws
     )
     evaluated = EvaluatedRuns.from_arguments(runs, measures)
+    groups = SystemGroups(families=families or {}, clusters=clusters or {})
+    if not evaluated.runs:
+        _refuse_questions_about_systems(groups, human_sample)
     systems = SystemResults()
     if evaluated.runs:
         systems = compare_systems(
             grades.pairs_of_judges,
             evaluated,
-            groups=SystemGroups(families=families or {}, clusters=clusters or {}),
+            groups=groups,
             human_sample=human_sample,
             inference=inference,
         )
-    elif families or clusters or human_sample is not None:
-        raise UserError(f"{_systems_question(families, clusters)}: need runs (--runs DIR)")
     sources = SourceResults()
     if collection is not None and len(collection.sources) > 1:
         graded = GradedCollection.from_grades(collection, grades, pair)
@@ -156,12 +157,10 @@ def judge(
         kept_grades,
         CalibrationOptions(resamples=resamples, seed=seed, correction=correction),
     )
-    human_file = "" if human is None else file_name(human)
-    files = {name: file_name(of_judge) for name, of_judge in judges_by_name.items()}
     spec = {
         "ranktilt": __version__,
-        "human": human_file,
-        "judges": files,
+        "human": "" if human is None else file_name(human),
+        "judges": {name: file_name(of_judge) for name, of_judge in judges_by_name.items()},
         "top_grade": scale.top,
         "relevant": relevant,
         "measures": list(map(repr, evaluated.measures)),
@@ -172,9 +171,7 @@ def judge(
         "seed": seed,
     }
     notes = dict.fromkeys([*grades.notes, *systems.notes, *sources.notes, *calibrated.notes])
-    comparisons += systems.comparisons
     probed = list(probed)
-    weaknesses = chain.from_iterable(map(_weaknesses, probed))
     doses = [probes.doses for probes in probed if probes.doses is not None]
     return JudgeAudit(
         spec=spec,
@@ -183,7 +180,7 @@ def judge(
         by_query=agreement.by_query,
         confusions=agreement.counts,
         notes=tuple(notes),
-        comparisons=tuple(comparisons),
+        comparisons=(*comparisons, *systems.comparisons),
         rank_agreements=systems.rank_agreements,
         systems=systems.systems,
         system_pairs=systems.system_pairs,
@@ -191,7 +188,7 @@ def judge(
         grade_gaps=sources.grade_gaps,
         tilts=sources.tilts,
         corrected=systems.powered_estimates,
-        weaknesses=tuple(weaknesses),
+        weaknesses=tuple(chain.from_iterable(map(_weaknesses, probed))),
         length_doses=tuple(doses),
         calibrations=calibrated.calibrations,
         confounds=sources.confounds,
@@ -205,10 +202,14 @@ def _weaknesses(probes: JudgeProbes) -> Iterator[Weakness]:
         yield Weakness(judge=probes.judge, edit=gap)
 
 
-def _systems_question(
-    families: Mapping[str, str] | None, clusters: Mapping[str, str] | None
-) -> str:
-    """Return what the user asked about systems, for an error message."""
-    if families:
-        return "families"
-    return "clusters" if clusters else "a sample of human labels"
+def _refuse_questions_about_systems(groups: SystemGroups, human_sample: int | None) -> None:
+    """Refuse questions about systems where the user named no runs."""
+    question = ""
+    if groups.families:
+        question = "families"
+    elif groups.clusters:
+        question = "clusters"
+    elif human_sample is not None:
+        question = "a sample of human labels"
+    if question:
+        raise UserError(f"{question}: need runs (--runs DIR)")

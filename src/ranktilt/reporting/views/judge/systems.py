@@ -13,10 +13,10 @@ import numpy as np
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.judging.records import (
-    PoweredEstimate,
     Estimate,
     FamilyPreference,
     Fate,
+    PoweredEstimate,
     RankAgreement,
     SystemPair,
     SystemScore,
