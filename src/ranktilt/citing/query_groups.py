@@ -74,7 +74,8 @@ def with_query_groups(
 ) -> CitationAudit:
     """Add every effect by group of queries to an audit, if there are groups.
 
-    `model` says how often labels are wrong; None if they are taken as they are.
+    `inputs` are the pages of all answers, `exchanges` says how tests are made, and `model` says how
+    often labels are wrong; None if they are taken as they are.
     """
     if groups is None:
         return audit
@@ -159,6 +160,7 @@ def _group_effects(
     """Audit each group of queries alone, and correct p over all groups.
 
     The p of the primary question are corrected together, and the p of all other questions together.
+    The parameters are those of `citation_breakdown`.
     """
     names, effects = list[str](), list[CitationEffect]()
     for number, name in enumerate(groups.names):
@@ -213,7 +215,7 @@ def _grouped_scores(
 def _query_scores(
     rows: CitationRows, estimate: CitationEstimate, *, has_units: bool
 ) -> QueryScores:
-    """Return the influence of each query and, if units are enough, of each unit in a query."""
+    """Return the influence of each query and, with `has_units`, of each unit within a query."""
     score = rows.per_question(estimate.influence)
     if not has_units:
         return QueryScores.from_scores(score)

@@ -84,8 +84,8 @@ def agreements(
 ) -> Iterator[Agreement]:
     """Compute the agreement over all pairs and in each stratum, with intervals over queries.
 
-    `strata` holds a mask over the pairs for each stratum. `top` is the highest grade, and
-    `relevant` the smallest one that counts as relevant in binary κ.
+    `strata` holds a mask over the pairs for each stratum. `top` is the highest grade, `relevant`
+    the smallest one that counts as relevant in binary κ, and `draws` are resamples of the queries.
     """
     masks = {"all": np.ones(pairs_of_judge.table.height, dtype=bool), **strata}
     for stratum, mask in masks.items():

@@ -54,7 +54,7 @@ class CalibrationOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrations:
-    """Calibration of every judge that tells a confidence, with notes on the others."""
+    """Calibration of every judge whose grades have a confidence, with notes on the others."""
 
     calibrations: tuple[Calibration, ...]
     """Calibration, for each judge."""

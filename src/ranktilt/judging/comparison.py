@@ -119,8 +119,8 @@ def _comparison(
 ) -> JudgeComparison:
     """Return the comparison of two judges by one coefficient.
 
-    `measure` orders the systems for τ, and is empty for κ. `sides` are the coefficients of both
-    judges. The caller corrects the p.
+    `measure` orders the systems for ``tau``, and is empty for ``kappa``. `sides` are the
+    coefficients of both judges. The caller corrects the p.
     """
     side_a, side_b = sides
     samples, near_samples = np.empty(0), None

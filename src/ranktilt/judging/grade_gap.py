@@ -86,8 +86,9 @@ def grade_gaps(
     """Test each judge's grade gap over all twins, and for each human grade.
 
     The test exchanges the two sources within the twins of a text, at random: if a judge favours
-    none, its grades could as well have been given the other way round. `judges` holds all grades
-    of each judge. Twins with different human grades are left out and counted in a note.
+    none, its grades could as well have been given the other way round. Twins with different human
+    grades are left out and counted in a note. `judges` holds all grades of each judge, `pair` the
+    two sources, and `inference` the resamples, the seed and the correction of p.
     """
     samples, notes = list[Sample](), list[Note]()
     for name, judged in judges.items():

@@ -127,8 +127,8 @@ class JudgeAudit(
     ) -> list[JudgeStanding]:
         """Order judges by one statistic, with a shared letter if they cannot be distinguished.
 
-        `estimates` holds names of judges with their values. Judges without a value come last, and
-        have no letter.
+        `measure` orders the systems for ``tau``, and is empty for ``kappa``. `estimates` holds
+        names of judges with their values. Judges without a value come last, and have no letter.
         """
         ordered = sorted(estimates, key=lambda row: -np.nan_to_num(row[1].value, nan=-np.inf))
         known = [judge for judge, estimate in ordered if not np.isnan(estimate.value)]

@@ -126,7 +126,10 @@ def _answers_needed(session: AnswerSession) -> str:
 def _position_rates(
     documents: pl.DataFrame, *, resamples: int, seed: int
 ) -> Iterator[PositionRate]:
-    """Yield how often the document at each position is cited, with an interval over queries."""
+    """Yield how often the document at each position of the prompt is cited.
+
+    The interval is over `resamples` of the queries, drawn with `seed`.
+    """
     is_cited = pl.col("citation_rank").is_not_null().cast(pl.Float64)
     by_query = documents.group_by("position", "query").agg(
         cited=is_cited.sum(), answers=pl.len().cast(pl.Float64)

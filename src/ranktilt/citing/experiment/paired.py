@@ -25,7 +25,7 @@ Bools = npt.NDArray[np.bool_]
 EVEN = 50.0
 """The share of a, in percent, that favours neither."""
 _HALF = 0.5
-"""Half lead of a if only a is ever cited (see `paired_share`)."""
+"""Largest half lead: that of a if only a is ever cited; `paired_share` defines the half lead."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,6 +91,7 @@ def paired_share(citations: PairedCitations, *, resamples: int, seed: int) -> Pa
     that a decides and −½ for each that b decides, on average over decided comparisons. The share is
     50 % + 100 · half lead. Interval and p are computed from the half lead: if a and b are
     exchanged, it changes its sign exactly, which a share does not after rounding.
+    `resamples` is the number of bootstrap resamples of the queries, and `seed` their random seed.
     """
     weight = citations.weight
     only_a = citations.is_cited_a & ~citations.is_cited_b

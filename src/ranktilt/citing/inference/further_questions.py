@@ -99,7 +99,8 @@ def _errors_from_zero(
 
     The score of a ratio r is rate_a − r · rate_b, which is 0 on average if r is the true ratio. Its
     variance over questions is taken to be at least that of Poisson counts. Their rates are those
-    that have the ratio r, and together give as many citations as were counted.
+    that have the ratio r, and together give as many citations as were counted. `question_count` is
+    the number of queries.
     """
     total_a, total_b = float(estimate.support_a.sum()), float(estimate.support_b.sum())
     cited_a, cited_b = estimate.value_a * total_a, estimate.value_b * total_b

@@ -212,12 +212,14 @@ def corrected_rates(
 ) -> CorrectedRates:
     """Return corrected citations divided by corrected pages, for both groups."""
     cited, in_pool = rate_amounts(question, rows)
-    cited_totals, pool_totals = (correction.part_totals(rows, part) for part in (cited, in_pool))
+    cited_totals = correction.part_totals(rows, cited)
+    pool_totals = correction.part_totals(rows, in_pool)
     citations, pages = correction.group_totals(cited_totals), correction.group_totals(pool_totals)
     rates = np.divide(citations, pages, out=np.full(2, np.nan), where=pages > 0)
     influences, error_components = [], []
     for group, rate in enumerate(rates):
         row_memberships = correction.row_memberships(rows, group)
+        # The derivative of citations / pages by the weight of a row.
         influences.append(row_memberships * (cited - rate * in_pool) / pages[group])
         weights = np.zeros(2)
         weights[group] = 1 / pages[group]
@@ -266,17 +268,14 @@ def score_interval(
     def is_inside(candidate: float) -> bool:
         return abs(corrected.score(candidate)) <= critical * error(candidate)
 
-    low = 0.0 if is_inside(0.0) else _border(0.0, ratio, is_inside)
+    low = 0.0 if is_inside(0.0) else _last_inside(0.0, ratio, is_inside)
     largest = _LARGEST_RATIO * max(ratio, 1.0)
-    high = np.inf if is_inside(largest) else _border(largest, ratio, is_inside)
+    high = np.inf if is_inside(largest) else _last_inside(largest, ratio, is_inside)
     return low, high
 
 
-def _border(outside: float, inside: float, is_inside: Callable[[float], bool]) -> float:
-    """Find where `is_inside` changes between a value inside and one outside, by bisection.
-
-    Returns the last value that is inside.
-    """
+def _last_inside(outside: float, inside: float, is_inside: Callable[[float], bool]) -> float:
+    """Return the last value that is inside, on the way from `inside` to `outside`, by bisection."""
     for _step in range(_HALVINGS):
         middle = (outside + inside) / 2
         if is_inside(middle):
@@ -293,6 +292,7 @@ def rate_spread(corrected: CorrectedRates, observed: Spread) -> Spread:
     kept, because if no group is preferred, wrong labels make no preference.
     """
     freedom = min(observed.effective_units, observed.effective_questions) - 1
+    # At a ratio of 1, at which neither group is favoured, the score is the distance of the rates.
     error, distance = corrected.error(1.0), abs(corrected.score(1.0))
     if not freedom > 0 or not error > 0 or np.isnan(corrected.ratio):
         return replace(observed, low=np.nan, high=np.nan, error=np.nan, p=np.nan)
@@ -300,17 +300,17 @@ def rate_spread(corrected: CorrectedRates, observed: Spread) -> Spread:
     p = float(np.fmax(observed.exchange_p, two_way_p))
     # Where the p of exchanged labels is the larger, the error is widened until it gives this p, so
     # that interval and p agree.
-    at_p = distance / float(-special.stdtrit(freedom, min(p, 1 - _EPSILON) / 2))
-    wider = max(at_p / error, 1.0) if p > two_way_p else 1.0
+    error_of_p = distance / float(-special.stdtrit(freedom, min(p, 1 - _EPSILON) / 2))
+    factor = max(error_of_p / error, 1.0) if p > two_way_p else 1.0
     low, high = np.nan, np.nan
     if freedom + 1 >= FEWEST_ROWS:
-        critical = wider * float(special.stdtrit(freedom, 0.975))
+        critical = factor * float(special.stdtrit(freedom, 0.975))
         low, high = score_interval(corrected, corrected.error, critical)
     return replace(
         observed,
         low=low,
         high=high,
-        error=wider * error / float(corrected.rates[1]),
+        error=factor * error / float(corrected.rates[1]),  # of the ratio, not of the score
         p=p,
         two_way_p=two_way_p,
     )
@@ -332,7 +332,7 @@ def corrected_share(
     shares = np.array([observed.value_a, observed.value_b])
     value_a, value_b = np.clip(memberships @ shares, 0.0, 100.0).tolist()
     pool_shares = np.array([observed.neutral, 100 - observed.neutral])
-    # Without a pool a share is described and not tested, and its own error matters.
+    # Without a pool, what could have been cited, nothing is neutral and nothing is tested.
     has_pool = not np.isnan(observed.neutral)
     neutral = float((memberships @ pool_shares)[0]) if has_pool else np.nan
     centre = neutral if has_pool else float((memberships @ shares)[0])
@@ -347,8 +347,7 @@ def corrected_share(
         p=observed_spread.p,
     )
     totals = shares - pool_shares if has_pool else shares
-    parts = correction.error_components(np.array([1.0, 0.0]), totals)
-    gap = correction.widen(gap, float(np.linalg.norm(parts)), is_scaled=has_pool)
+    gap = correction.widen(gap, correction.error_of_sum(totals), is_scaled=has_pool)
     low, high = np.clip([centre + gap.low, centre + gap.high], 0.0, 100.0).tolist()
     estimate = replace(observed, value=value_a, value_a=value_a, value_b=value_b, neutral=neutral)
     return estimate, replace(observed_spread, low=low, high=high, error=gap.error, p=gap.p)
@@ -370,9 +369,10 @@ def corrected_stage(stage: StageShare, correction: PairCorrection) -> StageShare
     """Correct a group's share of a stage, such as the retrieved pages, if there is one part."""
     memberships = correction.memberships
     is_first = stage.group == correction.a
-    row = memberships[0] if is_first else memberships[1, ::-1]
+    # Memberships of the stage's group: of pages with its own label, and with the other label.
+    of_labels = memberships[0] if is_first else memberships[1, ::-1]
     value, low, high = (
-        float(100 * row @ np.array([share, 100 - share]) / 100)
+        float(100 * of_labels @ np.array([share, 100 - share]) / 100)
         for share in (stage.value, stage.low, stage.high)
     )
     totals = np.array([stage.value, 100 - stage.value])
@@ -389,8 +389,8 @@ def corrected_part(part: FunnelPart, correction: PairCorrection) -> FunnelPart:
     """Correct a part of a difference of shares by dividing it by J, if pages have one part."""
     memberships = correction.memberships
     inverse_strength = float(memberships[0, 0] - memberships[0, 1])
-    totals = np.array([part.value, -part.value])
-    rate_error = float(np.linalg.norm(correction.error_components(np.array([1.0, 0.0]), totals)))
+    totals = np.array([part.value, -part.value])  # what group a gains, group b loses
+    rate_error = correction.error_of_sum(totals)
     gap = Gap(
         value=inverse_strength * part.value,
         low=inverse_strength * part.low,

@@ -89,7 +89,8 @@ def rates_exchanged_p(
     """Return the p of a test by exchanged labels that two corrected rates are equal.
 
     The statistic is Σ membership of group a · (cited − citation rate of all pages), over the pages
-    that could have been cited.
+    that could have been cited. `resamples` is the number of exchanges of labels, and `seed` their
+    random seed.
     """
     estimate = QUESTIONS[question].estimate(rows)
     cited, in_pool = rate_amounts(question, rows)

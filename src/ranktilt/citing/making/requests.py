@@ -149,7 +149,7 @@ def prepare_answers(
                 texts.gather(list(context.rows)).to_list(), _authors(context, groups, pair)
             ),
             title=one_line(queries[context.query]),  # generation has the title of a document here
-            draw=context.repeat - 1,  # tells requests with the same prompt apart
+            draw=context.repeat - 1,  # makes repeats with the same prompt different requests
         )
         tasks.append(task)
     return AnswerRequests(

@@ -59,7 +59,7 @@ def retrieved_lists(answers: Answers, run: Run | None, *, is_exact: bool) -> pl.
 
 
 def _lists_of_run(answers: Answers, run: Run, *, is_exact: bool) -> pl.DataFrame:
-    """Return a run's lists for the queries of answers, with pages by their keys."""
+    """Return a run's lists for the queries of answers, with pages by key, or address if exact."""
     ranked = run.frame().filter(pl.col("query_id").is_in(answers.queries))
     if not ranked.height:
         examples = f"first: {answers.queries[0]!r} and {run.queries[0]!r}"

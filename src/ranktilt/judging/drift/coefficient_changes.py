@@ -63,6 +63,7 @@ def _coefficient_change(
     """Return the change with the interval and p of the comparison.
 
     A comparison subtracts the lower coefficient from the higher one; a change is new minus old.
+    `effective_n` is the effective number of queries.
     """
     sign = 1.0 if comparison.judge_a == NEW else -1.0
     ends = sorted([sign * comparison.low, sign * comparison.high])
@@ -79,7 +80,7 @@ def _coefficient_change(
 
 
 def order_likeness(new: SystemValues, old: SystemValues, seed: int) -> OrderLikeness:
-    """Return τ-b of the two judges' orders of systems."""
+    """Return τ-b of the two judges' orders of systems; `seed` is that of its interval."""
     # The old judge takes the place of humans.
     new_against_old = replace(new, human=old.judged)
     agreement = rank_agreement(new_against_old, seed=seed)

@@ -46,7 +46,8 @@ def _source_means(pairs: pl.DataFrame, twins: Sequence[str]) -> Iterator[GradeMe
     """Yield how much higher than humans the judges grade the first source, and minus the second.
 
     Only pairs with a human grade count, so that better documents of a source do not count as a
-    tilt. `pairs` has ``query_id``, ``origin``, ``source``, ``human``, ``new`` and ``old``.
+    tilt. `pairs` has ``query_id``, ``origin``, ``source``, ``human``, ``new`` and ``old``; `twins`
+    are the two sources.
     """
     graded = pairs.drop_nulls("human").with_columns(
         new=pl.col("new") - pl.col("human"), old=pl.col("old") - pl.col("human")

@@ -390,6 +390,7 @@ def _gap(probe: str, table: pl.DataFrame, resamples: int, seed: int) -> ProbeGap
     """Compare the grades of originals and twins of one probe.
 
     `table` has ``query_id``, ``grade`` and ``twin_grade`` of each pair, null without a grade.
+    `resamples` and `seed` are those of the bootstrap over queries.
     """
     both = table.drop_nulls(["grade", "twin_grade"]).with_columns(
         gap=pl.col("twin_grade") - pl.col("grade")

@@ -210,7 +210,7 @@ def _delimiter(line: str) -> str | None:
 
 
 def _rows(lines: Sequence[str], delimiter: str | None) -> Iterator[_Row]:
-    """Yield the fields of every line that is not blank."""
+    """Yield the fields of every line that is not blank; `delimiter` is None for blanks and tabs."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield _Row(number, [field.strip() for field in _fields(line, delimiter)])
@@ -374,7 +374,7 @@ def _column(header: Sequence[str], titles: Iterable[str]) -> int | None:
 
 
 def _number(path: Path, line: int, name: str, text: str) -> float:
-    """Read a value of the measure `name`; NaN where it is undefined.
+    """Read a value of the measure `name` from the `text` in a line; NaN where it is undefined.
 
     `DataError` for a value that is no number, or lies outside the measure's bounds.
     """

@@ -158,7 +158,8 @@ def family_preferences(
     families : mapping
         Family of each system by its name.
     has_clusters : bool
-        Whether a system may stand for a cluster of several runs (see `families_of`).
+        Whether a system may stand for a cluster of several runs. If so, a family may have one
+        system left, and is not tested.
 
     Returns
     -------

@@ -99,7 +99,7 @@ class SystemValues:
         return len(self.queries) >= FEWEST_QUERIES
 
     def subset(self, runs: tuple[str, ...], queries: tuple[str, ...]) -> SystemValues:
-        """Return the values of some systems and queries, in the given order."""
+        """Return the values of some systems and queries, by name, in the given order."""
         if (runs, queries) == (self.runs, self.queries):
             return self
         row_of = {run: row for row, run in enumerate(self.runs)}
@@ -259,7 +259,10 @@ def _measure_values(
 
 
 def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLES) -> RankAgreement:
-    """Compare the human order of systems with the judge's, with intervals over queries."""
+    """Compare the human order of systems with the judge's, with intervals over queries.
+
+    `seed` and `resamples` are those of the bootstrap over queries.
+    """
     human, judged = values.human.mean(1), values.judged.mean(1)
     orders = resampled_orders(values, resamples, seed) if values.has_intervals else None
     estimates = {}
@@ -307,7 +310,8 @@ def _resampled_means(values: SystemValues, resamples: int, seed: int) -> tuple[F
 def _coefficient_in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats:
     """Compute a coefficient of many resamples, in parts whose tables fit the cache.
 
-    The table of a resample has a cell for every two systems.
+    `human` and `judged` are means in resamples. The table of a resample has a cell for every two
+    systems.
     """
     parts = []
     for start, stop in blocks(len(human), human.shape[1] ** 2, _CELLS_AT_ONCE):
@@ -320,7 +324,8 @@ def system_scores(
 ) -> list[SystemScore]:
     """Return the means and ranks of every system, and how far the judge raises it above average.
 
-    `families` holds the family of each system; a system may have none.
+    `families` holds the family of each system; a system may have none. `resamples` and `seed` are
+    those of the bootstrap over queries.
     """
     difference = values.judged - values.human
     relative = difference - difference.mean(axis=0)  # beyond the query's average over systems

@@ -58,7 +58,7 @@ class CitationRows:
     cited_words: Floats
     """Words of the answer that the page supports.
 
-    NaN where the answer does not tell which words a citation supports.
+    NaN where the answer does not say which words a citation supports.
     """
     part: Ints | None = None
     """Number of the page's part, from 0.

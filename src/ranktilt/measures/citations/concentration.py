@@ -24,7 +24,7 @@ class Concentration:
 
 
 def concentration(counts: Floats) -> Concentration:
-    """Return how concentrated citations are, from the number of citations of each domain."""
+    """Return how concentrated citations are; `counts` has the number for each domain."""
     total = float(np.sum(counts))
     if total <= 0:
         return Concentration(effective_number=np.nan, largest_share=np.nan)

@@ -234,9 +234,9 @@ def _fit_rows(rows: CitationRows, cited: Floats, *, has_group: bool = True) -> _
 
 def _regression_inputs(rows: CitationRows, cited: Floats, *, has_group: bool) -> _RegressionInputs:
     """Build the design: rank effects, and the group in the last column."""
-    # Queries and rank effects that occur are numbered from 0.
-    query = np.unique(rows.question, return_inverse=True)[1].astype(np.int64)
-    block = np.unique(rank_block(rows.retrieval_rank), return_inverse=True)[1]
+    # Only queries and rank effects that occur get a number, from 0.
+    _, query = np.unique(rows.question, return_inverse=True)
+    _, block = np.unique(rank_block(rows.retrieval_rank), return_inverse=True)
     # A column for each effect but the first, and one for the group.
     design = np.zeros((len(query), int(block.max()) + 1))
     has_effect = block > 0
@@ -245,7 +245,7 @@ def _regression_inputs(rows: CitationRows, cited: Floats, *, has_group: bool) ->
         design[:, -1] = rows.is_a
     query_citations: Floats = np.bincount(query, weights=cited).astype(np.float64)
     return _RegressionInputs(
-        design=design, query=query, cited=cited, query_citations=query_citations
+        design=design, query=query.astype(np.int64), cited=cited, query_citations=query_citations
     )
 
 

@@ -73,7 +73,7 @@ def funnel_terms(rows: CitationRows) -> list[FunnelTerm]:
 
 
 def _step(name: Term, before: CitationShare, after: CitationShare) -> FunnelTerm:
-    """Return the difference of two shares, in points."""
+    """Return a step of the funnel: the share after it minus the share before it, in points."""
     return FunnelTerm(
         name=name,
         points=100 * (after.value - before.value),

@@ -10,7 +10,7 @@ from ranktilt.statistics.rank_correlation import list_overlap
 
 
 def jaccard(pages_a: Sequence[str], pages_b: Sequence[str]) -> float:
-    """Return how alike the pages that two answers cite are, without regard to their order.
+    """Return how alike the cited pages of two answers are, without regard to their order.
 
     It is Jaccard similarity: of all pages that either answer cites, the part that both cite. 1
     where both cite the same pages, 0 where they share none, NaN where neither cites a page.
