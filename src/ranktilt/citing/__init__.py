@@ -7,13 +7,13 @@ Words of this room:
 - page: a web page or a document; each has a *label*, which makes it one of a *group*. A pair is two
   groups that are compared, `a` and `b`; values above neutral favour `a`
 - consulted: pages that the engine read before it answered; retrieved: pages that a search listed
-  for the query. The *pool* is what could have been cited: what was consulted or, where nobody
-  knows, what was retrieved
-- unit: what carries a label as a whole, such as the domain of a page. Its pages are one observation
+  for the query. The *pool* is what could have been cited: what was consulted or, if that is
+  unknown, what was retrieved
+- unit: pages that are labelled together, such as those of a domain. Its pages are one observation
   of the label, so errors are clustered by unit, and a test exchanges the labels of units
 - kind: all pages of a group, also those that no answer holds. A verdict is about the kind; with
   fewer than ten units there is none, and *these units* are described instead
-- neutral: the value of a question that favours nobody; tilt: the distance of a value from it
+- neutral: the value of a question that favours neither group; tilt: the distance of a value from it
 - influence: what a row adds to the error of an estimate; support: what it adds to the denominator
 - effective number: Kish's n for unequal weights, (Σ w)² / Σ w²
 

@@ -1,7 +1,7 @@
 """Turn tables of pages into arrays: queries and units as numbers, labels as group a or not.
 
 A table has a row for each page of an answer. Two groups of pages are compared, a and b; a *unit* is
-what carries a label as a whole, such as a domain.
+pages that are labelled together, such as those of a domain.
 """
 
 from __future__ import annotations
@@ -69,14 +69,15 @@ def numbers_of(names: pl.Series, known: pl.Series | None = None) -> Ints:
         {"name": distinct, "number": np.arange(len(distinct))}, schema_overrides={"name": pl.String}
     )
     frame = names.alias("name").to_frame()
-    joined = frame.join(numbers, on="name", how="left", maintain_order="left")
-    return joined["number"].to_numpy().astype(np.int64)
+    numbered = frame.join(numbers, on="name", how="left", maintain_order="left")
+    return numbered["number"].to_numpy().astype(np.int64)
 
 
 def joined_rows(first: CitationRows, second: CitationRows) -> CitationRows:
     """Return the rows of two engines, those of the first one before those of the second.
 
-    Their queries and units must have the same numbers, and labels are taken as they are.
+    Their queries and units must have the same numbers. A column that the first one lacks, such as
+    `membership`, is left out.
     """
     columns = {
         name: np.concatenate([getattr(first, name), getattr(second, name)])

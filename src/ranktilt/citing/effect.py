@@ -2,7 +2,7 @@
 
 Answers of an engine cite pages; each page belongs to a group. A question compares two groups, *a*
 and *b*, such as by their citation rates. *Neutral* is the value that favours neither. A *unit* is
-what carries a group's label as a whole, such as a domain; the *effective* number of units is
+pages that are labelled together, such as those of a domain; the *effective* number of units is
 smaller than their number if some hold more pages than others. A verdict is about all pages of a
 group's *kind*, such as AI pages, and needs ten effective units.
 """

@@ -2,8 +2,8 @@
 
 Answers of an engine cite pages of several groups. A *pair* is two groups to compare, a and b, and a
 *question* a way to compare them, such as by their citation rates. The *primary* question is the
-first that the answers allow; it decides the verdict. A *unit* is what carries a group's label as a
-whole, such as a domain.
+first that the answers allow; it decides the verdict. A *unit* is pages that are labelled together,
+such as those of a domain.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 An audit compares how often answers cite pages of two groups, a and b. Here queries are divided into
 groups too, such as topics, and "group" means a group of queries unless pages are named. To compare
 groups, each query gets a score: its *influence*, which is what it adds to the error of the value
-over all queries. So groups can be compared even if one has no citation of a or b. If a or b has
-few *units* (what carries a label as a whole, such as a domain), the comparison is about further
-questions with the same units.
+over all queries. So groups can be compared even if one has no citation of a or b. If a or b has few
+*units* (pages that are labelled together, such as those of a domain), the comparison is about
+further questions with the same units.
 """
 
 from __future__ import annotations

@@ -304,8 +304,9 @@ def _unsure_tilt(
     """Compare the tilt of the least sure third of grades with the tilt of the rest.
 
     `rows` are the judge's grades with a confidence, and `twins` the two sources; a positive tilt
-    favours the first. None if all grades have one confidence, or if the unsure grades or the rest
-    lack a source.
+    favours the first. It is the grade gap of twins if six queries have some, else it is computed
+    from the judge's grades minus the human ones. None if all grades have one confidence, or if the
+    unsure grades or the rest lack a source.
     """
     differences = _twin_differences(rows, twins)
     is_of_twins = differences["query_id"].n_unique() >= FEWEST_QUERIES
@@ -318,8 +319,10 @@ def _unsure_tilt(
     unsure_means = _tilt_means(differences.filter(is_unsure), is_of_twins, twins)
     rest_means = _tilt_means(differences.filter(~is_unsure), is_of_twins, twins)
     minus_rest = [replace(mean, factor=-mean.factor) for mean in rest_means]
-    # A difference of two tilts adds up to four means, none of which is larger than this.
-    bound = 4.0 * max(float(differences["new"].abs().to_numpy().max()), 1.0)
+    # A difference of two tilts adds up to four means, none of which is larger than the largest
+    # value.
+    largest = max(float(differences["new"].abs().to_numpy().max()), 1.0)
+    bound = 4.0 * largest
     estimates = []
     for means in (unsure_means, rest_means, [*unsure_means, *minus_rest]):
         tilt = mean_change(means, bound=bound, resamples=options.resamples, seed=options.seed)

@@ -103,8 +103,8 @@ def grade_gaps(
             estimand = GradeGap
             if human_grade != "any":
                 estimand = replace(GradeGap, grade=human_grade)
-            sample = GradedTwins(judge=name, pair=pair, estimand=estimand, twins=graded_twins)
-            samples.append(sample.sample(inference))
+            gap = GradedTwins(judge=name, pair=pair, estimand=estimand, twins=graded_twins)
+            samples.append(gap.sample(inference))
     return effects(samples, inference, primary=GradeGap), notes
 
 
@@ -114,17 +114,20 @@ def judge_variation(pairs: pl.DataFrame) -> Variation:
     `pairs` has the columns ``query_id``, ``judged`` and ``human``. If humans never give different
     grades, a judge that gives several grades in all can vary.
     """
-    queries = pairs.group_by("query_id").agg(pl.col("judged", "human").n_unique())
-    if pairs["judged"].n_unique() < 2:
-        return grade_variation(queries.height, queries.height)
-    varied = queries.filter(pl.col("human") > 1)
+    grade_counts = pairs.group_by("query_id").agg(pl.col("judged", "human").n_unique())
+    if pairs["judged"].n_unique() < 2:  # then every query is constant
+        return grade_variation(grade_counts.height, grade_counts.height)
+    varied = grade_counts.filter(pl.col("human") > 1)
     constant = varied.filter(pl.col("judged") == 1)
     # Counted as at least one query, because a judge that gives several grades can vary.
     return grade_variation(max(varied.height, 1), constant.height)
 
 
 def _by_human_grade(twins: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield all twins as ``any``, then those of each human grade, if there are several."""
+    """Yield all twins with the name ``any``, then those of each human grade, if there are several.
+
+    `twins` is the table of `twin_grades`.
+    """
     yield "any", twins
     human_grades = sorted(twins["human"].drop_nulls().unique())
     if len(human_grades) > 1:
@@ -147,13 +150,13 @@ class GradedTwins:
 
     def sample(self, inference: InferenceOptions) -> Sample:
         """Sum the gaps of each query, with the p of a test that exchanges the two sources."""
-        names = self.twins["query_id"].unique().sort()
+        query_count = self.twins["query_id"].n_unique()
         query = self.twins["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
         origin = self.twins["origin"].rank("dense").to_numpy().astype(np.int64) - 1
         gap = self.twins["gap"].to_numpy()
-        total = np.bincount(query, weights=gap, minlength=len(names)).astype(np.float64)
-        weight = np.bincount(query, minlength=len(names)).astype(np.float64)
-        parts = {
+        total = np.bincount(query, weights=gap, minlength=query_count).astype(np.float64)
+        weight = np.bincount(query, minlength=query_count).astype(np.float64)
+        counts = {
             "pairs": float(len(gap)),
             "higher": float((gap > 0).sum()),
             "lower": float((gap < 0).sum()),
@@ -167,15 +170,16 @@ class GradedTwins:
             b=second,
             numerator=total,
             denominator=weight,
-            parts=parts,
+            parts=counts,
             clusters=clusters,
         )
         if not len(gap):
             return replace(sample, clusters=None)
-        sums = exchanged_sums(
+        # Sums of all gaps after random exchanges of the two sources within the twins of a text.
+        exchanged_totals = exchanged_sums(
             clusters.origin_totals, draws=inference.resamples, seed=[inference.seed, _SEED]
         )
-        mean_gaps = sums / len(gap)
+        mean_gaps = exchanged_totals / len(gap)
         p = NullDistribution.from_draws(sample.value, mean_gaps).p
         # Only the p of the exchanged sources is used. The neutral value of a gap is exactly 0, and
         # not a range of values that random labels may have.

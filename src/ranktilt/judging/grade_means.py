@@ -157,8 +157,9 @@ def _query_sums(means: Sequence[GradeMean]) -> list[_QuerySums]:
 def _indices(names: pl.Series, distinct_names: pl.Series) -> Ints:
     """Return the index of each name in a list of distinct names."""
     index = pl.DataFrame({"name": distinct_names}).with_row_index("number")
-    joined = pl.DataFrame({"name": names}).join(index, on="name", how="left", maintain_order="left")
-    return joined["number"].to_numpy().astype(np.int64)
+    frame = pl.DataFrame({"name": names})
+    numbered = frame.join(index, on="name", how="left", maintain_order="left")
+    return numbered["number"].to_numpy().astype(np.int64)
 
 
 def _sum_of_means(sums: Sequence[_QuerySums], judge: str) -> float:

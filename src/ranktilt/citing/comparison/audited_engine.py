@@ -1,7 +1,7 @@
 """The part of an engine's audit that a comparison needs, and whether two audits can be compared.
 
 An audit of citations compares groups of pages that the engine's answers cite. Pages have labels,
-which are their groups; a *unit* is what carries a label as a whole, such as a domain.
+which are their groups; a *unit* is pages that are labelled together, such as those of a domain.
 """
 
 from __future__ import annotations

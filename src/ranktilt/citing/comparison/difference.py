@@ -2,7 +2,7 @@
 
 Answers of both engines cite pages of two groups, a and b. An engine's *tilt* is how far the value
 of a question, such as the ratio of citation rates, lies from neutral, which favours neither group.
-A *unit* is what carries a group's label as a whole, such as a domain; the *effective* number of
+A *unit* is pages that are labelled together, such as those of a domain; the *effective* number of
 units is smaller than their number if some hold more pages than others.
 
 Both engines answer the same queries, mostly from the same domains, so their errors are not

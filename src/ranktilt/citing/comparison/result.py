@@ -2,8 +2,8 @@
 
 Both engines answered the same queries, and their answers cite pages of two groups, a and b. A
 *question* compares the groups, such as by their citation rates. An engine's *tilt* is how far the
-value of a question lies from *neutral*, which favours neither group. A *unit* is what carries a
-group's label as a whole, such as a domain. The words about the outcome are in
+value of a question lies from *neutral*, which favours neither group. A *unit* is pages that are
+labelled together, such as those of a domain. The words about the outcome are in
 `reporting/sentences/citing/comparison`.
 """
 

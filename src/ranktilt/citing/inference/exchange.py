@@ -1,10 +1,10 @@
 """The permutation test of citations, which exchanges the labels of units.
 
-Pages that answers cite are of two groups, a and b, by their *labels*. A *unit* is what carries a
-label as a whole, such as a domain. If the group of a page did not matter, the labels of units could
-be exchanged without changing what is cited. So the test deals the labels out again at random,
-computes its statistic for each *exchange*, and counts how often it is at least as far from 0 as the
-observed one. `ranktilt.measures.citations.base.Exchange` defines the statistic.
+Pages that answers cite are of two groups, a and b, by their *labels*. A *unit* is pages that are
+labelled together, such as those of a domain. If the group of a page did not matter, the labels of
+units could be exchanged without changing what is cited. So the test deals the labels out again at
+random, computes its statistic for each *exchange*, and counts how often it is at least as far from
+0 as the observed one. `ranktilt.measures.citations.base.Exchange` defines the statistic.
 """
 
 from __future__ import annotations

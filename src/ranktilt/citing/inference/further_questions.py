@@ -1,7 +1,7 @@
 """The interval of an estimate for further questions about the same units, such as these domains.
 
-An audit compares how often answers cite pages of two groups, a and b. A unit is what carries a
-group's label as a whole, such as a domain; with few units nothing can be said about all pages of
+An audit compares how often answers cite pages of two groups, a and b. A unit is pages that are
+labelled together, such as those of a domain; with few units nothing can be said about all pages of
 their kind. But it can be said how these units would be cited in further questions like those that
 were asked. Then the error is over questions alone.
 """

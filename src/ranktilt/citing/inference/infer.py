@@ -1,8 +1,8 @@
 """Interval and p of an estimate from citations, for other questions and other units.
 
-An estimate compares how often answers cite pages of two groups, a and b. A *unit* is what carries a
-group's label as a whole, such as a domain. If all pages of a domain have one label, the domains are
-the sample, and not their pages. The *effective* number of units is smaller than their number if
+An estimate compares how often answers cite pages of two groups, a and b. A *unit* is pages that are
+labelled together, such as those of a domain. If all pages of a domain have one label, the domains
+are the sample, and not their pages. The *effective* number of units is smaller than their number if
 some hold more pages than others. *Neutral* is the value that favours neither group.
 
 Two tests are made, because each misses what the other sees. The test that exchanges the labels of

@@ -1,7 +1,7 @@
 """What can be said about the units of an audit, such as these domains, if they are few.
 
-An audit compares how often answers cite pages of two groups, a and b. A *unit* is what carries a
-group's label as a whole, such as a domain. The *effective* number of units is smaller than their
+An audit compares how often answers cite pages of two groups, a and b. A *unit* is pages that are
+labelled together, such as those of a domain. The *effective* number of units is smaller than their
 number if some hold many more pages than others. With fewer than ten effective units in a group, an
 audit does not say whether all pages of its *kind*, such as AI pages, are favoured. It still says
 how these units would be cited in further questions: with an interval over questions alone, and

@@ -5,8 +5,9 @@ labels err equally often, such as the short ones. A page's *membership* says how
 for group a: it follows from the page's label and from how often labels of its part are wrong
 (`PairCorrection`). Shares, stages and the terms of the funnel are sums over pages. So they are
 computed as ever, with memberships in place of labels. Their interval is that of these sums over
-other questions and units (a unit is what carries a label as a whole, such as a domain), widened by
-the error of each part's error rates. With one part, this is what `label_errors.correct` does.
+other questions and units (a unit is pages that are labelled together, such as those of a domain),
+widened by the error of each part's error rates. With one part, this is what `label_errors.correct`
+does.
 
 The permutation test exchanges the labels of all units, where each page counts as in its part. If
 parts are cited unequally often, the mean over exchanges is not neutral. So the test counts the

@@ -48,8 +48,8 @@ class KeptPages:
     pages: pl.DataFrame
     """One row for each page of an answer.
 
-    Columns: ``answer`` (row of `answers`), ``page``, ``label`` (its group) and ``unit`` (what
-    carries the label as a whole, such as a domain), which are null without a label, ``domain``,
+    Columns: ``answer`` (row of `answers`), ``page``, ``label`` (its group) and ``unit`` (pages that
+    are labelled together, such as those of a domain), which are null without a label, ``domain``,
     ``citation_rank`` (from 1; 0 where not cited), ``is_consulted`` (read by the engine before it
     answered), ``retrieval_rank`` (from 1; 0 where not retrieved for the query) and ``cited_words``
     (words of the answer that the page supports; null where unknown).

@@ -66,7 +66,7 @@ class JudgeChange:
     p_corrected: float
     """The same, corrected for all changes of the comparison."""
     growth: float
-    """How much further from 0 a tilt is now, whichever way; NaN for other questions."""
+    """How much further from 0 a tilt is now, in either direction; NaN for other questions."""
     growth_low: float
     """Lower end of the growth's 95 % interval."""
     growth_high: float

@@ -40,7 +40,7 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
 MEDIAN_RULE = "median of the readable grades; the lower of two middle ones"
-"""Words for the rule by which several grades of one pair become one; saved with the grades."""
+"""Description of the rule that makes one grade of several; saved with the grades."""
 _ANSWER_COLUMNS = ("attempt", "grade", "answer", "finish", "model", "revision", "time", "fresh")
 """Columns of `Grades.answers` after those of the pair."""
 
@@ -267,6 +267,7 @@ def _reasons(counts: GradeCounts) -> str:
 
 def _answers(inputs: GradingInputs, outcome: RoundOutcome) -> pl.DataFrame:
     """Return the table of all answers."""
+    # Each round of requests adds a table of records; there is at least one round.
     records, repeats = pl.concat(outcome.records), inputs.settings.repeats
     # A row is a request: pair n has the rows from n * repeats on.
     pairs = inputs.pairs[(records["row"] // repeats).to_list()]
@@ -308,16 +309,16 @@ def _reason(rejected: Rejected) -> str:
 def _spec(
     collection: Collection, llm: LLM, inputs: GradingInputs, runs: list[Run]
 ) -> dict[str, Any]:
-    """Return how the grades were made."""
+    """Return how the grades were made: model, prompt, pairs and options."""
     settings, spec = inputs.settings, spec_of(llm, inputs, collection)
-    origin = GRADE_PROMPTS.get(str(settings.prompt), "a file of the user's")
+    prompt_origin = GRADE_PROMPTS.get(str(settings.prompt), "a file of the user's")
     return {
         **spec,
-        "prompt": {**spec["prompt"], "origin": origin},
+        "prompt": {**spec["prompt"], "origin": prompt_origin},
         "pool": settings.pool if runs else None,
         "runs": [run.name for run in runs],
         "repeats": settings.repeats,
         "median": MEDIAN_RULE if settings.repeats > 1 else None,
-        "text": settings.text,
+        "text": settings.text,  # part of a document that the judge reads
         "truncate": settings.truncate,
     }

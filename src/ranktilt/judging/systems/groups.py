@@ -244,7 +244,7 @@ def repeat_notes(values: SystemValues, tag_of: Mapping[str, str]) -> Iterator[Li
     """
     count = len(values.runs)
     correlations = np.full((count, count), np.nan)
-    # Two queries correlate by ±1 whatever their values are.
+    # With two queries every correlation is 1 or −1.
     if values.has_intervals and count > 1:
         with np.errstate(invalid="ignore", divide="ignore"):
             correlations = np.atleast_2d(np.corrcoef(values.human))

@@ -37,8 +37,8 @@ class CitationRows:
     cluster: Ints
     """Number of the page's unit, from 0.
 
-    The unit is what carries a label as a whole, such as the page's domain. Pages of one unit are
-    one observation of the label, so that errors are clustered by unit.
+    The unit is the pages that are labelled together, such as those of its domain. Pages of one unit
+    are one observation of the label, so that errors are clustered by unit.
     """
     weight: Floats
     """Weight of the row's answer: all answers to one query weigh as much as one answer.
