@@ -79,7 +79,7 @@ class SourceResults:
     notes: tuple[Note, ...] = ()
     """Notes on labels and twins."""
     twins: tuple[str, ...] = ()
-    """Names of both sources; empty for none."""
+    """Names of the two sources that are compared; empty if the collection has one."""
 
 
 def source_results(
@@ -102,11 +102,13 @@ def source_results(
             pairs_of_judge.judge: judge_variation(pairs_of_judge.table)
             for pairs_of_judge in graded.pairs_of_judges
         }
+        # The run of an effect is here the judge.
         gaps = tuple(replace(gap, variation=variation[gap.run]) for gap in gaps)
         notes += variation_notes(gap for gap in gaps if not gap.estimand.options)
         differences = _confounds(collection, pair)
     tilts = list[JudgedTilt]()
-    for pairs_of_judge in graded.pairs_of_judges if evaluated.runs else ():
+    judges_to_compare = graded.pairs_of_judges if evaluated.runs else ()
+    for pairs_of_judge in judges_to_compare:
         compared = _compared_audits(pairs_of_judge, graded, evaluated, inference)
         notes += _notes_under_judge(compared.notes, pairs_of_judge.judge)
         for change in compared.tilts:

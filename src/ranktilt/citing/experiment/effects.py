@@ -2,8 +2,8 @@
 
 A language model answers queries from *contexts*, the documents that it is shown, and cites some. In
 the experiment contexts differ in one thing: which *version* of a document, by group a or b, is
-shown at a position, or which *label* (author) a document is shown with. An *effect* says how often one of
-two is cited, if only one of the two is.
+shown at a position, or which *label* (author) a document is shown with. An *effect* says how often
+one of two is cited, if only one of the two is.
 """
 
 from __future__ import annotations

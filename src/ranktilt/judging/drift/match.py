@@ -55,13 +55,13 @@ class AuditedJudges:
 
     def queries_of(self, judge: str) -> list[str]:
         """Return the queries of a judge: of its grades, or else of its values of systems."""
-        queries = self.grades.graded_by(judge)["query_id"].unique(maintain_order=True).to_list()
-        if queries:
-            return queries
-        names = dict[str, None]()
+        graded = self.grades.graded_by(judge)["query_id"].unique(maintain_order=True).to_list()
+        if graded:
+            return graded
+        evaluated = dict[str, None]()  # in place of a set, which has no order
         for values in self.values_of(judge):
-            names |= dict.fromkeys(values.queries)
-        return list(names)
+            evaluated |= dict.fromkeys(values.queries)
+        return list(evaluated)
 
     def values_of(self, judge: str) -> list[KeptValues]:
         """Return the values of systems under a judge, by measure."""
@@ -70,7 +70,7 @@ class AuditedJudges:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JudgeMatch:
-    """One judge before and after, with the pairs that both graded."""
+    """A judge of the new audit and one of the old audit, with the pairs that both graded."""
 
     judge: str
     """Name of the new judge."""
@@ -83,9 +83,9 @@ class JudgeMatch:
     ``source`` and ``origin`` (which versions of one text share).
     """
     new_pairs: int
-    """Pairs that the new judge graded."""
+    """Number of pairs that the new judge graded."""
     old_pairs: int
-    """Pairs that the old judge graded."""
+    """Number of pairs that the old judge graded."""
     twins: tuple[str, ...]
     """The two sources that are compared; empty without a collection of two sources."""
     values: tuple[tuple[SystemValues, SystemValues], ...]

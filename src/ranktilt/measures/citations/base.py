@@ -87,8 +87,9 @@ class CitationRows:
         unit both contain them.
         """
         unit_count = int(self.cluster.max(initial=0)) + 1
-        _, cells = np.unique(self.question * unit_count + self.cluster, return_inverse=True)
-        return cells.astype(np.int64)
+        _, numbers = np.unique(self.question * unit_count + self.cluster, return_inverse=True)
+        cells: Ints = numbers.astype(np.int64)
+        return cells
 
     @cached_property
     def is_retrieved(self) -> Bools:
