@@ -104,18 +104,20 @@ def prepare(
     is_exact = bool(answers.spec.get("exact_urls"))
     # Documents of a collection have no domains, unless a column names them.
     of_documents = isinstance(labels, Collection) and DOMAIN not in labels.docs.columns
-    known = label_pages(labels, by, is_exact=is_exact)
+    labelled_pages = label_pages(labels, by, is_exact=is_exact)
     retrieved = retrieved_lists(answers, run, is_exact=is_exact)
-    table = known.add_to(_join_lists(answers, retrieved))
+    table = labelled_pages.add_to(_join_lists(answers, retrieved))
     labelled = table.filter(pl.col("label").is_not_null())
     if not labelled["is_cited"].any():
-        raise known.no_match(table.filter(pl.col("is_cited"))["page"].unique(maintain_order=True))
+        raise labelled_pages.no_match(
+            table.filter(pl.col("is_cited"))["page"].unique(maintain_order=True)
+        )
     groups = _groups(labelled)
     if len(groups) < 2:
-        file = known.label_file.path
+        file = labelled_pages.label_file.path
         raise DataError(file, f"every page of the answers is {groups[0]!r}; expected two groups")
     # Only columns that came with the labels can be a unit, and not those of answers.
-    columns = [name for name in known.pages.columns if name not in answers.pages.columns]
+    columns = [name for name in labelled_pages.pages.columns if name not in answers.pages.columns]
     pages = labelled.unique("page", maintain_order=True).select("page", *columns)
     unit, unit_names = find_unit(pages, cluster)
     unit_of_page = pl.DataFrame({"page": pages["page"], "unit": unit_names.cast(pl.String)})
@@ -128,10 +130,10 @@ def prepare(
         counts=count_citations(answers, table, retrieved),
         has_words=answers.has_words,
         kept_pages=KeptPages.from_table(answers.answers, table),
-        labelled_pages=known.pages,
+        labelled_pages=labelled_pages.pages,
         spec={
             **answers.spec,
-            **known.label_file.spec(known.pages["label"], 0),
+            **labelled_pages.label_file.spec(labelled_pages.pages["label"], 0),
             "by": by,
             "of_documents": of_documents,
         },

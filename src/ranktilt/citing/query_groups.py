@@ -162,16 +162,16 @@ def _group_effects(
     The p of the primary question are corrected together, and the p of all other questions together.
     The parameters are those of `citation_breakdown`.
     """
-    names, effects = list[str](), list[CitationEffect]()
-    for number, name in enumerate(groups.names):
-        is_member = pl.col("query").is_in(groups.members(number))
+    group_of_effect, effects = list[str](), list[CitationEffect]()
+    for index, name in enumerate(groups.names):
+        is_member = pl.col("query").is_in(groups.members(index))
         group_inputs = replace(inputs, rows=inputs.rows.filter(is_member))
         labels = set(group_inputs.rows["label"].unique())
         group_pairs = [pair for pair in pairs if labels.issuperset(pair)]
         if group_pairs:
             of_group = citation_effects(group_inputs, group_pairs, exchanges, model)
             effects += of_group
-            names += [name] * len(of_group)
+            group_of_effect += [name] * len(of_group)
     corrected = list(effects)
     for is_primary in (True, False):
         indices = [
@@ -182,7 +182,7 @@ def _group_effects(
         family = corrected_effects([effects[index] for index in indices], exchanges.correction)
         for index, effect in zip(indices, family, strict=True):
             corrected[index] = effect
-    for name, effect in zip(names, corrected, strict=True):
+    for name, effect in zip(group_of_effect, corrected, strict=True):
         yield CitationGroupAnswer(group=name, effect=effect)
 
 

@@ -144,12 +144,12 @@ def query_tables(pairs: pl.DataFrame, top: int) -> Floats:
 
 def query_agreements(pairs_of_judge: GradedPairs, top: int) -> Iterator[QueryAgreement]:
     """Yield the agreement for each query; `top` is the highest grade."""
-    names = pairs_of_judge.table["query_id"].unique().sort()
-    for name, table in zip(names, query_tables(pairs_of_judge.table, top), strict=True):
+    query_ids = pairs_of_judge.table["query_id"].unique().sort()
+    for query_id, table in zip(query_ids, query_tables(pairs_of_judge.table, top), strict=True):
         values = _coefficients(table, relevant=1)  # any number: binary κ is not used here
         yield QueryAgreement(
             judge=pairs_of_judge.judge,
-            query=name,
+            query=query_id,
             pairs=int(table.sum()),
             exact=float(values["exact"]),
             weighted_kappa=float(values["weighted_kappa"]),
@@ -178,26 +178,29 @@ def strata_of(pairs_of_judge: GradedPairs, collection: Collection) -> dict[str, 
         text=collection.texts()
     )
     queries = collection.queries.select(query_id="id", query="text")
-    both = pairs_of_judge.table.join(docs, on="doc_id", how="left", maintain_order="left")
-    both = both.join(queries, on="query_id", how="left", maintain_order="left")
-    names = both["source"].drop_nulls().unique(maintain_order=True)
+    pairs = pairs_of_judge.table.join(docs, on="doc_id", how="left", maintain_order="left")
+    pairs = pairs.join(queries, on="query_id", how="left", maintain_order="left")
+    sources = pairs["source"].drop_nulls().unique(maintain_order=True)
     strata = {}
-    for name in names if len(names) > 1 else ():
-        strata[f"source {name}"] = (both["source"] == name).fill_null(value=False).to_numpy()
-    if (both["text"].fill_null("") != "").any():
-        strata |= _thirds(_LENGTHS, words(both["text"]).cast(pl.Float64))
-        strata |= _thirds(_SHARES, _query_share(both))
+    sources_to_compare = sources if len(sources) > 1 else ()
+    for source in sources_to_compare:
+        strata[f"source {source}"] = (pairs["source"] == source).fill_null(value=False).to_numpy()
+    if (pairs["text"].fill_null("") != "").any():
+        strata |= _thirds(_LENGTHS, words(pairs["text"]).cast(pl.Float64))
+        strata |= _thirds(_SHARES, _query_share(pairs))
     return strata
 
 
-def _query_share(both: pl.DataFrame) -> pl.Series:
+def _query_share(pairs: pl.DataFrame) -> pl.Series:
     """Return the share of the query's words that the document has; null if either has no word.
 
-    `both` has the columns ``query`` and ``text`` for each pair.
+    `pairs` has the columns ``query`` and ``text``.
     """
-    rows = np.arange(both.height)
-    shares = query_word_shares(both["query"].fill_null(""), both["text"].fill_null(""), rows, rows)
-    has_text = both["text"].is_not_null()
+    rows = np.arange(pairs.height)
+    shares = query_word_shares(
+        pairs["query"].fill_null(""), pairs["text"].fill_null(""), rows, rows
+    )
+    has_text = pairs["text"].is_not_null()
     return (
         pl.Series("share", shares)
         .fill_nan(None)
@@ -216,8 +219,8 @@ def _thirds(labels: tuple[str, str, str], values: pl.Series) -> dict[str, Bools]
     if known.n_unique() < len(labels):
         return {}
     low, high = (known.quantile(share, "nearest") for share in (1 / 3, 2 / 3))
-    parts = (values <= low, (values > low) & (values <= high), values > high)
-    masks = [part.fill_null(value=False).to_numpy() for part in parts]
+    thirds = (values <= low, (values > low) & (values <= high), values > high)
+    masks = [third.fill_null(value=False).to_numpy() for third in thirds]
     return {label: mask for label, mask in zip(labels, masks, strict=True) if mask.any()}
 
 

@@ -379,9 +379,9 @@ def _twin_differences(rows: pl.DataFrame, twins: Sequence[str]) -> pl.DataFrame:
     judges and here is only one.
     """
     first, second = (rows.filter(pl.col("source") == name) for name in twins)
-    both = first.join(second, on=["query_id", "origin"], suffix="_b")
-    both = both.filter(pl.col("human").eq_missing(pl.col("human_b")))
-    return both.select(
+    graded_twins = first.join(second, on=["query_id", "origin"], suffix="_b")
+    graded_twins = graded_twins.filter(pl.col("human").eq_missing(pl.col("human_b")))
+    return graded_twins.select(
         "query_id",
         "origin",
         new=(pl.col("grade") - pl.col("grade_b")).cast(pl.Float64),

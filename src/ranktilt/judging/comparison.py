@@ -70,9 +70,9 @@ def compare_kappas(
     order = sorted(grids, key=lambda judge: -_known(grids[judge].kappa))
     comparisons = []
     for judge_a, judge_b in combinations(order, 2):
-        common = grids[judge_a].is_graded & grids[judge_b].is_graded
-        sides = [grids[judge].resampled_kappa(common) for judge in (judge_a, judge_b)]
-        comparisons.append(_comparison((judge_a, judge_b), "kappa", "", sides))  # no measure
+        graded_by_both = grids[judge_a].is_graded & grids[judge_b].is_graded
+        kappas = [grids[judge].resampled_kappa(graded_by_both) for judge in (judge_a, judge_b)]
+        comparisons.append(_comparison((judge_a, judge_b), "kappa", "", kappas))  # no measure
     return _corrected(comparisons, correction)
 
 
@@ -99,9 +99,9 @@ def compare_orders(
         judged.sort(key=lambda values: -_known(taus.tau_of(values).value))
         of_measure = []
         for values_a, values_b in combinations(judged, 2):
-            sides = [taus.tau_of(values) for values in in_common(values_a, values_b)]
+            judge_taus = [taus.tau_of(values) for values in in_common(values_a, values_b)]
             pair = values_a.judge, values_b.judge
-            of_measure.append(_comparison(pair, "tau", measure, sides))
+            of_measure.append(_comparison(pair, "tau", measure, judge_taus))
         comparisons += _corrected(of_measure, correction)
     return comparisons
 
@@ -115,23 +115,23 @@ def _comparison(
     judges: tuple[str, str],
     statistic: AgreementStatistic,
     measure: str,
-    sides: Sequence[_ResampledCoefficient],
+    coefficients: Sequence[_ResampledCoefficient],
 ) -> JudgeComparison:
     """Return the comparison of two judges by one coefficient.
 
-    `measure` orders the systems for ``tau``, and is empty for ``kappa``. `sides` are the
-    coefficients of both judges. The caller corrects the p.
+    `measure` orders the systems for ``tau``, and is empty for ``kappa``. `coefficients`
+    are those of both judges. The caller corrects the p.
     """
-    side_a, side_b = sides
+    coefficient_a, coefficient_b = coefficients
     samples, near_samples = np.empty(0), None
-    if side_a.queries >= FEWEST_QUERIES:
-        samples = side_a.samples - side_b.samples
-        if side_a.near_samples is not None and side_b.near_samples is not None:
-            near_samples = side_a.near_samples - side_b.near_samples
+    if coefficient_a.queries >= FEWEST_QUERIES:
+        samples = coefficient_a.samples - coefficient_b.samples
+        if coefficient_a.near_samples is not None and coefficient_b.near_samples is not None:
+            near_samples = coefficient_a.near_samples - coefficient_b.near_samples
     difference = coefficient_difference(
-        side_a.value - side_b.value,
+        coefficient_a.value - coefficient_b.value,
         samples,
-        effective_n=side_a.effective_n,
+        effective_n=coefficient_a.effective_n,
         near_samples=near_samples,
     )
     return JudgeComparison(
@@ -139,7 +139,7 @@ def _comparison(
         judge_b=judges[1],
         statistic=statistic,
         measure=measure,
-        queries=side_a.queries,
+        queries=coefficient_a.queries,
         difference=difference.value,
         low=difference.low,
         high=difference.high,

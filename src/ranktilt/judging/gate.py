@@ -222,13 +222,13 @@ def _changes_on(compared: JudgeDrift, question: DriftQuestion, message: str) -> 
 
 def _drift_row(change: JudgeChange, check: LimitCheck) -> GateRow:
     """Return the row of one change, with the names of its measure and of two groups."""
-    names = {
+    words_by_question = {
         "agreement": ("κ", "humans", "humans"),
         "grade": ("mean grade", change.subject or "all", change.subject or "all"),
         "tilt": ("grade gap", change.a, change.b),
         "order": (change.subject, "systems", "systems"),
     }
-    measure, group_a, group_b = names[change.question]
+    measure, group_a, group_b = words_by_question[change.question]
     return GateRow(
         run=change.judge,
         measure=measure,

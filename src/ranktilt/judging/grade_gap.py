@@ -55,9 +55,9 @@ def twin_grades(
     )
     twins = collection.pairs(*pair)
     first, second = (_side_grades(twins, side, grades) for side in ("a", "b"))
-    both = first.join(second, on=["pair", "origin", "query_id"], suffix="_b")
-    with_one_grade = first.height + second.height - 2 * both.height
-    gaps = both.select(
+    graded_twins = first.join(second, on=["pair", "origin", "query_id"], suffix="_b")
+    with_one_grade = first.height + second.height - 2 * graded_twins.height
+    gaps = graded_twins.select(
         "query_id",
         "origin",
         "human",

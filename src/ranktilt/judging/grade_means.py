@@ -157,8 +157,8 @@ def _query_sums(means: Sequence[GradeMean]) -> list[_QuerySums]:
 def _indices(names: pl.Series, distinct_names: pl.Series) -> Ints:
     """Return the index of each name in a list of distinct names."""
     index = pl.DataFrame({"name": distinct_names}).with_row_index("number")
-    frame = pl.DataFrame({"name": names})
-    numbered = frame.join(index, on="name", how="left", maintain_order="left")
+    table = pl.DataFrame({"name": names})
+    numbered = table.join(index, on="name", how="left", maintain_order="left")
     return numbered["number"].to_numpy().astype(np.int64)
 
 

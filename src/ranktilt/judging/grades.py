@@ -148,8 +148,8 @@ def _on_scale(
     scale = "0 or more" if top is None else f"0 to {top}"
     notes = list[Note]()
     if outside.height > _STRAY_SHARE * frame.height:
-        number = counted(outside.height, "grade is not", "grades are not")
-        message = f"expected whole grades from {scale}, got {outside['grade'][0]:g} ({number})"
+        grade_count = counted(outside.height, "grade is not", "grades are not")
+        message = f"expected whole grades from {scale}, got {outside['grade'][0]:g} ({grade_count})"
         hint = "" if top is None else "; --top-grade N sets the highest"
         line = outside["line"][0] if "line" in outside.columns else None
         raise DataError(
@@ -170,13 +170,13 @@ def _require_confidence(frame: pl.DataFrame, file: str | Path) -> None:
     if not wrong.height:
         return
     value = wrong["confidence"][0]
-    number = counted(wrong.height, "value is not", "values are not")
+    value_count = counted(wrong.height, "value is not", "values are not")
     highest = float(np.nanmax(frame["confidence"].fill_nan(None).to_numpy(), initial=0.0))
     is_percent = 1 < highest <= _HIGHEST_PERCENT
     hint = "; divide percentages by 100" if is_percent else ""
     shape = "a text" if np.isnan(value) else f"{value:g}"  # texts were read as NaN
     line = wrong["line"][0] if "line" in wrong.columns else None
-    message = f"expected a confidence from 0 to 1, got {shape} ({number}){hint}"
+    message = f"expected a confidence from 0 to 1, got {shape} ({value_count}){hint}"
     raise DataError(file, message, line=line)
 
 
@@ -191,7 +191,7 @@ def steps_per_grade(sources: Sequence[Any]) -> int:
         for source in sources
         if isinstance(source, str | Path | pl.DataFrame)
     ]
-    fraction_shares = [np.mean(part != np.round(part)) for part in values if len(part)]
+    fraction_shares = [np.mean(grades != np.round(grades)) for grades in values if len(grades)]
     if all(share <= _STRAY_SHARE for share in fraction_shares):
         return 1  # `read_grades` leaves the few fractions out
     all_grades = np.concatenate([*values, np.zeros(1)])

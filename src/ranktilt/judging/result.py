@@ -131,14 +131,14 @@ class JudgeAudit(
         names of judges with their values. Judges without a value come last, and have no letter.
         """
         ordered = sorted(estimates, key=lambda row: -np.nan_to_num(row[1].value, nan=-np.inf))
-        known = [judge for judge, estimate in ordered if not np.isnan(estimate.value)]
-        index = {judge: position for position, judge in enumerate(known)}
-        differs = np.zeros((len(known), len(known)), dtype=bool)
+        with_value = [judge for judge, estimate in ordered if not np.isnan(estimate.value)]
+        index = {judge: position for position, judge in enumerate(with_value)}
+        differs = np.zeros((len(with_value), len(with_value)), dtype=bool)
         for row in self.comparisons:
             if (row.statistic, row.measure) == (statistic, measure) and row.is_shown:
                 a, b = index[row.judge_a], index[row.judge_b]
                 differs[a, b] = differs[b, a] = True
-        letters = dict(zip(known, compact_letters(differs), strict=True))
+        letters = dict(zip(with_value, compact_letters(differs), strict=True))
         return [
             JudgeStanding(
                 judge=judge,

@@ -129,11 +129,11 @@ def _notes_under_judge(notes: Iterable[Note], judge: str) -> tuple[Note, ...]:
         if isinstance(note, TwinsInOneAudit):
             # Versions of one text with different grades are no twins, so that the two audits may
             # have different twins. The reader knows them by their grades, not as new and old.
-            names = {
+            new_names = {
                 "the new audit": "the audit under its grades",
                 "the old audit": "the audit under human grades",
             }
-            sides = names[note.sides[0]], names[note.sides[1]]
+            sides = new_names[note.sides[0]], new_names[note.sides[1]]
             note = replace(note, sides=sides, can_be_alike=False)
         of_judge.append(note)
     return notes_within(of_judge, "judge", judge)

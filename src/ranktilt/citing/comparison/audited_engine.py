@@ -41,8 +41,8 @@ class AuditedEngine:
     @property
     def origin(self) -> dict[str, Any]:
         """The command that made the audit, and the files of its answers and labels."""
-        names = ("command", "ranktilt", "files", "engine", "labels", "run")
-        origin = {name: self.spec[name] for name in names if name in self.spec}
+        keys = ("command", "ranktilt", "files", "engine", "labels", "run")
+        origin = {key: self.spec[key] for key in keys if key in self.spec}
         return {"file": self.spec["file"], **origin} if self.spec.get("file") else origin
 
 
@@ -84,8 +84,8 @@ def require_same_labels(new: KeptPages, old: KeptPages) -> None:
     new_labels, old_labels = (
         pages.pages.select("page", "label").unique("page").drop_nulls() for pages in (new, old)
     )
-    both = new_labels.join(old_labels, on="page", suffix="_old")
-    clash = both.filter(pl.col("label") != pl.col("label_old")).sort("page")
+    common_pages = new_labels.join(old_labels, on="page", suffix="_old")
+    clash = common_pages.filter(pl.col("label") != pl.col("label_old")).sort("page")
     if clash.height:
         page, label, old_label = clash.select("page", "label", "label_old").row(0)
         raise UserError(

@@ -65,8 +65,8 @@ def citation_changes(
 def _pair_rows(new: KeptPages, old: KeptPages, pair: Pair) -> _PairRows:
     """Return both engines' rows with the same numbers of queries and units."""
     new_frame, old_frame = pair_frame(new.rows(), *pair), pair_frame(old.rows(), *pair)
-    both = pl.concat([new_frame.select("query", "unit"), old_frame.select("query", "unit")])
-    queries, units = both["query"].unique().sort(), both["unit"].unique().sort()
+    all_rows = pl.concat([new_frame.select("query", "unit"), old_frame.select("query", "unit")])
+    queries, units = all_rows["query"].unique().sort(), all_rows["unit"].unique().sort()
     return _PairRows(
         pair=pair,
         new=citation_rows(new_frame, pair[0], queries=queries, units=units),

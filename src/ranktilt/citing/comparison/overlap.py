@@ -34,7 +34,7 @@ _COLUMNS: dict[Literal["pages", "domains"], str] = {"pages": "page", "domains": 
 
 def citation_overlaps(new: KeptPages, old: KeptPages) -> Iterator[CitationOverlap]:
     """Yield how alike two engines cite pages, and domains if there are any, by each measure."""
-    has_domains = any((side.pages["domain"] != side.pages["page"]).any() for side in (new, old))
+    has_domains = any((pages.pages["domain"] != pages.pages["page"]).any() for pages in (new, old))
     for noun, column in _COLUMNS.items():
         if noun == "domains" and not has_domains:
             continue

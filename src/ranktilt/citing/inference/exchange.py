@@ -132,8 +132,8 @@ def exchange_blocks(
         if classes is None:
             yield rng.permuted(labels, axis=1)
             continue
-        for number in np.unique(classes):
-            members = np.flatnonzero(classes == number)
+        for size_class in np.unique(classes):
+            members = np.flatnonzero(classes == size_class)
             labels[:, members] = rng.permuted(labels[:, members], axis=1)
         yield labels
 

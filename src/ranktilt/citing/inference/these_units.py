@@ -59,13 +59,13 @@ def effect_on_these_units(
     is_a_thinner = units_a <= units_b
     support = estimate.support_a if is_a_thinner else estimate.support_b
     unit_totals = np.bincount(rows.cluster, weights=support)
-    names = inputs.unit_names(effect.a, effect.b)
+    unit_names = inputs.unit_names(effect.a, effect.b)
     largest = []
     by_size = np.argsort(-unit_totals, kind="stable")
-    for number in by_size[unit_totals[by_size] > 0][:_LARGEST_UNITS].tolist():
-        value_without = _value(effect, rows.select(rows.cluster != number), model)
-        share = float(unit_totals[number] / unit_totals.sum())
-        largest.append(UnitShare(name=names[number], share=share, value_without=value_without))
+    for unit in by_size[unit_totals[by_size] > 0][:_LARGEST_UNITS].tolist():
+        value_without = _value(effect, rows.select(rows.cluster != unit), model)
+        share = float(unit_totals[unit] / unit_totals.sum())
+        largest.append(UnitShare(name=unit_names[unit], share=share, value_without=value_without))
     interval = _interval_over_questions(effect, rows, estimate, model)
     p_within_sizes = exchanged_p(rows, estimate, resamples=resamples, seed=seed, within_sizes=True)
     return TheseUnits(

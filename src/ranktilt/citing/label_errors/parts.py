@@ -40,8 +40,8 @@ def citation_label_model(errors: LabelErrors, by: str, groups: list[str]) -> Lab
         Names of the groups. `UserError` if there are not two.
     """
     _require_two(groups)
-    names = Groups(by=by, names=tuple(groups), code=np.empty(0, dtype=np.int64))
-    return label_model(errors, None, names)
+    label_groups = Groups(by=by, names=tuple(groups), code=np.empty(0, dtype=np.int64))
+    return label_model(errors, None, label_groups)
 
 
 def fitted_errors(
@@ -70,8 +70,8 @@ def fitted_errors(
     pages = _divisible_pages(errors, inputs, collection, is_exact=is_exact)
     groups = Groups(by=by, names=tuple(inputs.groups), code=_group_codes(inputs, pages))
     model = label_model(_with_keys(errors, is_exact=is_exact), pages, groups)
-    parts = pl.DataFrame({"page": pages.docs["id"], PART: model.part})
-    rows = inputs.rows.join(parts, on="page", how="left", maintain_order="left")
+    part_of_page = pl.DataFrame({"page": pages.docs["id"], PART: model.part})
+    rows = inputs.rows.join(part_of_page, on="page", how="left", maintain_order="left")
     return model, replace(inputs, rows=rows)
 
 
@@ -120,8 +120,8 @@ def _group_codes(inputs: CitationInputs, pages: Collection) -> Ints:
     labels = pages.docs.select(pl.col("id").alias("page")).join(
         used, on="page", how="left", maintain_order="left"
     )["label"]
-    numbers = {name: number for number, name in enumerate(inputs.groups)}
-    codes = labels.replace_strict(numbers, default=-1, return_dtype=pl.Int64)
+    index_of_group = {name: number for number, name in enumerate(inputs.groups)}
+    codes = labels.replace_strict(index_of_group, default=-1, return_dtype=pl.Int64)
     return codes.fill_null(-1).to_numpy()
 
 

@@ -99,9 +99,10 @@ def build_contexts(
     lists = _RankedLists.from_run(run, collection)
     twins = None if pair is None else Twins.from_collection(collection, pair)
     versions = DrawnVersions.from_collection(collection) if making.draws_versions else None
-    known = _known_queries(run, collection)
+    with_text = _known_queries(run, collection)
     ranked, scores = dict[str, tuple[int, ...]](), dict[str, tuple[float, ...]]()
-    for query in known[: making.first]:
+    queries = with_text[: making.first]  # all where `first` is None
+    for query in queries:
         if twins is not None:
             rows, scores[query] = lists.best(query, None)
             rows = twins.first_pairs(rows, making.context // 2)
@@ -122,8 +123,8 @@ def build_contexts(
         contexts=tuple(contexts),
         ranked=ranked,
         left_out=UnshownEntries(
-            without_text=len(run.queries) - len(known),
-            without_documents=len(known[: making.first]) - len(ranked),
+            without_text=len(run.queries) - len(with_text),
+            without_documents=len(queries) - len(ranked),
             unknown_documents=lists.unknown_documents,
         ),
     )
@@ -138,12 +139,12 @@ def _nothing_to_show(run: Run, pair: Pair | None) -> UserError:
 def _known_queries(run: Run, collection: Collection) -> list[str]:
     """Return the run's queries that have a text; `DataError` if none has."""
     texts = dict(collection.queries.select("id", "text").iter_rows())
-    known = [query for query in run.queries if (texts.get(query) or "").strip()]
-    if not known:
+    with_text = [query for query in run.queries if (texts.get(query) or "").strip()]
+    if not with_text:
         examples = f"first: {run.queries[0]!r}" if run.queries else "it is empty"
         message = f"no overlap: none of its queries has a text in the collection ({examples})"
         raise DataError(run.spec.get("file", run.name), message)
-    return known
+    return with_text
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -89,14 +89,14 @@ class _Markers:
         parts = list[str]()  # of the answer, as far as `end`, with changed brackets
         for marker in MARKERS.finditer(answer):
             numbers = [int(number) for number in _NUMBER.findall(marker[0])]
-            known = [number for number in numbers if 1 <= number <= count]
+            of_documents = [number for number in numbers if 1 <= number <= count]
             parts.append(answer[end : marker.start()])
             end = marker.end()
             if _is_within(marker, quotes):
                 quoted += len(numbers)
                 continue
-            outside += len(numbers) - len(known)
-            parts.append(f"[{', '.join(map(str, known))}]" if known else "")
+            outside += len(numbers) - len(of_documents)
+            parts.append(f"[{', '.join(map(str, of_documents))}]" if of_documents else "")
         others = [form for form in _OTHER_FORM.finditer(answer) if not MARKERS.fullmatch(form[0])]
         other_form = sum(not _is_within(form, quotes) for form in others)
         text = "".join([*parts, answer[end:]])
@@ -112,8 +112,8 @@ def _quoted_spans(answer: str, prompt: str) -> list[tuple[int, int]]:
     """Return start and end of each passage with a number that an answer copies from its prompt."""
     words = [(word[0], word.start(), word.end()) for word in _WORD.finditer(answer)]
     passages = _passages([word for word, _start, _end in words])
-    common = set(passages).intersection(_passages(_WORD.findall(prompt)))
-    copied = {passage for passage in common if any(map(MARKERS.search, passage))}
+    common_passages = set(passages).intersection(_passages(_WORD.findall(prompt)))
+    copied = {passage for passage in common_passages if any(map(MARKERS.search, passage))}
     spans = []
     for index, passage in enumerate(passages):
         if passage in copied:

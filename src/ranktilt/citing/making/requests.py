@@ -45,22 +45,22 @@ class GroupChoice:
         self.check(collection)
         if self.pair is not None:
             return self.pair
-        names = _group_names(collection, self.by)
-        if len(names) != 2:
-            listed = ", ".join(names) or "none"
+        groups = _group_names(collection, self.by)
+        if len(groups) != 2:
+            listed = ", ".join(groups) or "none"
             raise UserError(
-                f"expected two groups by {self.by}, got {len(names)} ({listed}); name two with "
+                f"expected two groups by {self.by}, got {len(groups)} ({listed}); name two with "
                 "--pair A,B"
             )
-        reference = self.reference or (_HUMAN if _HUMAN in names else names[0])
-        return next(name for name in names if name != reference), reference
+        reference = self.reference or (_HUMAN if _HUMAN in groups else groups[0])
+        return next(group for group in groups if group != reference), reference
 
     def check(self, collection: Collection) -> None:
         """Refuse a column or a group that the collection lacks, before a model is asked."""
-        names = _group_names(collection, self.by)
+        known_groups = _group_names(collection, self.by)
         for name in (*(self.pair or ()), self.reference):
-            if name is not None and name not in names:
-                raise unknown("group", name, names)
+            if name is not None and name not in known_groups:
+                raise unknown("group", name, known_groups)
         if self.pair is not None and self.pair[0] == self.pair[1]:
             raise UserError(f"expected two different groups, got {self.pair[0]!r} twice")
 
@@ -142,9 +142,9 @@ def prepare_answers(
     texts = collection.texts(making.text)
     queries = dict(collection.queries.select("id", "text").iter_rows())
     tasks = []
-    for number, context in enumerate(contexts.contexts):
+    for row, context in enumerate(contexts.contexts):
         task = GenerationTask(
-            row=number,
+            row=row,
             text=document_lines(
                 texts.gather(list(context.rows)).to_list(), _authors(context, groups, pair)
             ),

@@ -49,7 +49,9 @@ def order_change(
     queries under both judges, by one measure.
     """
     (comparison,) = compare_orders([new, old], correction="holm", seed=options.seed)
-    taus = [float(kendall_tau(side.human.mean(1), side.judged.mean(1))) for side in (new, old)]
+    taus = [
+        float(kendall_tau(values.human.mean(1), values.judged.mean(1))) for values in (new, old)
+    ]
     change = JudgeChange.without_interval(
         judge, *taus, pairs=len(new.runs), queries=len(new.queries)
     )

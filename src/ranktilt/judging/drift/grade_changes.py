@@ -30,10 +30,10 @@ def _twin_means(pairs: pl.DataFrame, twins: Sequence[str]) -> Iterator[GradeMean
     ``origin``, ``source``, ``human``, ``new`` and ``old``; `twins` are the two sources.
     """
     first, second = (pairs.filter(pl.col("source") == name) for name in twins)
-    both = first.join(second, on=["query_id", "origin"], suffix="_b")
-    both = both.filter(pl.col("human").eq_missing(pl.col("human_b")))
-    if both["query_id"].n_unique() >= FEWEST_QUERIES:
-        rows = both.select(
+    graded_twins = first.join(second, on=["query_id", "origin"], suffix="_b")
+    graded_twins = graded_twins.filter(pl.col("human").eq_missing(pl.col("human_b")))
+    if graded_twins["query_id"].n_unique() >= FEWEST_QUERIES:
+        rows = graded_twins.select(
             "query_id",
             "origin",
             new=pl.col("new") - pl.col("new_b"),

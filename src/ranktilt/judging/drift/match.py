@@ -50,8 +50,8 @@ class AuditedJudges:
     @property
     def origin(self) -> dict[str, Any]:
         """The command that made the audit, and its files."""
-        names = ("file", "command", "ranktilt", "human", "judges", "runs")
-        return {name: self.spec[name] for name in names if self.spec.get(name)}
+        keys = ("file", "command", "ranktilt", "human", "judges", "runs")
+        return {key: self.spec[key] for key in keys if self.spec.get(key)}
 
     def queries_of(self, judge: str) -> list[str]:
         """Return the queries of a judge: of its grades, or else of its values of systems."""
@@ -204,30 +204,32 @@ def _judge_pairs(new: AuditedJudges, old: AuditedJudges) -> list[tuple[str, str]
     """
     if len(new.judges) == len(old.judges) == 1:
         return [(new.judges[0], old.judges[0])]
-    names = [name for name in new.judges if name in old.judges]
-    if not names:
+    common_names = [name for name in new.judges if name in old.judges]
+    if not common_names:
         raise UserError(
             "the audits have no judge in common: "
             f"{join_words(new.judges)} (new), {join_words(old.judges)} (old); audit one judge "
             "each, or give the files of grades the same names"
         )
-    return [(name, name) for name in names]
+    return [(name, name) for name in common_names]
 
 
 def _match(new: AuditedJudges, old: AuditedJudges, judge: str, old_judge: str) -> JudgeMatch:
     """Join the grades of a judge and its old one; refuse grades of different collections."""
     new_rows, old_rows = new.grades.graded_by(judge), old.grades.graded_by(old_judge)
-    both = new_rows.join(old_rows, on=PAIR_COLUMNS, how="inner", suffix="_old").sort(PAIR_COLUMNS)
-    if new_rows.height and old_rows.height and not both.height:
+    common_rows = new_rows.join(old_rows, on=PAIR_COLUMNS, how="inner", suffix="_old").sort(
+        PAIR_COLUMNS
+    )
+    if new_rows.height and old_rows.height and not common_rows.height:
         queries = new_rows.filter(pl.col("query_id").is_in(old_rows["query_id"].implode()))
         ids = counted(queries["query_id"].n_unique(), "query id", "query ids")
         raise UserError(
             f"{judge} and {old_judge} share {ids}, but no query with the same document: expected "
             "grades of the same pairs; are these judges of two collections?"
         )
-    _require_same(both, "human", "human grade")
-    _require_same(both, "source", "source")
-    pairs = both.select(
+    _require_same(common_rows, "human", "human grade")
+    _require_same(common_rows, "source", "source")
+    pairs = common_rows.select(
         *PAIR_COLUMNS,
         human=pl.coalesce("human", "human_old"),
         source=pl.coalesce("source", "source_old"),
@@ -246,18 +248,18 @@ def _match(new: AuditedJudges, old: AuditedJudges, judge: str, old_judge: str) -
     )
 
 
-def _require_same(both: pl.DataFrame, column: str, noun: str) -> None:
+def _require_same(common_rows: pl.DataFrame, column: str, noun: str) -> None:
     """Refuse pairs whose human grade, or whose source, differs between the audits.
 
     `column` is ``human`` or ``source``, and `noun` what an error calls it.
     """
-    clash = both.filter(pl.col(column) != pl.col(f"{column}_old"))
+    clash = common_rows.filter(pl.col(column) != pl.col(f"{column}_old"))
     if not clash.height:
         return
     query, document, value, old_value = clash.select(*PAIR_COLUMNS, column, f"{column}_old").row(0)
-    number = counted(clash.height, "common pair has", "common pairs have")
+    pair_count = counted(clash.height, "common pair has", "common pairs have")
     raise UserError(
-        f"{number} another {noun} in the old audit: query {query!r}, document {document!r} has "
+        f"{pair_count} another {noun} in the old audit: query {query!r}, document {document!r} has "
         f"{value!r} (new) and {old_value!r} (old); audit both judges against the same {noun}s"
     )
 
@@ -299,21 +301,21 @@ def _system_values(values: KeptValues, side: str) -> SystemValues:
 
 def _match_notes(match: JudgeMatch) -> Iterator[Note]:
     """Note pairs that are left out, and highest grades that suggest two different scales."""
-    common = match.pairs.height
+    common_count = match.pairs.height
     larger = max(match.new_pairs, match.old_pairs)
-    if common < larger:
+    if common_count < larger:
         yield GradesOfOneAudit(
-            severity="warning" if common < _FEW_COMMON * larger else "note",
+            severity="warning" if common_count < _FEW_COMMON * larger else "note",
             judge=match.judge,
-            common=common,
-            only_new=match.new_pairs - common,
-            only_old=match.old_pairs - common,
+            common=common_count,
+            only_new=match.new_pairs - common_count,
+            only_old=match.old_pairs - common_count,
         )
     queries = match.pairs["query_id"].n_unique()
-    if common and queries < FEW_QUERIES:
+    if common_count and queries < FEW_QUERIES:
         yield FewJudgedQueries(judge=match.judge, queries=queries)
-    if not common:
+    if not common_count:
         return
     highest, old_highest = (int(match.pairs[side].to_numpy().max()) for side in (NEW, OLD))
-    if highest != old_highest and common >= FEW_QUERIES:
+    if highest != old_highest and common_count >= FEW_QUERIES:
         yield TopGradesDiffer(judge=match.judge, new=highest, old=old_highest)

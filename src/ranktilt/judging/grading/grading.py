@@ -227,10 +227,10 @@ def confidences(answers: pl.DataFrame) -> pl.DataFrame:
 
 def _with_confidence(qrels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
     """Add the mean confidence of each pair's answers; no column if no answer has one."""
-    known = confidences(answers).drop_nans("confidence")
-    if not known.height:
+    with_confidence = confidences(answers).drop_nans("confidence")
+    if not with_confidence.height:
         return qrels
-    means = known.group_by("query_id", "doc_id").agg(pl.col("confidence").mean())
+    means = with_confidence.group_by("query_id", "doc_id").agg(pl.col("confidence").mean())
     return qrels.join(means, on=["query_id", "doc_id"], how="left", maintain_order="left")
 
 

@@ -81,11 +81,11 @@ def prepare_grades(
     wanted_pairs = collection.qrels.select("query_id", "doc_id")
     if runs:
         wanted_pairs = _pooled_pairs(collection, runs, grading.pool)
-    known = _with_texts(wanted_pairs, collection, grading)
-    if not known.height:
+    known_pairs = _with_texts(wanted_pairs, collection, grading)
+    if not known_pairs.height:
         origin = "the runs" if runs else "the judgments"
         raise UserError(f"no pair to grade: {origin} name no query and document of this collection")
-    pairs = known.head(grading.first or known.height)
+    pairs = known_pairs.head(grading.first or known_pairs.height)
     tasks, rejected = list[GenerationTask](), list[Rejected]()
     for index, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
         rows = range(index * grading.repeats, (index + 1) * grading.repeats)
@@ -108,7 +108,7 @@ def prepare_grades(
         chosen=pairs.height,
         answer_tokens=answer_tokens,
         pairs=pairs.select("query_id", "doc_id"),
-        without_text=wanted_pairs.height - known.height,
+        without_text=wanted_pairs.height - known_pairs.height,
     )
 
 

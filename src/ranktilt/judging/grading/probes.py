@@ -392,11 +392,11 @@ def _gap(probe: str, table: pl.DataFrame, resamples: int, seed: int) -> ProbeGap
     `table` has ``query_id``, ``grade`` and ``twin_grade`` of each pair, null without a grade.
     `resamples` and `seed` are those of the bootstrap over queries.
     """
-    both = table.drop_nulls(["grade", "twin_grade"]).with_columns(
+    graded_pairs = table.drop_nulls(["grade", "twin_grade"]).with_columns(
         gap=pl.col("twin_grade") - pl.col("grade")
     )
-    left_out = table.height - both.height
-    if not both.height:
+    left_out = table.height - graded_pairs.height
+    if not graded_pairs.height:
         return ProbeGap(
             probe=probe,
             pairs=0,
@@ -408,7 +408,7 @@ def _gap(probe: str, table: pl.DataFrame, resamples: int, seed: int) -> ProbeGap
             raised=np.nan,
             left_out=left_out,
         )
-    by_query = both.group_by("query_id", maintain_order=True).agg(
+    by_query = graded_pairs.group_by("query_id", maintain_order=True).agg(
         pl.col("gap").sum(), pl.len().alias("pairs")
     )
     totals, counts = (by_query[name].cast(pl.Float64).to_numpy() for name in ("gap", "pairs"))
@@ -416,12 +416,12 @@ def _gap(probe: str, table: pl.DataFrame, resamples: int, seed: int) -> ProbeGap
     low, high, *_ = interval(gaps / sizes)
     return ProbeGap(
         probe=probe,
-        pairs=both.height,
+        pairs=graded_pairs.height,
         queries=by_query.height,
-        original=float(both["grade"].to_numpy().mean()),
+        original=float(graded_pairs["grade"].to_numpy().mean()),
         gap=float(totals.sum() / counts.sum()),
         low=low,
         high=high,
-        raised=float((both["gap"].to_numpy() > 0).mean()),
+        raised=float((graded_pairs["gap"].to_numpy() > 0).mean()),
         left_out=left_out,
     )

@@ -299,12 +299,12 @@ def _is_known(name: str) -> bool:
 def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterator[Value]:
     """Read a table with a header, with a column for each measure or a row for each value."""
     columns = _TableColumns.from_header(path, header, rows[0])
-    names = rows[0].fields
+    titles = rows[0].fields
     for row in rows[1:]:
-        if row.fields == names:  # files of several systems, one after the other
+        if row.fields == titles:  # files of several systems, one after the other
             continue
-        if len(row.fields) != len(names):
-            message = f"expected {len(names)} fields as in the header, got {len(row.fields)}"
+        if len(row.fields) != len(titles):
+            message = f"expected {len(titles)} fields as in the header, got {len(row.fields)}"
             raise DataError(path, message, line=row.line)
         query = row.fields[columns.query]
         if query.lower() in _MEANS:

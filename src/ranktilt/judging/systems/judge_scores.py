@@ -236,10 +236,10 @@ def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
             f"{judge}: expected columns {', '.join(COLUMNS)}; {join_words(missing)} not among "
             f"{columns}"
         )
-    names = {name: measure_name(name) for name in frame["measure"].cast(pl.String).unique()}
+    known_names = {name: measure_name(name) for name in frame["measure"].cast(pl.String).unique()}
     values = frame.select(
         pl.col("run", "query_id").cast(pl.String),
-        pl.col("measure").cast(pl.String).replace(names),
+        pl.col("measure").cast(pl.String).replace(known_names),
         pl.col("value").cast(pl.Float64),
     )
     repeated = values.filter(pl.struct("run", "query_id", "measure").is_duplicated())

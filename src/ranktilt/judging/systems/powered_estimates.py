@@ -58,12 +58,12 @@ def sampled_queries(pairs_of_judge: GradedPairs, labels: int, seed: int) -> tupl
         )
     order = np.random.default_rng([seed, _SEED]).permutation(sizes.height)
     used = np.cumsum(sizes["len"].to_numpy()[order])
-    number = int(np.searchsorted(used, labels, side="right"))
-    if number < 2:
+    query_count = int(np.searchsorted(used, labels, side="right"))
+    if query_count < 2:
         raise UserError(
             f"--human-sample {labels}: too few for two queries, which need {used[1]} labels here"
         )
-    return sizes["query_id"].gather(order[:number]).to_list(), int(used[number - 1])
+    return sizes["query_id"].gather(order[:query_count]).to_list(), int(used[query_count - 1])
 
 
 def powered_estimates(values: SystemValues, labelled: Collection[str]) -> Iterator[PoweredEstimate]:
