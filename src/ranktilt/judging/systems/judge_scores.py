@@ -90,8 +90,10 @@ class _Matrix(NamedTuple):
 
     def complete_queries(self) -> list[str]:
         """Return the queries in which every system has a value."""
-        is_complete = ~np.isnan(self.values).any(axis=0)
-        return [query for query, column in self.column_of.items() if is_complete[column]]
+        is_missing = np.isnan(self.values)
+        return [
+            query for query, column in self.column_of.items() if not is_missing[:, column].any()
+        ]
 
     def columns(self, queries: Sequence[str]) -> Floats:
         """Return the values of some queries, of shape (systems, queries)."""
