@@ -56,12 +56,12 @@ def read_citations(answer: str, prompt: str, count: int) -> CitationsRead:
     """
     markers = _Markers.from_answer(answer, prompt, count)
     positions = [str(number) for number in range(1, count + 1)]
-    record = numbered_citations(markers.text, positions)
+    record = numbered_citations(markers.text, positions)  # None for an answer without citations
     cited = () if record is None else tuple(dict.fromkeys(map(int, record.cited)))
-    words = {} if record is None else {int(page): n for page, n in record.cited_words.items()}
+    cited_words = {} if record is None else record.cited_words
     return CitationsRead(
         positions=cited,
-        cited_words=words,
+        cited_words={int(position): words for position, words in cited_words.items()},
         outside=markers.outside,
         quoted=markers.quoted,
         other_form=markers.other_form,

@@ -253,9 +253,9 @@ def _measure_values(
     groups = grouping(collection, None)  # a single group of all documents
     judgments = Judgments.from_collection(collection, groups)
     judged_runs = (JudgedRun.from_run(run, collection, judgments) for run in runs)
-    return np.stack(
-        [group_values(run, measures, groups, "expected")[:, 0] for run in judged_runs], axis=1
-    )
+    # The expected values over the orders of tied documents, for the only group.
+    values_of_runs = [group_values(run, measures, groups, "expected")[:, 0] for run in judged_runs]
+    return np.stack(values_of_runs, axis=1)
 
 
 def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLES) -> RankAgreement:
