@@ -27,7 +27,7 @@ from ranktilt.citing.label_errors.correct import (
 )
 from ranktilt.citing.label_errors.membership import rates_exchanged_p, share_by_parts
 from ranktilt.citing.prepare import CitationInputs
-from ranktilt.citing.questions import QuestionKey, answerable
+from ranktilt.citing.questions import QuestionKey, answerable_questions
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 from ranktilt.statistics.correction import correct
 
@@ -69,7 +69,7 @@ def citation_effects(
     effects = []
     for pair in pairs:
         rows = inputs.pair_rows(*pair)
-        for question in answerable(rows, has_words=inputs.has_words):
+        for question in answerable_questions(rows, has_words=inputs.has_words):
             if model is not None and question.key in UNCORRECTED:
                 continue
             estimate = question.estimate(rows)

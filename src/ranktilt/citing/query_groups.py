@@ -42,7 +42,7 @@ from ranktilt.citing.effects import Exchanges, citation_effects, corrected_effec
 from ranktilt.citing.inference.infer import FEWEST_UNITS, effective_units_by_group
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
-from ranktilt.citing.questions import Question, QuestionKey, answerable
+from ranktilt.citing.questions import Question, QuestionKey, answerable_questions
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
@@ -116,7 +116,7 @@ def citation_breakdown(
     for pair in pairs:
         rows = inputs.pair_rows(*pair)
         queries = inputs.query_names(*pair)
-        for question in answerable(rows, has_words=inputs.has_words):
+        for question in answerable_questions(rows, has_words=inputs.has_words):
             # An audit of rankers has a run here.
             key = AnswerKey(run="", question=question.key, a=pair[0], b=pair[1])
             grouped = _grouped_scores(rows, question, groups, queries)

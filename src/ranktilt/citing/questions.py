@@ -56,7 +56,7 @@ rate of retrieved pages at equal rank, and if neither are known, the share of ci
 """
 
 
-def answerable(rows: CitationRows, *, has_words: bool) -> list[Question]:
+def answerable_questions(rows: CitationRows, *, has_words: bool) -> list[Question]:
     """Return the questions that these rows can answer; the first is the primary question.
 
     `has_words` says whether it is known which words of an answer a page supports.

@@ -91,7 +91,7 @@ def agreements(
     for stratum, mask in masks.items():
         if mask.any():
             tables = query_tables(pairs_of_judge.table.filter(pl.Series(mask)), top)
-            resampled = draws.resampled(tables) if len(tables) >= FEWEST_QUERIES else None
+            resampled = draws.resampled_sums(tables) if len(tables) >= FEWEST_QUERIES else None
             yield _agreement(pairs_of_judge.judge, stratum, tables, relevant, resampled=resampled)
 
 
@@ -117,7 +117,7 @@ class QueryDraws:
             self.latest[queries] = draws.astype(np.float64)
         return self.latest[queries]
 
-    def resampled(self, tables: Floats) -> Floats:
+    def resampled_sums(self, tables: Floats) -> Floats:
         """Return the sum of the tables of the queries that each resample draws.
 
         `tables` has the shape (queries, grades, grades), and the result (resamples, grades,

@@ -93,7 +93,7 @@ def calibrate(
         without_confidence = rows.height - with_confidence.height
         calibrations.append(replace(calibration, without=without_confidence, tilt=tilt))
     return Calibrations(
-        calibrations=tuple(_corrected(calibrations, options.correction)), notes=tuple(notes)
+        calibrations=tuple(_with_corrected_p(calibrations, options.correction)), notes=tuple(notes)
     )
 
 
@@ -104,7 +104,9 @@ def _unused_reason(graded: pl.DataFrame) -> Literal["few", "constant"] | None:
     return "constant" if graded["confidence"].n_unique() == 1 else None
 
 
-def _corrected(calibrations: Sequence[Calibration], correction: str) -> Iterator[Calibration]:
+def _with_corrected_p(
+    calibrations: Sequence[Calibration], correction: str
+) -> Iterator[Calibration]:
     """Correct the p of unsure tilts over all judges."""
     ps = [np.nan if row.tilt is None else row.tilt.p for row in calibrations]
     for row, p in zip(calibrations, correct(ps, correction).tolist(), strict=True):
@@ -143,7 +145,7 @@ def _calibration(judge: str, graded: pl.DataFrame, options: CalibrationOptions) 
     bin_of = equal_bins(confidence)
     query = graded["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
     sums = _BinSums.from_rows(query, bin_of, is_right, confidence)
-    samples = sums.resampled(options) if sums.queries >= FEWEST_QUERIES else None
+    samples = sums.resampled_totals(options) if sums.queries >= FEWEST_QUERIES else None
     bins = []
     for number in range(sums.bins):
         inside = bin_of == number
@@ -284,7 +286,7 @@ class _BinSums:
         )
         return Estimate(share.value, inference.low, inference.high)
 
-    def resampled(self, options: CalibrationOptions) -> _BinTotals:
+    def resampled_totals(self, options: CalibrationOptions) -> _BinTotals:
         """Return sums of resampled queries, divided by the number of queries.
 
         The division makes no difference, because totals are only used in ratios.

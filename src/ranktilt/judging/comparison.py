@@ -67,13 +67,13 @@ def compare_kappas(
         Resamples of the queries, the same for both judges.
     """
     grids = _grids(pairs_of_judges, top=top, draws=draws)
-    order = sorted(grids, key=lambda judge: -_known(grids[judge].kappa))
+    order = sorted(grids, key=lambda judge: -_sort_value(grids[judge].kappa))
     comparisons = []
     for judge_a, judge_b in combinations(order, 2):
         graded_by_both = grids[judge_a].is_graded & grids[judge_b].is_graded
         kappas = [grids[judge].resampled_kappa(graded_by_both) for judge in (judge_a, judge_b)]
         comparisons.append(_comparison((judge_a, judge_b), "kappa", "", kappas))  # no measure
-    return _corrected(comparisons, correction)
+    return _with_corrected_p(comparisons, correction)
 
 
 def compare_orders(
@@ -96,17 +96,17 @@ def compare_orders(
     for measure in dict.fromkeys(values.measure for values in every_values):
         judged = [values for values in every_values if values.measure == measure]
         taus = _Taus(resamples=resamples, seed=seed)
-        judged.sort(key=lambda values: -_known(taus.tau_of(values).value))
+        judged.sort(key=lambda values: -_sort_value(taus.tau_of(values).value))
         of_measure = []
         for values_a, values_b in combinations(judged, 2):
             judge_taus = [taus.tau_of(values) for values in in_common(values_a, values_b)]
             pair = values_a.judge, values_b.judge
             of_measure.append(_comparison(pair, "tau", measure, judge_taus))
-        comparisons += _corrected(of_measure, correction)
+        comparisons += _with_corrected_p(of_measure, correction)
     return comparisons
 
 
-def _known(value: float) -> float:
+def _sort_value(value: float) -> float:
     """Return a value to sort by in falling order, which puts undefined ones last."""
     return -np.inf if np.isnan(value) else value
 
@@ -148,7 +148,9 @@ def _comparison(
     )
 
 
-def _corrected(comparisons: Sequence[JudgeComparison], correction: str) -> list[JudgeComparison]:
+def _with_corrected_p(
+    comparisons: Sequence[JudgeComparison], correction: str
+) -> list[JudgeComparison]:
     """Correct the p of comparisons together."""
     corrected = correct([comparison.p for comparison in comparisons], correction).tolist()
     return [
@@ -197,16 +199,16 @@ class _GradeGrid:
         """
         key = counts.tobytes()
         if key not in self.computed:
-            self.computed[key] = self._resampled(counts)
+            self.computed[key] = self._compute(counts)
         return self.computed[key]
 
-    def _resampled(self, counts: Bools) -> _ResampledCoefficient:
+    def _compute(self, counts: Bools) -> _ResampledCoefficient:
         """Compute what `resampled_kappa` returns."""
         tables = self._tables(counts)
         queries = len(tables)
         samples = np.empty(0)
         if queries >= FEWEST_QUERIES:
-            samples = cohen_kappa(self.draws.resampled(tables))
+            samples = cohen_kappa(self.draws.resampled_sums(tables))
         return _ResampledCoefficient(
             value=float(cohen_kappa(tables.sum(0))),
             samples=samples,
@@ -277,10 +279,10 @@ class _Taus:
         """Return τ-b of one judge with humans, over all queries and in resamples of them."""
         key = values.judge, values.runs, values.queries
         if key not in self.computed:
-            self.computed[key] = self._resampled(values)
+            self.computed[key] = self._compute(values)
         return self.computed[key]
 
-    def _resampled(self, values: SystemValues) -> _ResampledCoefficient:
+    def _compute(self, values: SystemValues) -> _ResampledCoefficient:
         """Compute what `tau_of` returns."""
         samples, near_samples = np.empty(0), None
         if values.has_intervals:

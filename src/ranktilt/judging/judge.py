@@ -22,7 +22,7 @@ from ranktilt.judging.agreement import QueryDraws, grade_agreement
 from ranktilt.judging.calibration import CalibrationOptions, calibrate
 from ranktilt.judging.comparison import compare_kappas
 from ranktilt.judging.grading.probes import JudgeProbes
-from ranktilt.judging.judge_grades import CommonScale, GradesOf, file_name, named_judges
+from ranktilt.judging.judge_grades import CommonScale, GradeSource, file_name, named_judges
 from ranktilt.judging.kept_grades import KeptGrades
 from ranktilt.judging.records import Weakness
 from ranktilt.judging.result import JudgeAudit
@@ -38,7 +38,7 @@ MEASURES = ("nDCG@10",)
 
 
 def judge(
-    judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf],
+    judges: GradeSource | Sequence[str | Path] | Mapping[str, GradeSource],
     human: str | Path | pl.DataFrame | None = None,
     *,
     collection: Collection | None = None,

@@ -37,7 +37,7 @@ from ranktilt.judging.grading.parsing import GRADES, UNREADABLE
 from ranktilt.judging.records import FEWEST_QUERIES, HUMAN
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
 
-GradesOf = str | Path | pl.DataFrame | Grades
+GradeSource = str | Path | pl.DataFrame | Grades
 """Grades as a user passes them: a file, a table, or what `grade` returns for a model."""
 _ENDING = re.compile(r"(\.(qrels|txt|tsv|csv|json|jsonl|parquet))*(\.(gz|bz2|xz|zst|zip))?$")
 """Endings of files of grades, which are no part of a judge's name."""
@@ -61,7 +61,7 @@ class CommonScale:
 
     human: pl.DataFrame
     """Human grades: ``query_id``, ``doc_id``, ``grade``."""
-    judges: Mapping[str, GradesOf]
+    judges: Mapping[str, GradeSource]
     """Judges' grades, not read yet."""
     top: int
     """Highest grade; the lowest is 0."""
@@ -74,7 +74,7 @@ class CommonScale:
     @classmethod
     def from_grades(
         cls,
-        judges: Mapping[str, GradesOf],
+        judges: Mapping[str, GradeSource],
         human: str | Path | pl.DataFrame | None,
         collection: Collection | None,
         top_grade: int | None,
@@ -144,8 +144,8 @@ def _few_query_notes(pairs_of_judges: Sequence[GradedPairs]) -> Iterator[Note]:
 
 
 def named_judges(
-    judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf],
-) -> dict[str, GradesOf]:
+    judges: GradeSource | Sequence[str | Path] | Mapping[str, GradeSource],
+) -> dict[str, GradeSource]:
     """Return grades by the name of their judge, which for a file is its name without endings."""
     if isinstance(judges, Mapping):
         return dict(judges)
@@ -194,7 +194,7 @@ def _human_grades(
     return frame, top
 
 
-def file_name(grades: GradesOf | pl.DataFrame) -> str:
+def file_name(grades: GradeSource | pl.DataFrame) -> str:
     """Return the file that grades were read from; empty for tables and models."""
     return str(grades) if isinstance(grades, str | Path) else ""
 

@@ -20,7 +20,7 @@ from ranktilt.citing.comparison.difference import EngineTilt, difference_spread,
 from ranktilt.citing.comparison.result import CitationChange
 from ranktilt.citing.inference.infer import effective_units_by_group
 from ranktilt.citing.pages.kept_pages import KeptPages
-from ranktilt.citing.questions import Question, answerable
+from ranktilt.citing.questions import Question, answerable_questions
 from ranktilt.measures.citations.base import CitationRows
 from ranktilt.statistics.correction import correct
 
@@ -40,8 +40,10 @@ class _PairRows:
 
     def questions(self) -> list[Question]:
         """Return the questions that both engines can answer, the primary one first."""
-        old_keys = {question.key for question in answerable(self.old, has_words=self.has_words)}
-        new_questions = answerable(self.new, has_words=self.has_words)
+        old_keys = {
+            question.key for question in answerable_questions(self.old, has_words=self.has_words)
+        }
+        new_questions = answerable_questions(self.new, has_words=self.has_words)
         return [question for question in new_questions if question.key in old_keys]
 
 
@@ -59,7 +61,10 @@ def citation_changes(
     primary_key = changes[0].question
     primary = [change for change in changes if change.question == primary_key]
     others = [change for change in changes if change.question != primary_key]
-    return [*_corrected(primary, options.correction), *_corrected(others, options.correction)]
+    return [
+        *_with_corrected_p(primary, options.correction),
+        *_with_corrected_p(others, options.correction),
+    ]
 
 
 def _pair_rows(new: KeptPages, old: KeptPages, pair: Pair) -> _PairRows:
@@ -125,7 +130,9 @@ def _thinner_group(new: EngineTilt, old: EngineTilt, pair: Pair) -> str:
     return pair[0] if units_a <= units_b else pair[1]
 
 
-def _corrected(family: Sequence[CitationChange], correction: str) -> Iterator[CitationChange]:
+def _with_corrected_p(
+    family: Sequence[CitationChange], correction: str
+) -> Iterator[CitationChange]:
     """Yield changes that are tested together, with p corrected by ``holm`` or ``bonferroni``."""
     ps = correct([change.p for change in family], correction).tolist()
     for change, p in zip(family, ps, strict=True):

@@ -68,7 +68,7 @@ def _similarity_between(new: CitationLists, old: CitationLists, similarity: Simi
     means = []
     for query, answers in new.items():
         means.append(_mean(starmap(similarity, product(answers, old[query]))))
-    return _known(means)
+    return _known_values(means)
 
 
 def _similarity_within(lists: CitationLists, similarity: Similarity) -> float:
@@ -82,7 +82,7 @@ def _similarity_within(lists: CitationLists, similarity: Similarity) -> float:
     return _mean(means)
 
 
-def _known(values: Iterable[float]) -> Floats:
+def _known_values(values: Iterable[float]) -> Floats:
     """Return the values that are not NaN."""
     array = np.fromiter(values, dtype=np.float64)
     known: Floats = array[~np.isnan(array)]
@@ -91,7 +91,7 @@ def _known(values: Iterable[float]) -> Floats:
 
 def _mean(values: Iterable[float]) -> float:
     """Return the mean of the values that are not NaN; NaN where there are none."""
-    known = _known(values)
+    known = _known_values(values)
     return float(known.mean()) if len(known) else np.nan
 
 

@@ -53,7 +53,7 @@ def compare_judges(
     spec = {**asdict(options), "new": new.origin, "old": old.origin}
     return JudgeDrift(
         judges=tuple(_judge_pair(match, options) for match in matches),
-        changes=tuple(_corrected(changes, options.correction)),
+        changes=tuple(_with_corrected_p(changes, options.correction)),
         top_grade=max(new.top, old.top),
         correction=options.correction,
         notes=tuple(all_notes),
@@ -75,7 +75,7 @@ def _changes(match: JudgeMatch, top: int, options: ComparisonOptions) -> Iterato
         yield order_change(match.judge, new, old, options)
 
 
-def _corrected(changes: Sequence[JudgeChange], correction: str) -> list[JudgeChange]:
+def _with_corrected_p(changes: Sequence[JudgeChange], correction: str) -> list[JudgeChange]:
     """Correct the p of all changes together."""
     ps = [change.p for change in changes]
     tested = int(np.count_nonzero(~np.isnan(ps)))  # changes with too few queries have no p

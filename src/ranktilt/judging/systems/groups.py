@@ -145,12 +145,12 @@ class _Rows:
         optional = sum(name == "cluster" for name in columns)
         if not len(columns) - optional <= len(fields) <= len(columns):
             self._refuse(
-                line, f"{_expected(columns)}, got {counted(len(fields), 'field', 'fields')}"
+                line, f"{_expected_columns(columns)}, got {counted(len(fields), 'field', 'fields')}"
             )
         row = dict(zip(columns, fields, strict=False))
         for name in columns:
             if name != "cluster" and not row[name]:
-                self._refuse(line, f"{_expected(columns)}, and the {name} is empty")
+                self._refuse(line, f"{_expected_columns(columns)}, and the {name} is empty")
         return row
 
     def _require_repetition(self, line: int, run: str, family: str, cluster: str) -> None:
@@ -165,7 +165,7 @@ class _Rows:
         raise DataError(self.path, message, line=line)
 
 
-def _expected(columns: Sequence[str]) -> str:
+def _expected_columns(columns: Sequence[str]) -> str:
     """Return the begin of an error message, which lists the expected columns."""
     return f"expected {join_words(list(columns))} (tabs, commas or blanks between)"
 

@@ -154,7 +154,7 @@ def judge_scores(
             "expected the values of at least one judge: --scores FILE, after the human ones"
         )
     every_judge = [_evaluations(name, values) for name, values in judges_by_name.items()]
-    measures_to_compare = _measures(measures, [human_evaluations, *every_judge])
+    measures_to_compare = _measures_to_compare(measures, [human_evaluations, *every_judge])
     every_values, notes = list[SystemValues](), list[Note]()
     # Judges with values of further queries get prediction-powered estimates (`system_results`).
     labelled: dict[str, Sequence[str]] = {}
@@ -221,7 +221,9 @@ def _file(values: EvaluationSource) -> str:
 def _evaluations(judge: str, source: EvaluationSource) -> _Evaluations:
     """Read the evaluations of a judge, and leave out undefined values."""
     values = (
-        _checked(judge, source) if isinstance(source, pl.DataFrame) else read_evaluations(source)
+        _checked_values(judge, source)
+        if isinstance(source, pl.DataFrame)
+        else read_evaluations(source)
     )
     defined = values.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
     if not defined.height:
@@ -229,7 +231,7 @@ def _evaluations(judge: str, source: EvaluationSource) -> _Evaluations:
     return _Evaluations(judge, defined)
 
 
-def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
+def _checked_values(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Check a table as files are checked, and name measures as RankTilt does."""
     missing = [name for name in COLUMNS if name not in frame.columns]
     if missing:
@@ -260,7 +262,7 @@ def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
     return values
 
 
-def _measures(
+def _measures_to_compare(
     measures: str | Measure | Sequence[str | Measure] | None,
     every_evaluations: Sequence[_Evaluations],
 ) -> list[str]:
@@ -376,7 +378,7 @@ def _common_runs(
         shared = f"one system in common, {runs[0]!r}" if runs else "no system in common"
         raise UserError(
             f"{judge.judge} and the human values, {measure}: {shared}; two are needed "
-            f"({_examples(human.runs)} against {_examples(judge.runs)})"
+            f"({_list_runs(human.runs)} against {_list_runs(judge.runs)})"
         )
     notes = list[Note]()
     graders: tuple[tuple[_Evaluations, Literal["humans", "judge"]], ...] = (
@@ -393,6 +395,6 @@ def _common_runs(
     return runs, notes
 
 
-def _examples(runs: Sequence[str]) -> str:
+def _list_runs(runs: Sequence[str]) -> str:
     """List the first systems, for an error message."""
     return ", ".join(runs[:_MOST_EXAMPLES]) + ("…" if len(runs) > _MOST_EXAMPLES else "")

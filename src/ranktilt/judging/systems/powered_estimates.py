@@ -136,7 +136,7 @@ def _powered_estimate(
         human_ends = t_interval(labels)
         if predictions.std() > 0:
             correlation = float(np.corrcoef(labels, predictions)[0, 1])
-    human_only = _clipped((float(labels.mean()), *human_ends), estimand.bounds)
+    human_only = _clipped_estimate((float(labels.mean()), *human_ends), estimand.bounds)
     judge_values = np.concatenate([estimand.judged, estimand.further_judged])
     truth = np.nan if is_labelled.all() else float(estimand.human.mean())
     return PoweredEstimate(
@@ -146,7 +146,7 @@ def _powered_estimate(
         minus=estimand.minus,
         human_only=human_only,
         judge_only=float(judge_values.mean()),
-        powered=_clipped((powered.value, powered.low, powered.high), estimand.bounds),
+        powered=_clipped_estimate((powered.value, powered.low, powered.high), estimand.bounds),
         weight=powered.weight,
         correlation=correlation,
         queries=len(labels),
@@ -155,7 +155,9 @@ def _powered_estimate(
     )
 
 
-def _clipped(estimate: tuple[float, float, float], bounds: tuple[float, float]) -> Estimate:
+def _clipped_estimate(
+    estimate: tuple[float, float, float], bounds: tuple[float, float]
+) -> Estimate:
     """Move a value and both ends of its interval into the measure's range.
 
     The value is moved too, so that its interval always holds it.
