@@ -157,10 +157,12 @@ def judge(
         kept_grades,
         CalibrationOptions(resamples=resamples, seed=seed, correction=correction),
     )
+    human_file = "" if human is None else file_name(human)
+    files = {name: file_name(of_judge) for name, of_judge in judges_by_name.items()}
     spec = {
         "ranktilt": __version__,
-        "human": "" if human is None else file_name(human),
-        "judges": {name: file_name(of_judge) for name, of_judge in judges_by_name.items()},
+        "human": human_file,
+        "judges": files,
         "top_grade": scale.top,
         "relevant": relevant,
         "measures": list(map(repr, evaluated.measures)),
@@ -171,7 +173,9 @@ def judge(
         "seed": seed,
     }
     notes = dict.fromkeys([*grades.notes, *systems.notes, *sources.notes, *calibrated.notes])
+    comparisons += systems.comparisons
     probed = list(probed)
+    weaknesses = chain.from_iterable(map(_weaknesses, probed))
     doses = [probes.doses for probes in probed if probes.doses is not None]
     return JudgeAudit(
         spec=spec,
@@ -180,7 +184,7 @@ def judge(
         by_query=agreement.by_query,
         confusions=agreement.counts,
         notes=tuple(notes),
-        comparisons=(*comparisons, *systems.comparisons),
+        comparisons=tuple(comparisons),
         rank_agreements=systems.rank_agreements,
         systems=systems.systems,
         system_pairs=systems.system_pairs,
@@ -188,7 +192,7 @@ def judge(
         grade_gaps=sources.grade_gaps,
         tilts=sources.tilts,
         corrected=systems.powered_estimates,
-        weaknesses=tuple(chain.from_iterable(map(_weaknesses, probed))),
+        weaknesses=tuple(weaknesses),
         length_doses=tuple(doses),
         calibrations=calibrated.calibrations,
         confounds=sources.confounds,
