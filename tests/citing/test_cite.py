@@ -12,7 +12,7 @@ import pytest
 
 from ranktilt.citing.cite import cite
 from ranktilt.citing.gate import gate_citations
-from ranktilt.citing.inference.infer import spread
+from ranktilt.citing.inference.infer import estimate_spread
 from ranktilt.citing.result import CitationAudit
 from ranktilt.errors import DataError, UserError
 from ranktilt.measures.citations import equal_rank, rate, share
@@ -150,7 +150,7 @@ def test_interval_and_p_say_one_thing() -> None:
         rows = random_world(seed, domains=60, selection=0.35)
         for question in (rate, share, equal_rank):
             estimate = question.estimate(rows)
-            around = spread(rows, estimate, resamples=197, seed=seed)
+            around = estimate_spread(rows, estimate, resamples=197, seed=seed)
             excludes = not around.low <= estimate.neutral <= around.high
             assert excludes == (around.p < 0.05), (seed, question.NAME)
 
@@ -258,7 +258,7 @@ def test_labels_without_meaning_are_rarely_a_finding(question: Any) -> None:
     for seed in range(1_000):
         rows = random_world(seed, domains=200, spread=0.8, rank_effect=0.7)
         estimate = question.estimate(rows)
-        findings += spread(rows, estimate, resamples=199, seed=seed).p < 0.05
+        findings += estimate_spread(rows, estimate, resamples=199, seed=seed).p < 0.05
     assert findings <= 70
 
 

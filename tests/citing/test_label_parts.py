@@ -16,7 +16,7 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.citing.cite import cite
 from ranktilt.citing.effect import CitationEffect
-from ranktilt.citing.inference.infer import spread
+from ranktilt.citing.inference.infer import estimate_spread
 from ranktilt.citing.label_errors.correct import PairCorrection, corrected_rates, rate_spread
 from ranktilt.citing.label_errors.membership import rates_exchanged_p, share_by_parts
 from ranktilt.citing.result import CitationAudit
@@ -416,7 +416,7 @@ def world(seed: int, *, true_ratio: float, sample: int) -> Iterator[tuple[str, A
     correction = PairCorrection(model=model, a="ai")
     exchanged_p = rates_exchanged_p("rate", rows, correction, resamples=EXCHANGES, seed=0)
     # By the labels as they are, without a correction.
-    observed = spread(rows, rate.estimate(rows), resamples=EXCHANGES, seed=0)
+    observed = estimate_spread(rows, rate.estimate(rows), resamples=EXCHANGES, seed=0)
     tested = replace(observed, exchange_p=exchanged_p)
     covers = observed.low <= true_ratio <= observed.high
     yield "observed", Answer(covers=covers, is_finding=observed.p < 0.05)

@@ -204,8 +204,8 @@ def order_values(
         queries=tuple(f"q{number}" for number in range(queries)),
         human=human,
         judged=judged,
-        rescaled=human,
-        more=np.empty((runs, 0)),
+        rescaled_human=human,
+        further_judged=np.empty((runs, 0)),
     )
 
 
@@ -233,11 +233,11 @@ def test_difference_of_tau_as_scipy_computes_it() -> None:
 
 def test_orders_compare_on_systems_and_queries_of_both() -> None:
     first = order_values("first", 0.1, 5)
-    second = order_values("second", 0.3, 7).chosen(
+    second = order_values("second", 0.3, 7).subset(
         ("r3", "r1", "r2"), tuple(f"q{n}" for n in range(9))
     )
     (comparison,) = compare_orders([first, second], correction="holm", seed=0)
-    same = first.chosen(("r1", "r2", "r3"), tuple(f"q{n}" for n in range(9)))
+    same = first.subset(("r1", "r2", "r3"), tuple(f"q{n}" for n in range(9)))
     assert comparison.queries == 9
     taus = {v.judge: stats.kendalltau(v.human.mean(1), v.judged.mean(1))[0] for v in (same, second)}
     assert comparison.difference == pytest.approx(

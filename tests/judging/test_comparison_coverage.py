@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt.judging.agreement import QueryDraws
 from ranktilt.judging.comparison import compare_kappas
-from ranktilt.judging.grades import Graded, side_by_side
+from ranktilt.judging.grades import GradedPairs, join_grades
 from ranktilt.judging.records import JudgeComparison
 from ranktilt.statistics.agreement import cohen_kappa
 
@@ -41,8 +41,8 @@ def compared(seed: int, noises: tuple[float, float]) -> JudgeComparison:
     query, human, judged = grades(seed, QUERIES, noises)
     ids = {"query_id": query.astype(str), "doc_id": np.arange(len(query)).astype(str)}
     frames = [pl.DataFrame({**ids, "grade": column}) for column in (human, *judged)]
-    both: list[Graded] = [
-        side_by_side(frames[0], frame, name) for frame, name in zip(frames[1:], "ab", strict=True)
+    both: list[GradedPairs] = [
+        join_grades(frames[0], frame, name) for frame, name in zip(frames[1:], "ab", strict=True)
     ]
     draws = QueryDraws(resamples=1_000, seed=0)
     (comparison,) = compare_kappas(both, top=3, correction="holm", draws=draws)

@@ -113,8 +113,8 @@ def values(human: Floats, judged: Floats, rescaled: Floats | None = None) -> Sys
         queries=queries,
         human=human,
         judged=judged,
-        rescaled=human if rescaled is None else rescaled,
-        more=np.empty((len(human), 0)),
+        rescaled_human=human if rescaled is None else rescaled,
+        further_judged=np.empty((len(human), 0)),
     )
 
 

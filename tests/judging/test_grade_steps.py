@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.judging.grades import grade_steps
+from ranktilt.judging.grades import steps_per_grade
 from ranktilt.judging.judge import judge
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.toy import write
@@ -39,18 +39,18 @@ def grades_of(values: list[float]) -> pl.DataFrame:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_steps_of_grades(case: Case) -> None:
-    assert grade_steps([grades_of(case.grades), None]) == case.steps
+    assert steps_per_grade([grades_of(case.grades), None]) == case.steps
 
 
 def test_fractions_without_a_step_are_refused() -> None:
     with pytest.raises(
         UserError, match=r"^grades are fractions without a common step \(first: 0\.123\)"
     ):
-        grade_steps([grades_of([0.123, 0.7071, 1.0])])
+        steps_per_grade([grades_of([0.123, 0.7071, 1.0])])
 
 
 def test_a_stray_fraction_is_left_to_the_reader() -> None:
-    assert grade_steps([grades_of([float(number % 4) for number in range(200)] + [0.5])]) == 1
+    assert steps_per_grade([grades_of([float(number % 4) for number in range(200)] + [0.5])]) == 1
 
 
 def test_workbench_ratings_are_judged_as_whole_grades_are(tmp_path: Path) -> None:

@@ -17,15 +17,15 @@ from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, UserError
 from ranktilt.judging.gate import gate_judges
 from ranktilt.judging.grade_gap import twin_grades
-from ranktilt.judging.grades import read_grades, side_by_side
+from ranktilt.judging.grades import join_grades, read_grades
 from ranktilt.judging.judge import judge
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.judging.systems.corrected import sampled_queries
 from ranktilt.judging.systems.family_preference import families_of
+from ranktilt.judging.systems.powered_estimates import sampled_queries
 from ranktilt.judging.systems.systems import (
     SystemValues,
-    on_scale_of,
     rank_agreement,
+    rescaled_human_grades,
     system_pairs,
     system_values,
 )
@@ -57,10 +57,10 @@ def bare() -> JudgeAudit:
 
 def test_pairs_of_one_side_are_counted_and_never_zero() -> None:
     judged = pairs(("q1", "a", 0), ("q2", "a", 1), ("q2", "c", 2), ("q9", "a", 2))
-    side = side_by_side(HUMAN, judged, "j")
-    assert side.pairs.rows() == [("q1", "a", 0, 0), ("q2", "a", 2, 1)]
+    side = join_grades(HUMAN, judged, "j")
+    assert side.table.rows() == [("q1", "a", 0, 0), ("q2", "a", 2, 1)]
     assert (side.human_only, side.judge_only, side.human_queries) == (1, 1, 1)
-    assert side.more.rows() == [("q9", "a", 2)]
+    assert side.further_grades.rows() == [("q9", "a", 2)]
     assert list(note_sentences(side.notes())) == [
         "j: 1 pair graded by humans only and 1 by the judge only left out, not counted as 0",
         "j: 1 query graded by humans only left out",
@@ -83,7 +83,7 @@ def test_pairs_of_one_side_are_counted_and_never_zero() -> None:
 )
 def test_grades_of_other_pairs_are_refused(judged: pl.DataFrame, message: str) -> None:
     with pytest.raises(UserError, match=f"^{message}"):
-        side_by_side(HUMAN, judged, "j")
+        join_grades(HUMAN, judged, "j")
 
 
 def test_suspicious_grades_few_common_pairs_and_stray_grades_are_pointed_out() -> None:
@@ -104,7 +104,7 @@ def test_suspicious_grades_few_common_pairs_and_stray_grades_are_pointed_out() -
     )
     assert any(
         "shares only 1 pair with the human grades" in note
-        for note in note_sentences(side_by_side(human, judged, "j").notes())
+        for note in note_sentences(join_grades(human, judged, "j").notes())
     )
     # As in a published judge of 4,423 pairs with two fives.
     judged = pairs(*(("q", f"d{n}", n % 4) for n in range(200)), ("q", "x", 5))
@@ -255,7 +255,7 @@ def test_pairs_of_systems_agree_are_lost_reversed_or_new_and_grades_are_put_on_o
         Run.from_dict(listed, name="finds"),
         Run.from_dict(turned, name="turned", score_order="score"),
     ]
-    graded = side_by_side(pairs(*human), pairs(*judged), "j")
+    graded = join_grades(pairs(*human), pairs(*judged), "j")
     ((values,), notes) = system_values(graded, chosen, [measure("P@1")])
     (row,) = system_pairs(values)
     assert (row.better, row.worse, row.fate, row.human, row.judged) == (
@@ -278,7 +278,7 @@ def test_pairs_of_systems_agree_are_lost_reversed_or_new_and_grades_are_put_on_o
         {"grade": "human"}
     )
     frame = frame.with_columns(judged=pl.Series([1, 3, 3, 0]))
-    assert on_scale_of(frame).to_list() == [1.0, 2.0, 2.0, 2.0]
+    assert rescaled_human_grades(frame).to_list() == [1.0, 2.0, 2.0, 2.0]
 
 
 def test_a_family_that_reads_the_judge_is_favoured_and_tilts_are_given_under_both() -> None:
@@ -335,7 +335,7 @@ def test_few_human_labels_repair_a_judges_means_and_further_queries_of_the_judge
 
 
 def test_labels_are_drawn_by_whole_queries_and_runs_of_others_are_refused() -> None:
-    graded = side_by_side(HUMAN, HUMAN, "j")
+    graded = join_grades(HUMAN, HUMAN, "j")
     assert sampled_queries(graded, 3, 0)[1] <= 3
     assert sampled_queries(graded, 3, 5) == sampled_queries(graded, 3, 5)
     with refused("--human-sample 4: all 4 pairs have human grades; draw fewer of them"):
@@ -470,8 +470,8 @@ def test_intervals_of_an_order_hold_their_own_value_among_many_good_systems() ->
         queries=tuple(f"q{number}" for number in range(60)),
         human=human,
         judged=human + rng.normal(0, 0.02, (30, 60)),
-        rescaled=human,
-        more=np.empty((30, 0)),
+        rescaled_human=human,
+        further_judged=np.empty((30, 0)),
     )
     order = rank_agreement(values, seed=0)
     for estimate in (order.tau, order.tau_a, order.tau_ap, order.rbo):

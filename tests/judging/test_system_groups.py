@@ -13,7 +13,7 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.judging.judge import judge
 from ranktilt.judging.systems.groups import (
     cluster_notes,
-    joined,
+    join_clusters,
     read_systems,
     repeat_notes,
     run_tags,
@@ -120,23 +120,25 @@ def values(human: list[list[float]], names: str = "") -> SystemValues:
         queries=tuple(f"q{number}" for number in range(queries)),
         human=table,
         judged=table - 1,
-        rescaled=2 * table,
-        more=table[:, :1],
+        rescaled_human=2 * table,
+        further_judged=table[:, :1],
     )
 
 
 def test_a_cluster_counts_as_the_mean_of_its_members() -> None:
-    systems = joined(values([[0.2, 0.4], [0.6, 0.8], [0.1, 0.5]]), {"a": "pair", "b": "pair"})
+    systems = join_clusters(
+        values([[0.2, 0.4], [0.6, 0.8], [0.1, 0.5]]), {"a": "pair", "b": "pair"}
+    )
     assert systems.runs == ("pair", "c")
     assert systems.human.tolist() == pytest.approx(np.array([[0.4, 0.6], [0.1, 0.5]]))
     assert systems.judged == pytest.approx(systems.human - 1)
-    assert systems.rescaled == pytest.approx(2 * systems.human)
-    assert systems.more == pytest.approx(systems.human[:, :1])
+    assert systems.rescaled_human == pytest.approx(2 * systems.human)
+    assert systems.further_judged == pytest.approx(systems.human[:, :1])
 
 
 def test_a_cluster_has_a_name_of_its_own() -> None:
     with pytest.raises(UserError, match="cluster 'c' is also the name of a run outside it"):
-        joined(values([[0.1], [0.2], [0.3]]), {"a": "c", "b": "c"})
+        join_clusters(values([[0.1], [0.2], [0.3]]), {"a": "c", "b": "c"})
 
 
 def test_clusters_of_other_runs_are_refused() -> None:
@@ -158,7 +160,9 @@ def test_systems_that_correlate_are_likely_repeats() -> None:
         ".99)"
     )
     assert "join them with a third column, cluster, in --systems FILE" in note.sentence
-    assert list(repeat_notes(joined(values([*REPEATS, AWAY]), {"a": "x", "b": "x"}), {})) == []
+    assert (
+        list(repeat_notes(join_clusters(values([*REPEATS, AWAY]), {"a": "x", "b": "x"}), {})) == []
+    )
 
 
 def test_systems_of_one_tag_are_likely_repeats() -> None:

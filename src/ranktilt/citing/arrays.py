@@ -1,4 +1,8 @@
-"""Turn tables of pages into arrays: queries and units as numbers, labels as group a or not."""
+"""Turn tables of pages into arrays: queries and units as numbers, labels as group a or not.
+
+A table has a row for each page of an answer. Two groups of pages are compared, a and b; a *unit* is
+pages that are labelled together, such as those of a domain.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import polars as pl
 
 from ranktilt.measures.citations.base import CitationRows, Ints
 
-_AS_THEY_ARE = (
+_UNCHANGED_COLUMNS = (
     "weight",
     "is_cited",
     "is_first",
@@ -17,7 +21,7 @@ _AS_THEY_ARE = (
 )
 """Columns of a table that become arrays of the same name without a change."""
 PART = "label_part"
-"""Column with the number of a page's part, where labels of some pages err more often."""
+"""Column with the number of a page's part, if labels of some parts are wrong more often."""
 
 
 def pair_frame(rows: pl.DataFrame, a: str, b: str) -> pl.DataFrame:
@@ -32,7 +36,7 @@ def citation_rows(
     queries: pl.Series | None = None,
     units: pl.Series | None = None,
 ) -> CitationRows:
-    """Return the rows of a table as arrays; all pages that are not of group a are group b.
+    """Return the rows of a table as arrays; every page that is not of group a counts as group b.
 
     Parameters
     ----------
@@ -41,10 +45,10 @@ def citation_rows(
     a : str
         The label of group a.
     queries, units : polars.Series, optional
-        Names of all queries and units in the order of their numbers, from 0. Two engines that are
+        Names of all queries and units, whose positions are their numbers. Two engines that are
         compared need the same numbers. By default the names that the table holds, sorted.
     """
-    columns = {name: frame[name].to_numpy() for name in _AS_THEY_ARE}
+    columns = {name: frame[name].to_numpy() for name in _UNCHANGED_COLUMNS}
     if PART in frame.columns:
         columns["part"] = frame[PART].to_numpy()
     return CitationRows(
@@ -65,14 +69,15 @@ def numbers_of(names: pl.Series, known: pl.Series | None = None) -> Ints:
         {"name": distinct, "number": np.arange(len(distinct))}, schema_overrides={"name": pl.String}
     )
     frame = names.alias("name").to_frame()
-    joined = frame.join(numbers, on="name", how="left", maintain_order="left")
-    return joined["number"].to_numpy().astype(np.int64)
+    numbered = frame.join(numbers, on="name", how="left", maintain_order="left")
+    return numbered["number"].to_numpy().astype(np.int64)
 
 
 def joined_rows(first: CitationRows, second: CitationRows) -> CitationRows:
     """Return the rows of two engines, those of the first one before those of the second.
 
-    Their queries and units must have the same numbers, and labels are taken as they are.
+    Their queries and units must have the same numbers. A column that the first one lacks, such as
+    `membership`, is left out.
     """
     columns = {
         name: np.concatenate([getattr(first, name), getattr(second, name)])

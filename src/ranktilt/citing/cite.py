@@ -1,9 +1,12 @@
 """Audit whom an engine's answers cite.
 
-The way from answers to a verdict has four steps: `prepare` joins answers, labels and retrieved
-lists in one table; `citation_effects` asks every question of every pair of groups; `stage_shares`,
-`funnel_parts` and `rank_rates` describe the way from a retrieved to a cited page; and a
-`CitationAudit` holds it all as data. `with_query_groups` asks the same of groups of queries.
+An *answer* is what an engine wrote for a query, and cites pages. It may say which pages it
+*consulted*, that is, read before it answered. Each page has a *label*, which is its *group*.
+
+The way from answers to a verdict has four steps. `prepare` joins answers, labels and retrieved
+lists in one table. `citation_effects` answers every question about every pair of groups.
+`stage_shares`, `funnel_parts` and `rank_rates` describe the way from a retrieved to a cited page. A
+`CitationAudit` holds all results as data. `with_query_groups` does the same for groups of queries.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ def cite(
     label_errors: str | LabelErrors | None = None,
     by_query: str | None = None,
 ) -> CitationAudit:
-    """Audit whom an engine's answers cite, of what they consulted and what was retrieved.
+    """Audit whom an engine's answers cite, among the pages that they could have cited.
 
     Parameters
     ----------
@@ -61,32 +64,33 @@ def cite(
         The group of each page, by its address or id: ``pages.csv:id=url,source=kind``; or the
         collection whose documents were cited.
     run : Run, str or Path, optional
-        What was retrieved for the queries, or its file, where a page that comes again keeps its
-        first rank; without it, the lists that the answers hold, if any.
+        Pages that were retrieved for the queries, or the file of such a run. If a page is listed
+        twice for a query, its first rank counts. By default the lists that the answers hold, if
+        any.
     by : str, optional
         Column of the labels whose groups are compared.
     pairs : sequence of (str, str), optional
-        Groups to compare, such as ``[("ai", "human")]``; all pairs otherwise.
+        Groups to compare, such as ``[("ai", "human")]``.
     reference : str, optional
-        Group to compare each other group with, in place of `pairs`; ``human`` by default, where
-        there is one of this name.
+        Group to compare each other group with, in place of `pairs`. By default ``human``, if there
+        is a group of this name, or else all pairs are compared.
     cluster : str, optional
         Unit at which labels are constant: ``domain``, ``page`` or a column of the labels. By
-        default the domain, where nearly all domains hold pages of one label, or else the page.
+        default the domain, if nearly all domains have pages of one label only, or else the page.
     margin : float, optional
-        Percent of a ratio, or points of a share, that count as level.
+        Largest difference, in percent of a ratio or points of a share, that counts as level.
     correction : str, optional
         How p-values are corrected for many tests: ``holm`` or ``bonferroni``.
     resamples, seed : int, optional
-        Number of exchanges of labels, and where they start.
+        Number of exchanges of labels; random seed.
     label_errors : str or LabelErrors, optional
         How often labels of two groups are wrong: ``"ai:fpr=.02,fnr=.05"``, or the file of a checked
         sample; ``"ai:by=words:3,fpr=.08|.02|.01,fnr=.2|.1|.05"`` by parts of the pages. Rates and
-        shares are corrected for it; rates at equal rank cannot be, and are left out.
+        shares are corrected for it. Rates at equal rank cannot be corrected, and are left out.
     by_query : str, optional
-        Give every answer by groups of queries too, and test whether they differ: a file with ids of
-        queries (``"queries.tsv:market"``), or, where `labels` is a collection, a column of its
-        queries.
+        Also give every result by groups of queries, and test whether the groups differ. Names a
+        file with ids of queries (``"queries.tsv:market"``), or, if `labels` is a collection, a
+        column of its queries.
 
     Returns
     -------
@@ -111,7 +115,7 @@ def cite(
     query_groups = answer_query_groups(by_query, answers, labels)
     if isinstance(label_errors, str):
         label_errors = LabelErrors.from_text(label_errors)
-    # How often labels are wrong, fitted to the groups; None where they are taken as they are.
+    # How often labels of each group are wrong; None where labels are taken as they are.
     model = None
     if label_errors is not None:
         model, inputs = fitted_errors(label_errors, by, inputs, labels)

@@ -1,4 +1,8 @@
-"""How much of the answers an audit of citations can use."""
+"""How much of the answers an audit of citations can use.
+
+An answer is what an engine wrote for a query. Pages may be *retrieved* for the query, *consulted*
+(read by the engine before it answered), and *cited*; labels say to which group a page belongs.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +18,27 @@ class CitationCounts:
     """How much of the answers can be used, and what is missing."""
 
     queries: int
-    """Queries with an answer."""
+    """Number of queries with an answer."""
     answers: int
-    """Answers, the repeats of a query among them."""
+    """Number of answers, with several to one query."""
     citations: int
-    """Cited pages, each once for each answer."""
+    """Number of cited pages, each once for each answer."""
     consulted: int
-    """Consulted pages, the cited ones among them; 0 where unknown."""
+    """Number of consulted pages, with the cited ones; 0 where unknown."""
     retrieved: int
-    """Pages retrieved for the queries; 0 where unknown."""
+    """Number of pages retrieved for the queries; 0 where unknown."""
     without_citations: int
-    """Answers that cite no page."""
+    """Number of answers that cite no page."""
     unlabelled: int
-    """Citations of pages without a label."""
+    """Number of citations of pages without a label."""
     without_consulted: int
-    """Answers that do not tell what they consulted, where others do."""
+    """Number of answers that do not say what they consulted, if others do."""
     not_consulted: int
-    """Citations of pages that the same answer did not consult; 0 where unknown."""
+    """Number of citations of pages that the same answer did not consult; 0 where unknown."""
     not_retrieved: int
-    """Citations of pages that were not retrieved for the query; 0 where unknown."""
+    """Number of citations of pages that were not retrieved for the query; 0 where unknown."""
     without_list: int
-    """Queries without a retrieved list, where others have one."""
+    """Number of queries without a retrieved list, if others have one."""
 
 
 def count_citations(
@@ -54,13 +58,14 @@ def count_citations(
     """
     cited = table.filter(pl.col("is_cited"))
     answer_count = answers.answers.height
-    telling = answers.answers.with_row_index("answer").filter("has_consulted")["answer"]
+    # Answers that say what they consulted.
+    with_consulted = answers.answers.with_row_index("answer").filter("has_consulted")["answer"]
     without_consulted, consulted, not_consulted = 0, 0, 0
-    if len(telling):
-        without_consulted = answer_count - len(telling)
+    if len(with_consulted):
+        without_consulted = answer_count - len(with_consulted)
         consulted = int(table["is_consulted"].sum())
-        of_telling = cited.filter(pl.col("answer").is_in(telling.cast(pl.Int64).implode()))
-        not_consulted = int((~of_telling["is_consulted"]).sum())
+        is_of_these = pl.col("answer").is_in(with_consulted.cast(pl.Int64).implode())
+        not_consulted = int((~cited.filter(is_of_these)["is_consulted"]).sum())
     retrieved_pages, not_retrieved, without_list = 0, 0, 0
     if retrieved is not None:
         retrieved_pages = retrieved.height

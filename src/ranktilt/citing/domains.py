@@ -1,6 +1,7 @@
-"""Over which domains citations are spread, and how alike the answers to one query are.
+"""Over which domains citations are spread, and how alike several answers to one query are.
 
-Both describe answers without groups: no verdict rests on them.
+Both describe the answers of an engine without regard to groups of pages, so that they do not enter
+a verdict.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from ranktilt.measures.citations.concentration import concentration
 from ranktilt.measures.citations.stability import citation_overlap, jaccard
 
 SEVERAL_GROUPS = "several"
-"""Stands for the group of a domain whose pages are of more than one group."""
+"""Word in place of the group of a domain whose pages are of more than one group."""
 _MOST_DOMAINS = 200
-"""Domains that a result lists."""
+"""Most domains that a result lists."""
 
 
 def domain_citations(inputs: CitationInputs) -> list[DomainCitations]:
@@ -52,9 +53,9 @@ def domain_citations(inputs: CitationInputs) -> list[DomainCitations]:
 
 
 def steadiness(answers: Answers, inputs: CitationInputs) -> Steadiness:
-    """Return how alike repeats are, and how concentrated citations are.
+    """Return how alike answers to one query are, and how concentrated citations are on domains.
 
-    Every two answers to one query are compared, and all such pairs weigh alike.
+    Every two answers to one query are compared, and all such pairs count equally.
     """
     cited = answers.cited.sort("answer", "citation_rank")
     # The cited pages of each answer in the order of their citations, by the answer's number.
@@ -66,15 +67,15 @@ def steadiness(answers: Answers, inputs: CitationInputs) -> Steadiness:
             first_pages, second_pages = lists.get(first, []), lists.get(second, [])
             similarities.append(jaccard(first_pages, second_pages))
             overlaps.append(citation_overlap(first_pages, second_pages))
-    # In order of size, or the rounding of their sum would differ from run to run.
+    # Sorted, because `value_counts` has no fixed order, and the rounding of a sum depends on it.
     counts = inputs.rows.filter(pl.col("is_cited"))["domain"].value_counts()["count"].sort()
-    over_domains = concentration(counts.to_numpy())
+    domains = concentration(counts.to_numpy())
     return Steadiness(
         repeats=len(similarities),
         jaccard=_mean(similarities),
         overlap=_mean(overlaps),
-        effective_domains=over_domains.effective_number,
-        largest_share=over_domains.largest_share,
+        effective_domains=domains.effective_number,
+        largest_share=domains.largest_share,
     )
 
 

@@ -1,4 +1,11 @@
-"""The effect of an audit of citations: one question about two groups of pages, answered."""
+"""The effect of an audit of citations: one question about two groups of pages, with its value.
+
+Answers of an engine cite pages; each page belongs to a group. A question compares two groups, *a*
+and *b*, such as by their citation rates. *Neutral* is the value that favours neither. A *unit* is
+pages that are labelled together, such as those of a domain; the *effective* number of units is
+smaller than their number if some hold more pages than others. A verdict is about all pages of a
+group's *kind*, such as AI pages, and needs ten effective units.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +35,7 @@ class UnitShare:
 
 @dataclass(frozen=True, kw_only=True)
 class TheseUnits:
-    """The same effect for further questions about the same units: nothing about their kind.
+    """The same effect for further questions about the same units.
 
     With fewer than ten units in a group, such as three domains of AI pages, an audit cannot say
     whether *AI pages* are favoured. It can say whether *these three domains* are.
@@ -39,30 +46,33 @@ class TheseUnits:
     high: float
     """Upper end of the 95 % interval over questions."""
     score_low: float
-    """Lower end by the score form, below ten citations of a group; NaN from ten on."""
+    """Lower end by a score test, if a group has fewer than ten citations; else NaN."""
     score_high: float
-    """Upper end by the score form, below ten citations of a group; NaN from ten on."""
+    """Upper end by a score test, if a group has fewer than ten citations; else NaN."""
     thinner: str
     """The group with fewer effective units."""
     largest: tuple[UnitShare, ...]
     """The two largest units of that group."""
     exchange_p_within_sizes: float
-    """p of labels that are exchanged between units of about the same size only."""
+    """p of a test that exchanges labels only between units of about the same size."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedCitations:
-    """An effect by the labels as they are, where the effect is corrected for their errors.
-
-    The fields mean what those of `CitationEffect` mean.
-    """
+    """The values of an effect by the labels as they are, without a correction for wrong labels."""
 
     value: float
+    """A ratio a / b, or group a's part in percent; NaN where undefined."""
     value_a: float
+    """Group a's rate from 0 to 1, or its part in percent."""
     value_b: float
+    """Group b's rate from 0 to 1, or its part in percent."""
     neutral: float
+    """Value that favours neither group; NaN where that is unknown."""
     low: float
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +80,9 @@ class CitationEffect:
     """One question about two groups of pages: how much more a is cited than b."""
 
     question: QuestionKey
-    """Key of the question in `QUESTIONS`."""
+    """Key of the question in `ranktilt.citing.questions.QUESTIONS`."""
     a: str
-    """Group whose citations a value above neutral favours."""
+    """Group that a value above neutral favours."""
     b: str
     """Group that a is compared with."""
     value: float
@@ -84,19 +94,19 @@ class CitationEffect:
     scale: Scale
     """``log ratio`` where the value is a ratio, ``share`` where it is in percent."""
     neutral: float
-    """Value that favours neither; NaN where that is unknown, so that nothing is tested."""
+    """Value that favours neither group; NaN where that is unknown, so that nothing is tested."""
     low: float
     """Lower end of the 95 % interval over other questions and units; NaN where undefined."""
     high: float
     """Upper end of the 95 % interval."""
     error: float
-    """Standard error on `scale`."""
+    """Standard error on `scale`: of the logarithm of a ratio, or in points of a share."""
     p: float
     """The larger of `exchange_p` and `two_way_p`; NaN where nothing is tested."""
     p_corrected: float
     """`p` corrected for the number of tests in `family_size`."""
     exchange_p: float
-    """p by labels that are exchanged between units."""
+    """p of a permutation test that exchanges labels between units."""
     two_way_p: float
     """p of the t test with the error over questions and units."""
     effective_units: float
@@ -104,17 +114,20 @@ class CitationEffect:
     effective_questions: float
     """Effective number of queries."""
     questions: int
-    """Queries with pages of either group."""
+    """Number of queries with pages of either group."""
     citations_a: int
-    """Citations of group a."""
+    """Number of citations of group a."""
     citations_b: int
-    """Citations of group b."""
+    """Number of citations of group b."""
     family_size: int
-    """Tests that are corrected together."""
+    """Number of tests that are corrected together."""
     these_units: TheseUnits | None = None
-    """For the primary question, where units are too few to say something about their kind."""
+    """The effect for further questions about the same units.
+
+    Only for the primary question, and only if units are too few for a verdict about their kind.
+    """
     observed: ObservedCitations | None = None
-    """The effect by the labels as they are, where this one is corrected for their errors."""
+    """The values by the labels as they are, if this effect is corrected for wrong labels."""
 
     @property
     def is_testable(self) -> bool:
@@ -132,11 +145,11 @@ class CitationEffect:
             return "a"
         return "b" if self.high < self.neutral else ""
 
-    def half_widths(self, margin: float) -> tuple[float, float]:
+    def level_range(self, margin: float) -> tuple[float, float]:
         """Return the lowest and the highest value that count as level.
 
-        For a share, neutral ± `margin` points. For a ratio, `margin` percent more or less: neutral
-        times, or divided by, 1 + margin / 100.
+        For a share these are neutral ± `margin` points. For a ratio, with `margin` in percent, they
+        are neutral divided by, and multiplied by, 1 + margin / 100.
         """
         if self.scale == "share":
             return self.neutral - margin, self.neutral + margin
@@ -144,24 +157,25 @@ class CitationEffect:
         return self.neutral / factor, self.neutral * factor
 
     def verdict(self, margin: float) -> Literal["a", "b", "level", "inconclusive"]:
-        """Return who is favoured, by the rule of every command.
+        """Return which group is favoured, by the rule that all commands share.
 
-        A group is favoured where interval and corrected p agree. An effect is level where its whole
-        interval is within the margin. All else is inconclusive.
+        A group is favoured if the interval and the corrected p both say so. An effect is level if
+        its whole interval lies within the margin, in percent of a ratio or points of a share. All
+        else is inconclusive.
         """
         if not self.is_testable or np.isnan(self.low):
             return "inconclusive"
         if self.leans and self.p_corrected < ALPHA:
             return self.leans
-        low, high = self.half_widths(margin)
+        low, high = self.level_range(margin)
         is_within = low <= self.low and self.high <= high
         return "level" if is_within else "inconclusive"
 
     @property
     def detectable(self) -> float:
-        """Smallest effect found four times in five: points of a share, or a ratio above 1.
+        """Smallest true effect that these answers would show four times in five.
 
-        NaN where nothing is tested.
+        It is in points of a share, or a ratio above 1; NaN where nothing is tested.
         """
         if not self.is_testable:
             return np.nan
@@ -170,7 +184,7 @@ class CitationEffect:
         return float(np.exp(size)) if self.scale == "log ratio" else size
 
     def side(self, which: str) -> str:
-        """Name of the group ``a`` or ``b``; empty for any other verdict."""
+        """Name the group of a verdict, ``a`` or ``b``; empty for any other verdict."""
         return {"a": self.a, "b": self.b}.get(which, "")
 
     def derived(self) -> dict[str, Any]:

@@ -1,4 +1,10 @@
-"""Every question of every pair of groups, with its interval and corrected p."""
+"""Every question of every pair of groups, with its interval and corrected p.
+
+Answers of an engine cite pages of several groups. A *pair* is two groups to compare, a and b, and a
+*question* a way to compare them, such as by their citation rates. The *primary* question is the
+first that the answers allow; it decides the verdict. A *unit* is pages that are labelled together,
+such as those of a domain.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +15,8 @@ import numpy as np
 
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.citing.effect import CitationEffect
-from ranktilt.citing.inference.infer import FEWEST_UNITS, Spread, spread
-from ranktilt.citing.inference.these_units import these_units
+from ranktilt.citing.inference.infer import FEWEST_UNITS, Spread, estimate_spread
+from ranktilt.citing.inference.these_units import effect_on_these_units
 from ranktilt.citing.label_errors.correct import (
     UNCORRECTED,
     PairCorrection,
@@ -21,7 +27,7 @@ from ranktilt.citing.label_errors.correct import (
 )
 from ranktilt.citing.label_errors.membership import rates_exchanged_p, share_by_parts
 from ranktilt.citing.prepare import CitationInputs
-from ranktilt.citing.questions import QuestionKey, answerable
+from ranktilt.citing.questions import QuestionKey, answerable_questions
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 from ranktilt.statistics.correction import correct
 
@@ -33,7 +39,7 @@ class Exchanges:
     resamples: int
     """Number of exchanges."""
     seed: int
-    """Where they start."""
+    """Random seed of the exchanges."""
     correction: str
     """How p-values are corrected for many tests: ``holm`` or ``bonferroni``."""
 
@@ -63,16 +69,18 @@ def citation_effects(
     effects = []
     for pair in pairs:
         rows = inputs.pair_rows(*pair)
-        for question in answerable(rows, has_words=inputs.has_words):
+        for question in answerable_questions(rows, has_words=inputs.has_words):
             if model is not None and question.key in UNCORRECTED:
                 continue
             estimate = question.estimate(rows)
-            around = spread(rows, estimate, resamples=exchanges.resamples, seed=exchanges.seed)
-            effect = _effect(question.key, pair, estimate, around)
+            spread = estimate_spread(
+                rows, estimate, resamples=exchanges.resamples, seed=exchanges.seed
+            )
+            effect = _effect(question.key, pair, estimate, spread)
             if model is not None:
                 correction = PairCorrection(model=model, a=effect.a)
                 effect = _corrected_for_labels(
-                    effect, rows, estimate, around, correction=correction, exchanges=exchanges
+                    effect, rows, estimate, spread, correction=correction, exchanges=exchanges
                 )
             effects.append(effect)
     primary_key = effects[0].question
@@ -86,9 +94,9 @@ def citation_effects(
 
 
 def _effect(
-    question: QuestionKey, pair: tuple[str, str], estimate: CitationEstimate, around: Spread
+    question: QuestionKey, pair: tuple[str, str], estimate: CitationEstimate, spread: Spread
 ) -> CitationEffect:
-    """Put an estimate and its spread into an effect; its p is not corrected yet."""
+    """Join an estimate and its spread into an effect, whose p is not corrected yet."""
     group_a, group_b = pair
     return CitationEffect(
         question=question,
@@ -99,16 +107,16 @@ def _effect(
         value_b=estimate.value_b,
         scale=estimate.scale,
         neutral=estimate.neutral,
-        low=around.low,
-        high=around.high,
-        error=around.error,
-        p=around.p,
+        low=spread.low,
+        high=spread.high,
+        error=spread.error,
+        p=spread.p,
         p_corrected=np.nan,
-        exchange_p=around.exchange_p,
-        two_way_p=around.two_way_p,
-        effective_units=around.effective_units,
-        effective_questions=around.effective_questions,
-        questions=around.questions,
+        exchange_p=spread.exchange_p,
+        two_way_p=spread.two_way_p,
+        effective_units=spread.effective_units,
+        effective_questions=spread.effective_questions,
+        questions=spread.questions,
         citations_a=int(estimate.citations_a),
         citations_b=int(estimate.citations_b),
         family_size=1,
@@ -119,35 +127,40 @@ def _corrected_for_labels(
     effect: CitationEffect,
     rows: CitationRows,
     estimate: CitationEstimate,
-    around: Spread,
+    spread: Spread,
     *,
     correction: PairCorrection,
     exchanges: Exchanges,
 ) -> CitationEffect:
-    """Correct an effect for wrong labels; `observed` is the effect by the labels as they are."""
+    """Correct an effect for wrong labels, and keep its values by the labels as they are.
+
+    `estimate` and `spread` are those by the labels as they are. `rows` are the pages of both
+    groups.
+    """
     is_plain = correction.model.is_plain
     question, resamples, seed = effect.question, exchanges.resamples, exchanges.seed
     if estimate.scale == "share" and is_plain:
-        estimate, around = corrected_share(estimate, around, correction)
+        estimate, spread = corrected_share(estimate, spread, correction)
     elif estimate.scale == "share":
-        estimate, around = share_by_parts(
+        estimate, spread = share_by_parts(
             question, rows, correction, resamples=resamples, seed=seed
         )
     else:
         if not is_plain:
-            # Labels whose errors differ by parts may show a preference where there is none.
+            # If labels of some pages are wrong more often, and these are cited more, labels may
+            # show a preference where there is none. So the p of exchanged labels is corrected too.
             p = rates_exchanged_p(question, rows, correction, resamples=resamples, seed=seed)
-            around = replace(around, exchange_p=p)
+            spread = replace(spread, exchange_p=p)
         rates = corrected_rates(effect.question, rows, correction)
-        around = rate_spread(rates, around)
+        spread = rate_spread(rates, spread)
         value_a, value_b = np.clip(rates.rates, 0.0, 1.0).tolist()
         estimate = replace(estimate, value=rates.ratio, value_a=value_a, value_b=value_b)
-    corrected = _effect(effect.question, (effect.a, effect.b), estimate, around)
+    corrected = _effect(effect.question, (effect.a, effect.b), estimate, spread)
     return replace(corrected, observed=observed_citations(effect))
 
 
 def corrected_effects(family: Sequence[CitationEffect], correction: str) -> list[CitationEffect]:
-    """Correct the p-values of effects that are tested together."""
+    """Correct the p-values of effects that are tested together, by ``holm`` or ``bonferroni``."""
     ps = correct([effect.p for effect in family], correction).tolist()
     return [
         replace(effect, p_corrected=p, family_size=len(family))
@@ -161,8 +174,10 @@ def _with_these_units(
     exchanges: Exchanges,
     model: LabelModel | None,
 ) -> CitationEffect:
-    """Add what can be said of these units alone, where they are too few to speak of their kind."""
+    """Add the effect on these units alone, if they are too few for a verdict about their kind."""
     if effect.effective_units >= FEWEST_UNITS:
         return effect
-    these = these_units(effect, inputs, model, resamples=exchanges.resamples, seed=exchanges.seed)
+    these = effect_on_these_units(
+        effect, inputs, model, resamples=exchanges.resamples, seed=exchanges.seed
+    )
     return replace(effect, these_units=these)

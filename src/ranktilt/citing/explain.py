@@ -2,8 +2,9 @@
 
 Within a question, the pages that an engine could cite differ in group and in properties: columns of
 the label file, features of their texts, the rank at which they were retrieved. The gap between the
-groups is split among these properties by Gelbach's decomposition, as the gap of a ranker is
-(`ranktilt.statistics.gelbach`), with errors over questions and units.
+groups' citation rates is split among these properties by Gelbach's decomposition
+(`ranktilt.statistics.gelbach`), in the same way as a ranker's gap between groups of documents. The
+errors of its parts are over questions and units (such as domains).
 """
 
 from __future__ import annotations
@@ -42,28 +43,28 @@ def explain_citations(
     Parameters
     ----------
     audit : CitationAudit
-        An audit with pages that were consulted, or retrieved.
+        An audit with pages that were consulted (read by the engine), or retrieved.
     labels : str or LabelFile, optional
         Table of the pages, with columns of numbers or a column ``text``; by default the one that
         the audit was made with.
     properties : sequence of str or TextProbe, optional
         Columns of numbers, or probes of texts such as ``perplexity:MODEL``; by default all columns
-        of numbers, features of texts where there are some, and the search rank.
+        of numbers, features of texts if there are any, and the search rank.
     draws, seed : int, optional
-        Joint draws behind the intervals of parts, and their seed.
+        Number of random draws behind the intervals of parts; random seed.
     correction : {"holm", "bonferroni"}, optional
-        Correct the p of all gaps together, and the p of all parts.
+        Correction of the p of all gaps together, and of all parts together.
 
     Returns
     -------
     ExplainedGaps
         The gap of each pair in percentage points of the citation rate within questions, and the
-        part that goes with each property.
+        part of it that goes with each property.
 
     Raises
     ------
     UserError
-        If nothing tells what could have been cited, or pages have no properties.
+        If it is not known what could have been cited, or pages have no properties.
     """
     by = str(audit.spec.get("by", "source"))
     label_file = label_file_of(audit) if labels is None else LabelFile.from_text(labels)
@@ -74,7 +75,7 @@ def explain_citations(
         groups=groups,
         table=_property_table(pages, groups, label_file, properties),
     )
-    # Nothing is cut off: a citation is one outcome of a page, and not a place among the first k.
+    # Cutoff 0 is none: a citation is an outcome of the page, and not a rank among the first k.
     options = GapOptions(cutoff=0, draws=draws, seed=seed, correction=correction)
     gaps, left_out = list[ExplainedGap](), list(measured.table.left_out)
     for effect in audit.primary:
@@ -99,8 +100,8 @@ def _property_table(
     label_file: LabelFile,
     properties: Sequence[PropertyName] | None,
 ) -> PropertyTable:
-    """Measure the properties of pages; without named ones, the search rank is the last of them."""
-    # A user who names properties gets these alone.
+    """Measure the properties that the user names, or else all, with the search rank last."""
+    # If the user names properties, the search rank is none of them.
     search_ranks = () if properties or pages.search_rank is None else (pages.search_rank,)
     try:
         table = measure_properties(pages.collection, groups, properties, with_query_words=False)
@@ -120,12 +121,12 @@ def _property_table(
 
 
 def _engine(audit: CitationAudit) -> str:
-    """Return the name of the engine, for the place where a ranker's run has its name."""
+    """Return the name of the engine, which an explanation of rankers has as the name of a run."""
     return str(audit.spec.get("engine") or "the engine")
 
 
 def _spec(audit: CitationAudit, label_file: LabelFile, options: GapOptions) -> dict[str, object]:
-    """Return the settings and files that make this explanation again."""
+    """Return the settings and files from which this explanation can be repeated."""
     return {
         "audit": audit.loaded_from or audit.spec.get("command"),
         "labels": label_file.path,

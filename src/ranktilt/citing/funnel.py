@@ -1,7 +1,9 @@
 """Retrieved, consulted, cited: each group's share of a stage, and what made it change.
 
-The records that these functions fill are in `stages`; the terms of the funnel are defined in
-`ranktilt.measures.citations.funnel`.
+A page is first retrieved for a query, then consulted (read) by the engine, then cited in its
+answer. Pages belong to groups, and two groups, a and b, are compared at a time. The results are the
+records of `stages`. `ranktilt.measures.citations.funnel` defines the parts into which the change of
+a share is split.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ RANK_BANDS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 50), (51, 
 
 
 def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> list[StageShare]:
-    """Return each group's part of what was retrieved, consulted and cited, with intervals.
+    """Return each group's share of what was retrieved, consulted and cited, with intervals.
 
-    For every pair and stage a share of group a, and then that of group b.
+    For every pair and stage, group a comes first and then group b.
     """
     shares = []
     for a, b in pairs:
@@ -31,16 +33,16 @@ def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
         for stage, mask in stage_masks(rows).items():
             share = weighted_share(rows, rows.weight * mask)
             percent, influence = 100 * share.value, 100 * share.influence
-            around = plain_spread(rows, percent, influence, support=mask, bounds=(0.0, 100.0))
+            spread = plain_spread(rows, percent, influence, support=mask, bounds=(0.0, 100.0))
             pages = int(np.sum(mask & rows.is_a))
             shares.append(
                 StageShare(
                     stage=stage,
                     group=a,
                     value=percent,
-                    low=around.low,
-                    high=around.high,
-                    over=around.over,
+                    low=spread.low,
+                    high=spread.high,
+                    over=spread.over,
                     pages=pages,
                 )
             )
@@ -49,9 +51,9 @@ def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
                     stage=stage,
                     group=b,
                     value=100 * (1 - share.value),
-                    low=100 - around.high,
-                    high=100 - around.low,
-                    over=around.over,
+                    low=100 - spread.high,
+                    high=100 - spread.low,
+                    over=spread.over,
                     pages=int(mask.sum()) - pages,
                 )
             )
@@ -59,7 +61,7 @@ def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
 
 
 def stage_masks(rows: CitationRows) -> dict[Stage, Bools]:
-    """Return which rows are in each stage that is known."""
+    """Return, for each stage that is known, a mask of the rows that are in it."""
     stages: dict[Stage, Bools] = {}
     if rows.is_retrieved.any():
         stages["retrieved"] = rows.is_retrieved
@@ -72,9 +74,9 @@ def stage_masks(rows: CitationRows) -> dict[Stage, Bools]:
 
 
 def funnel_parts(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> list[FunnelPart]:
-    """Return what the share of citations is made of, beyond the share of what was retrieved.
+    """Split the difference between group a's shares of citations and of retrieved pages into parts.
 
-    Four parts and their total for each pair; none where no retrieved list is known.
+    There are four parts and their total for each pair; none if no retrieved list is known.
     """
     parts = []
     for a, b in pairs:
@@ -83,26 +85,26 @@ def funnel_parts(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> li
             continue
         support = rows.is_retrieved | rows.is_cited
         for term in funnel_terms(rows):
-            around = plain_spread(rows, term.points, term.influence, support=support)
+            spread = plain_spread(rows, term.points, term.influence, support=support)
             parts.append(
                 FunnelPart(
                     name=term.name,
                     a=a,
                     b=b,
                     value=term.points,
-                    low=around.low,
-                    high=around.high,
-                    over=around.over,
-                    p=around.p,
+                    low=spread.low,
+                    high=spread.high,
+                    over=spread.over,
+                    p=spread.p,
                 )
             )
     return parts
 
 
 def rank_rates(inputs: CitationInputs) -> list[RankRate]:
-    """Return how often pages at a rank are cited, by group; none where no list is known.
+    """Return how often pages at a rank are cited, by group; nothing if no list is known.
 
-    Pages that were consulted without being retrieved have the rank 0.
+    Pages that were consulted without being retrieved have rank 0.
     """
     rates = list[RankRate]()
     if not (inputs.rows["retrieval_rank"] > 0).any():
@@ -120,25 +122,29 @@ def rank_rates(inputs: CitationInputs) -> list[RankRate]:
 def _band_rate(
     rows: CitationRows, mask: Bools, group: str, ranks: tuple[int, int]
 ) -> Iterator[RankRate]:
-    """Yield the rate of a band of ranks; nothing where it holds no page."""
+    """Yield the citation rate of a group in a band of ranks; nothing if it has no page there.
+
+    `rows` are those of the group, `mask` says which of them are in the band, and `ranks` are the
+    first and last rank of the band.
+    """
     if not mask.any():
         return
-    around = _rate(rows, mask)
+    spread = _citation_rate(rows, mask)
     first, last = ranks
     yield RankRate(
         first=first,
         last=last,
         group=group,
-        value=around.value,
-        low=around.low,
-        high=around.high,
-        over=around.over,
+        value=spread.value,
+        low=spread.low,
+        high=spread.high,
+        over=spread.over,
         pages=int(mask.sum()),
     )
 
 
-def _rate(rows: CitationRows, mask: Bools) -> PlainSpread:
-    """Return the citation rate of the rows of a mask, which are of one group."""
+def _citation_rate(rows: CitationRows, mask: Bools) -> PlainSpread:
+    """Return the citation rate of the rows of a mask, which are of one group, with its interval."""
     amount = rows.weight * mask
     total = float(amount.sum())
     rate = float((amount * rows.is_cited).sum()) / total

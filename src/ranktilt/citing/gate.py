@@ -1,4 +1,8 @@
-"""A gate on an audit of citations: the primary question against a limit."""
+"""A gate on an audit of citations: the primary question against a limit.
+
+A gate passes or fails an audit, for CI. The audit compares how often answers cite pages of two
+groups; its primary question decides. *Neutral* is the value that favours neither group.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +20,27 @@ from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 def gate_citations(
     audit: CitationAudit, *, max_tilt: Margin | None = None, inconclusive: str = "fail"
 ) -> Gate:
-    """Judge an audit of citations by a limit: exit codes and outcomes are those of `gate`.
+    """Pass or fail an audit of citations by a limit, with the outcomes and exit codes of `gate`.
 
     Parameters
     ----------
     audit : CitationAudit
         An audit whose primary question has a neutral value.
     max_tilt : float, optional
-        Largest tilt, either way: percent more or less often of a citation rate, points of a share
-        (default: 5).
+        Largest distance from neutral, either way: percent more or less often for a citation rate,
+        points for a share (default: 5).
     inconclusive : {"fail", "pass"}, optional
         Exit code of an inconclusive outcome: 3 or 0.
 
     Returns
     -------
     Gate
-        One row a pair of groups.
+        One row for each pair of groups.
 
     Raises
     ------
     UserError
-        If the limit is negative, or nothing tells what could have been cited.
+        If the limit is negative, or it is not known what could have been cited.
     """
     limit = DEFAULT_MARGIN if max_tilt is None else max_tilt
     if isinstance(limit, str):
@@ -76,14 +80,14 @@ def _row(effect: CitationEffect, limit: float) -> GateRow:
 
 
 def check_citations(effect: CitationEffect, limit: float) -> LimitCheck:
-    """Check an effect against a limit; a ratio counts as percent more or less than neutral.
+    """Check an effect against a limit, in percent of a ratio or points of a share.
 
-    It is tilted where the whole interval lies beyond the limit, level where the whole interval lies
-    within and the verdict says so, *within* where the limit holds although a group is favoured, and
-    inconclusive otherwise.
+    The outcome is *tilted* if the whole interval lies beyond the limit. If the whole interval lies
+    within it, the outcome is *level*, or *within* if a group is favoured all the same. All else is
+    *inconclusive*.
     """
     low, high = (_from_neutral(effect, end) for end in (effect.low, effect.high))
-    floor, ceiling = (_from_neutral(effect, end) for end in effect.half_widths(limit))
+    floor, ceiling = (_from_neutral(effect, end) for end in effect.level_range(limit))
     outcome: Outcome = "inconclusive"
     verdict = effect.verdict(limit)
     if effect.is_testable and floor <= low and high <= ceiling:

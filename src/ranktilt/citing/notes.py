@@ -1,4 +1,4 @@
-"""What a reader of an audit of citations should know."""
+"""Notes for the reader of an audit of citations: what was left out, and what casts doubt on it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from ranktilt.data.notes.citations import (
 
 
 def citation_notes(audit: CitationAudit) -> Iterator[Note]:
-    """Yield the notes of an audit, what endangers its verdict first.
+    """Yield the notes of an audit; those that cast doubt on its verdict come first.
 
-    Whether labels are corrected for errors is said by `label_error_notes`.
+    Notes on the correction for wrong labels come from `label_error_notes`.
     """
     counts = audit.counts
     if np.isnan(audit.primary[0].neutral):
@@ -65,12 +65,12 @@ def citation_notes(audit: CitationAudit) -> Iterator[Note]:
 def label_error_notes(
     audit: CitationAudit, errors: LabelErrors | None, model: LabelModel | None
 ) -> Iterator[Note]:
-    """Yield what a reader should know of a correction for wrong labels.
+    """Yield notes on the correction for wrong labels.
 
-    `errors` are the rates that the user states, and `model` these rates fitted to the groups; both
-    are None where labels are taken as they are.
+    `errors` are the error rates that the user states, and `model` the same by group; both are None
+    if labels are taken as they are.
     """
-    # No effects of rankers are among those of citations, whose own notes follow.
+    # `label_notes` also notes effects of rankers, of which an audit of citations has none.
     yield from label_notes(errors, audit.margin, model, ())
     for group in _groups_below_errors(audit.effects):
         yield FewerThanErrors(group=group)
@@ -79,7 +79,10 @@ def label_error_notes(
 
 
 def _groups_below_errors(effects: Sequence[CitationEffect]) -> list[str]:
-    """Return the groups with no more citations than wrong labels alone would give them."""
+    """Return the groups with no more citations than wrong labels alone would give them.
+
+    Their corrected value would be negative, and is set to 0.
+    """
     groups = list[str]()
     for effect in effects:
         if effect.observed is None:

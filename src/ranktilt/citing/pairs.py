@@ -1,4 +1,4 @@
-"""Which groups of pages an audit compares."""
+"""Which groups of pages an audit of citations compares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ranktilt.data.labels.group_names import name_among
 from ranktilt.errors import UserError, unknown
 
 _HUMAN = "human"
-"""Group that others are compared with where there is one of this name, as in every audit."""
+"""Name of the group that all others are compared with by default, if there is one."""
 
 
 def compared_pairs(
@@ -25,7 +25,7 @@ def compared_pairs(
     Raises
     ------
     UserError
-        If both are named, a name is that of no group, or a pair holds one group twice.
+        If pairs and a reference are named, a group is unknown, or a pair has one group twice.
     """
     if reference is not None and pairs is not None:
         raise UserError("name either pairs or a reference, which each other group is compared with")
@@ -44,7 +44,7 @@ def compared_pairs(
 
 
 def _group(inputs: CitationInputs, name: str) -> str:
-    """Return the group of a name, or of a label such as ``1`` for ``source 1``."""
+    """Return the group of a name; a bare label counts too, such as 1 for ``source 1``."""
     group = name_among(name, inputs.groups, inputs.spec["by"])
     if group is None:
         raise unknown("group", name, inputs.groups)

@@ -1,4 +1,9 @@
-"""Join answers, labels and retrieved lists, and say what does not fit together."""
+"""Join answers, labels and retrieved lists in one table, and refuse what does not fit together.
+
+An *answer* is what an engine wrote for a query; several answers to one query are its *repeats*. A
+page has a *label*, which is its group. It may be *cited* by an answer, *consulted* (read by the
+engine before it answered), and *retrieved*, with a rank, for the query.
+"""
 
 from __future__ import annotations
 
@@ -24,33 +29,34 @@ from ranktilt.measures.citations.base import CitationRows
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CitationInputs:
-    """Everything that an audit needs to know of answers, in one table."""
+    """The pages of answers with their labels, and what else an audit needs."""
 
     rows: pl.DataFrame
     """A row for each labelled page of an answer, or retrieved for its query.
 
-    Columns: ``query``, ``repeat`` (which answer to the query), ``page``, ``label``, ``unit``,
-    ``weight`` (answers to one query weigh as much as one answer; 1 on average), ``is_cited``,
-    ``is_first`` (cited before all others), ``is_consulted``, ``retrieval_rank`` (0 where not
-    retrieved) and ``cited_words`` (null where unknown).
+    Columns: ``query``, ``repeat`` (which answer to the query), ``page``, ``label``, ``unit`` (such
+    as its domain), ``weight`` (all answers to a query together weigh as much as those to another; 1
+    on average), ``is_cited``, ``is_first`` (cited before all others), ``is_consulted``,
+    ``retrieval_rank`` (0 where not retrieved) and ``cited_words`` (words of the answer that the
+    page supports, null where unknown).
     """
     groups: list[str]
     """Groups of the labelled pages that answers hold, the most cited first."""
     unit: Unit
-    """At which unit labels are constant, such as the domain."""
+    """Unit at which labels are constant, such as the domain."""
     counts: CitationCounts
     """How much of the answers can be used."""
     has_words: bool
-    """Whether answers tell which words a page supports."""
+    """Whether answers say which words a page supports."""
     kept_pages: KeptPages
-    """What a result keeps of the table, for comparisons and explanations."""
+    """The part of the table that a result keeps, for comparisons and explanations."""
     labelled_pages: pl.DataFrame
     """All pages of the labels, whether answers hold them or not, with the columns of the file."""
     spec: dict[str, Any]
-    """Where answers and labels come from."""
+    """Files and settings of answers and labels."""
 
     def pair_rows(self, a: str, b: str) -> CitationRows:
-        """Return the rows of two groups as arrays."""
+        """Return the rows of group a and group b as arrays."""
         return citation_rows(pair_frame(self.rows, a, b), a)
 
     def group_rows(self, group: str) -> CitationRows:
@@ -83,11 +89,11 @@ def prepare(
     labels : str, Path, LabelFile or Collection
         The label of each page.
     run : Run, optional
-        What was retrieved; None for the lists that the answers hold, if any.
+        Pages that were retrieved for the queries; None for the lists of the answers, if any.
     by : str
         Column of the labels whose values are the groups.
     cluster : str, optional
-        Unit at which labels are constant; found where None.
+        Unit at which labels are constant; None to find it out.
 
     Raises
     ------
@@ -98,18 +104,20 @@ def prepare(
     is_exact = bool(answers.spec.get("exact_urls"))
     # Documents of a collection have no domains, unless a column names them.
     of_documents = isinstance(labels, Collection) and DOMAIN not in labels.docs.columns
-    known = label_pages(labels, by, is_exact=is_exact)
+    labelled_pages = label_pages(labels, by, is_exact=is_exact)
     retrieved = retrieved_lists(answers, run, is_exact=is_exact)
-    table = known.add_to(_join_lists(answers, retrieved))
+    table = labelled_pages.add_to(_join_lists(answers, retrieved))
     labelled = table.filter(pl.col("label").is_not_null())
     if not labelled["is_cited"].any():
-        raise known.no_match(table.filter(pl.col("is_cited"))["page"].unique(maintain_order=True))
+        raise labelled_pages.no_match(
+            table.filter(pl.col("is_cited"))["page"].unique(maintain_order=True)
+        )
     groups = _groups(labelled)
     if len(groups) < 2:
-        file = known.label_file.path
+        file = labelled_pages.label_file.path
         raise DataError(file, f"every page of the answers is {groups[0]!r}; expected two groups")
-    # Only the labels' own columns can be a unit, and not what was joined to them.
-    columns = [name for name in known.pages.columns if name not in answers.pages.columns]
+    # Only columns that came with the labels can be a unit, and not those of answers.
+    columns = [name for name in labelled_pages.pages.columns if name not in answers.pages.columns]
     pages = labelled.unique("page", maintain_order=True).select("page", *columns)
     unit, unit_names = find_unit(pages, cluster)
     unit_of_page = pl.DataFrame({"page": pages["page"], "unit": unit_names.cast(pl.String)})
@@ -122,10 +130,10 @@ def prepare(
         counts=count_citations(answers, table, retrieved),
         has_words=answers.has_words,
         kept_pages=KeptPages.from_table(answers.answers, table),
-        labelled_pages=known.pages,
+        labelled_pages=labelled_pages.pages,
         spec={
             **answers.spec,
-            **known.label_file.spec(known.pages["label"], 0),
+            **labelled_pages.label_file.spec(labelled_pages.pages["label"], 0),
             "by": by,
             "of_documents": of_documents,
         },
@@ -133,15 +141,20 @@ def prepare(
 
 
 def _join_lists(answers: Answers, retrieved: pl.DataFrame | None) -> pl.DataFrame:
-    """Return a row for each page of an answer, or retrieved for its query, labelled or not."""
+    """Return a row for each page of an answer, or retrieved for its query, labelled or not.
+
+    `retrieved` has ``query``, ``page`` and ``rank``; None where no list is known.
+    """
     numbered = answers.answers.with_row_index("answer").cast({"answer": pl.Int64})
     repeats = pl.len().over("query")
-    # Each answer weighs 1 / the answers of its query, times what makes the mean weight 1.
+    # Each answer weighs 1 / the number of answers to its query, times a factor that makes the mean
+    # weight 1.
     scale = numbered.height / numbered["query"].n_unique()
     numbered = numbered.with_columns(weight=scale / repeats)
-    cited = pl.col("citation_rank")
+    citation_rank = pl.col("citation_rank")
     pages = answers.pages.drop("retrieval_rank").with_columns(
-        is_cited=cited.is_not_null(), is_first=(cited == 1).fill_null(value=False)
+        is_cited=citation_rank.is_not_null(),
+        is_first=(citation_rank == 1).fill_null(value=False),
     )
     answer_columns = ["answer", "query", "repeat", "weight"]
     rows = numbered.select(answer_columns).join(pages, on="answer")
@@ -158,6 +171,6 @@ def _join_lists(answers: Answers, retrieved: pl.DataFrame | None) -> pl.DataFram
 
 
 def _groups(labelled: pl.DataFrame) -> list[str]:
-    """Return the groups, the most cited first; of equally cited ones by name."""
+    """Return the groups, the most cited first, and equally cited ones by name."""
     counts = labelled.group_by("label").agg(pl.col("is_cited").sum())
     return counts.sort(["is_cited", "label"], descending=[True, False])["label"].to_list()

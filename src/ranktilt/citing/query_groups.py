@@ -1,8 +1,11 @@
 """Citations by group of queries: every question on each group alone, and whether groups differ.
 
-What a query adds to an estimate is its influence on the estimate's scale, so that a group without a
-citation of one side can be compared too. Where too few units, such as domains, carry a side to
-speak of its kind, groups are compared for further questions about these units.
+An audit compares how often answers cite pages of two groups, a and b. Here queries are divided into
+groups too, such as topics, and "group" means a group of queries unless pages are named. To compare
+groups, each query gets a score: its *influence*, which is what it adds to the error of the value
+over all queries. So groups can be compared even if one has no citation of a or b. If a or b has few
+*units* (pages that are labelled together, such as those of a domain), the comparison is about
+further questions with the same units.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from ranktilt.citing.effects import Exchanges, citation_effects, corrected_effec
 from ranktilt.citing.inference.infer import FEWEST_UNITS, effective_units_by_group
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
-from ranktilt.citing.questions import Question, QuestionKey, answerable
+from ranktilt.citing.questions import Question, QuestionKey, answerable_questions
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
@@ -49,7 +52,11 @@ from ranktilt.statistics.two_way import sums
 
 
 def answer_query_groups(text: str | None, answers: Answers, labels: object) -> QueryGroups | None:
-    """Group the queries of the answers by a file, or by a column of the collection's queries."""
+    """Group the queries of the answers by a file, or by a column of the collection's queries.
+
+    `text` is what the user wrote, a file or a column, and None for no groups. `labels` is what the
+    pages were labelled by; only a collection has queries with columns.
+    """
     if text is None:
         return None
     if isinstance(labels, Collection):
@@ -65,7 +72,11 @@ def with_query_groups(
     exchanges: Exchanges,
     model: LabelModel | None,
 ) -> CitationAudit:
-    """Add every answer by groups of queries, where there are some."""
+    """Add every effect by group of queries to an audit, if there are groups.
+
+    `inputs` are the pages of all answers, `exchanges` says how tests are made, and `model` says how
+    often labels are wrong; None if they are taken as they are.
+    """
     if groups is None:
         return audit
     pairs = [(effect.a, effect.b) for effect in audit.primary]
@@ -83,22 +94,39 @@ def citation_breakdown(
     primary: QuestionKey,
     model: LabelModel | None = None,
 ) -> CitationBreakdown:
-    """Ask every question of each group of queries alone, and test whether the groups differ."""
+    """Answer every question for each group of queries alone, and test whether the groups differ.
+
+    Parameters
+    ----------
+    inputs : CitationInputs
+        The pages of all answers.
+    pairs : sequence of (str, str)
+        Groups of pages to compare.
+    exchanges : Exchanges
+        Resamples, seed and correction of p.
+    groups : QueryGroups
+        The groups of queries.
+    primary : str
+        Key of the primary question; its tests are corrected apart from those of all others.
+    model : LabelModel, optional
+        How often labels are wrong.
+    """
     differences, against_rest = list[GroupDifference](), list[RestDifference]()
     variances = list[TiltVariance]()
     for pair in pairs:
         rows = inputs.pair_rows(*pair)
         queries = inputs.query_names(*pair)
-        for question in answerable(rows, has_words=inputs.has_words):
+        for question in answerable_questions(rows, has_words=inputs.has_words):
+            # An audit of rankers has a run here.
             key = AnswerKey(run="", question=question.key, a=pair[0], b=pair[1])
-            grouped = _grouped(rows, question, groups, queries)
+            grouped = _grouped_scores(rows, question, groups, queries)
             difference, rest = compare_groups(
                 key, groups.names, grouped, resamples=exchanges.resamples, seed=exchanges.seed
             )
             differences.append(difference)
             against_rest += corrected_rest(rest, exchanges.correction)
             if question.key == primary:
-                scores = _scores(rows, question.estimate(rows), has_units=True)
+                scores = _query_scores(rows, question.estimate(rows), has_units=True)
                 variance = split_half_variance(
                     difference,
                     scores,
@@ -111,14 +139,16 @@ def citation_breakdown(
         column=groups.column,
         groups=query_group_counts(groups.names, groups.code),
         without_group=int((groups.code < 0).sum()),
-        answers=tuple(_answers(inputs, pairs, exchanges, groups, primary=primary, model=model)),
+        answers=tuple(
+            _group_effects(inputs, pairs, exchanges, groups, primary=primary, model=model)
+        ),
         differences=tuple(corrected_differences(differences, primary, exchanges.correction)),
         against_rest=tuple(against_rest),
         variances=tuple(variances),
     )
 
 
-def _answers(
+def _group_effects(
     inputs: CitationInputs,
     pairs: Sequence[tuple[str, str]],
     exchanges: Exchanges,
@@ -127,17 +157,21 @@ def _answers(
     primary: QuestionKey,
     model: LabelModel | None,
 ) -> Iterator[CitationGroupAnswer]:
-    """Audit each group of queries alone, and correct p for all groups together."""
-    names, effects = list[str](), list[CitationEffect]()
-    for number, name in enumerate(groups.names):
-        is_member = pl.col("query").is_in(groups.members(number))
-        part = replace(inputs, rows=inputs.rows.filter(is_member))
-        labels = set(part.rows["label"].unique())
+    """Audit each group of queries alone, and correct p over all groups.
+
+    The p of the primary question are corrected together, and the p of all other questions together.
+    The parameters are those of `citation_breakdown`.
+    """
+    group_of_effect, effects = list[str](), list[CitationEffect]()
+    for index, name in enumerate(groups.names):
+        is_member = pl.col("query").is_in(groups.members(index))
+        group_inputs = replace(inputs, rows=inputs.rows.filter(is_member))
+        labels = set(group_inputs.rows["label"].unique())
         group_pairs = [pair for pair in pairs if labels.issuperset(pair)]
         if group_pairs:
-            of_group = citation_effects(part, group_pairs, exchanges, model)
+            of_group = citation_effects(group_inputs, group_pairs, exchanges, model)
             effects += of_group
-            names += [name] * len(of_group)
+            group_of_effect += [name] * len(of_group)
     corrected = list(effects)
     for is_primary in (True, False):
         indices = [
@@ -148,39 +182,49 @@ def _answers(
         family = corrected_effects([effects[index] for index in indices], exchanges.correction)
         for index, effect in zip(indices, family, strict=True):
             corrected[index] = effect
-    for name, effect in zip(names, corrected, strict=True):
+    for name, effect in zip(group_of_effect, corrected, strict=True):
         yield CitationGroupAnswer(group=name, effect=effect)
 
 
-def _grouped(
+def _grouped_scores(
     rows: CitationRows, question: Question, groups: QueryGroups, queries: Sequence[str]
 ) -> GroupedScores:
-    """Return what queries add to an estimate, of those that carry weight, with their groups."""
+    """Return the scores of queries with their groups, for a test of whether groups differ.
+
+    `queries` are the names of the queries in the order of their numbers in `rows`. Queries without
+    a page that counts for the question are in no group.
+    """
     estimate = question.estimate(rows)
     support = rows.per_question(estimate.support_a + estimate.support_b)
     units = min(effective_units_by_group(rows, estimate))
     group = np.where(support > 0, groups.codes_of(queries), -1)
-    scores = _scores(rows, estimate, has_units=units >= FEWEST_UNITS)
+    scores = _query_scores(rows, estimate, has_units=units >= FEWEST_UNITS)
     counts = np.bincount(group[group >= 0])
     tested: list[int] = np.flatnonzero(counts >= FEWEST).tolist()
     if not np.isfinite(scores.score).all():
         tested = []
-    # A ratio of ratios is no difference: what a group adds to a logarithm has no unit of its own.
-    unknown = np.full(len(support), np.nan)
-    no_shift = np.zeros(len(unknown))
-    return GroupedScores(scores=scores, weight=unknown, group=group, shift=no_shift, tested=tested)
+    # Without weights no size of a difference is given: the influence on a logarithm of a ratio has
+    # no unit that a reader could use.
+    no_weight = np.full(len(support), np.nan)
+    no_shift = np.zeros(len(support))
+    return GroupedScores(
+        scores=scores, weight=no_weight, group=group, shift=no_shift, tested=tested
+    )
 
 
-def _scores(rows: CitationRows, estimate: CitationEstimate, *, has_units: bool) -> QueryScores:
-    """Return what each query adds to an estimate, and what each of its units adds to that."""
+def _query_scores(
+    rows: CitationRows, estimate: CitationEstimate, *, has_units: bool
+) -> QueryScores:
+    """Return the influence of each query and, with `has_units`, of each unit within a query."""
     score = rows.per_question(estimate.influence)
     if not has_units:
         return QueryScores.from_scores(score)
-    first = np.unique(rows.cell, return_index=True)[1]
+    # A cell is a combination of query and unit; its first row says which.
+    _, first_row = np.unique(rows.cell, return_index=True)
     return QueryScores(
         score=score,
-        query=rows.question[first],
-        origin=rows.cluster[first],
+        query=rows.question[first_row],
+        origin=rows.cluster[first_row],
         residual=sums(rows.cell, estimate.influence),
         weight=sums(rows.cell, estimate.support_a + estimate.support_b),
     )

@@ -1,4 +1,10 @@
-"""The questions that answers with citations can be asked, and which of them comes first."""
+"""The questions about citations that an audit answers, and which of them comes first.
+
+Answers of an engine cite pages of two groups. A question is a way to compare the groups, such as by
+their citation rates. Which questions can be answered depends on what is known: the pages that the
+engine *consulted* (read before it answered), those that were *retrieved* for the query, or which
+words of an answer a page supports.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +21,16 @@ QuestionKey = Literal["rate", "retrieved rate", "equal rank", "share", "first", 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question, and what must be known to answer it."""
+    """A question about citations, and what must be known to answer it."""
 
     key: QuestionKey
     """Short name of the question."""
     estimate: Callable[[CitationRows], CitationEstimate]
-    """Answers the question from the pages of two groups."""
+    """Function that answers the question from the pages of two groups."""
     needs: Literal["", "consulted", "retrieved", "words"] = ""
-    """What must be known of answers: consulted pages, retrieved lists, or which words are cited.
+    """What must be known: consulted pages, retrieved pages, or the words that a page supports.
 
-    Empty where the citations suffice.
+    Empty if the citations are enough.
     """
 
 
@@ -33,7 +39,7 @@ def _retrieved_rate(rows: CitationRows) -> CitationEstimate:
     return rate.rate_ratio(rows, rows.is_retrieved)
 
 
-_IN_ORDER = (
+_ORDERED_QUESTIONS = (
     Question(key="rate", estimate=rate.estimate, needs="consulted"),
     Question(key="equal rank", estimate=equal_rank.estimate, needs="retrieved"),
     Question(key="retrieved rate", estimate=_retrieved_rate, needs="retrieved"),
@@ -42,20 +48,23 @@ _IN_ORDER = (
     Question(key="words", estimate=cited_words.estimate, needs="words"),
 )
 """All questions. The first that can be answered is the primary one, which decides the verdict."""
-QUESTIONS: dict[QuestionKey, Question] = {question.key: question for question in _IN_ORDER}
-"""All questions by their key, in this order.
+QUESTIONS: dict[QuestionKey, Question] = {question.key: question for question in _ORDERED_QUESTIONS}
+"""All questions by their key, in the same order.
 
-So the primary question is the citation rate of consulted pages; where these are unknown, that of
-retrieved pages at equal rank; and where neither is known, the share of citations.
+So the primary question is the citation rate of consulted pages. If these are unknown, it is the
+rate of retrieved pages at equal rank, and if neither are known, the share of citations.
 """
 
 
-def answerable(rows: CitationRows, *, has_words: bool) -> list[Question]:
-    """Return the questions that these rows can answer; the first one is the primary question."""
-    known = {
+def answerable_questions(rows: CitationRows, *, has_words: bool) -> list[Question]:
+    """Return the questions that these rows can answer; the first is the primary question.
+
+    `has_words` says whether it is known which words of an answer a page supports.
+    """
+    is_known = {
         "": True,
         "consulted": bool(rows.is_consulted.any()),
         "retrieved": bool(rows.is_retrieved.any()),
         "words": has_words,
     }
-    return [question for question in QUESTIONS.values() if known[question.needs]]
+    return [question for question in QUESTIONS.values() if is_known[question.needs]]

@@ -1,6 +1,8 @@
 """The outcome of an audit of citations: data only.
 
-Its words are in `reporting/sentences/citing/cite`.
+An *answer* is what an engine wrote for a query, and cites pages. Pages were *retrieved* for the
+query, *consulted* (read by the engine before it answered), and cited. Each page has a *label*, its
+*group*. The words about the outcome are in `reporting/sentences/citing/cite`.
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ class DomainCitations:
     domain: str
     """The domain, such as ``example.org``."""
     group: str
-    """Label of its pages; ``several`` where they have more than one."""
+    """Label of its pages; ``several`` if they have more than one."""
     citations: int
-    """Citations of its pages, each page once for each answer."""
+    """Number of citations of its pages, each page once for each answer."""
     consulted: int
-    """Pages of it that answers consulted; 0 where unknown."""
+    """Number of its pages that answers consulted, once for each answer; 0 where unknown."""
     retrieved: int
-    """Pages of it in retrieved lists, once for each answer to the query; 0 where unknown."""
+    """Number of its pages in retrieved lists, once for each answer; 0 where unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +50,15 @@ class Steadiness:
     """
 
     repeats: int
-    """Pairs of repeats that are compared; 0 where no query was asked twice."""
+    """Number of pairs of repeats that are compared; 0 if no query was asked twice."""
     jaccard: float
     """Mean Jaccard similarity of the pages that two repeats cite, 0 to 1; NaN without repeats."""
     overlap: float
     """Mean rank-biased overlap of what two repeats cite, 0 to 1; NaN without repeats."""
     effective_domains: float
-    """1 / Σ p² over the domains of citations: as many equally cited ones would be as concentrated.
+    """Effective number of domains: 1 / Σ p², with p each domain's part of the citations.
 
-    NaN without citations.
+    So many equally cited domains would be as concentrated. NaN without citations.
     """
     largest_share: float
     """Part of the citations that goes to the most cited domain, 0 to 1."""
@@ -70,52 +72,59 @@ class CitationAudit(
     noun="an audit of citations",
     command="ranktilt cite",
 ):
-    """Whom an engine's answers cite, of what they consulted and what was retrieved."""
+    """Whom an engine's answers cite, among the pages that they could have cited."""
 
     effects: tuple[CitationEffect, ...]
-    """The primary question of every pair first, then the others."""
+    """The value of each question for each pair of groups.
+
+    The primary question, which decides the verdict, comes first for every pair.
+    """
     stages: tuple[StageShare, ...]
     """Each group's share of what was retrieved, consulted and cited, pair by pair."""
     funnel: tuple[FunnelPart, ...]
-    """Where a share of citations comes from; empty where no retrieved list is known."""
+    """Parts of the difference between a group's share of citations and of retrieved pages.
+
+    Empty if no retrieved list is known.
+    """
     rank_rates: tuple[RankRate, ...]
     """Citation rates by rank and group; empty where no retrieved list is known."""
     domains: tuple[DomainCitations, ...]
     """The most cited domains first."""
     steadiness: Steadiness
-    """How alike repeats are, and how concentrated citations are."""
+    """How alike several answers to one query are, and how concentrated citations are."""
     counts: CitationCounts
     """How much of the answers can be used."""
     unit: Unit
-    """At which unit labels are constant."""
+    """Unit at which labels are constant, such as the domain; errors are clustered by it."""
     groups: tuple[str, ...]
     """Groups of the labelled pages, the most cited first."""
     margin: float
-    """Percent of a ratio, or points of a share, that count as level."""
+    """Largest difference, in percent of a ratio or points of a share, that counts as level."""
     correction: str
     """How p-values are corrected for many tests: ``holm`` or ``bonferroni``."""
     pages: Coded[KeptPages]
     """The answers and their pages, for comparisons and explanations."""
     notes: tuple[Coded[Note], ...] = ()
-    """What a reader should know, what endangers the verdict first."""
+    """Notes for the reader; those that cast doubt on the verdict come first."""
     spec: dict[str, Any] = field(default_factory=dict)
-    """Settings and files that make this audit again."""
+    """Settings and files from which the audit can be repeated."""
     by_query: CitationBreakdown | None = None
-    """Every answer by group of queries, and whether the groups differ; None if not asked for."""
+    """Every effect by group of queries, and whether the groups differ; None if not asked for."""
 
     def compared_with(self, old: Result, options: ComparisonOptions) -> CitationComparison:
-        """Return how this engine differs from another one on the same questions.
+        """Return how this engine differs from another one on the same queries.
 
-        `ranktilt.compare` calls it.
+        `ranktilt.compare` calls this method. `options` are resamples, seed, correction, and the
+        percentage of queries that may be left out.
         """
         if not isinstance(old, CitationAudit):
             raise UserError("expected two audits of citations: NEW.json OLD.json")
-        return compare_engines(self._engine(), old._engine(), options)
+        return compare_engines(self._audited_engine(), old._audited_engine(), options)
 
-    def _engine(self) -> AuditedEngine:
-        """Return what a comparison needs of this audit.
+    def _audited_engine(self) -> AuditedEngine:
+        """Return the part of this audit that a comparison needs.
 
-        The engine is called as the answers call it, or else by the name of the file.
+        The engine has the name that the answers give it, or else that of their file.
         """
         file = self.loaded_from
         sources = [file] if file else self.spec.get("files", [])

@@ -1,8 +1,9 @@
 """The stages of a citation, as data: retrieved, consulted, cited.
 
-A page is first retrieved for the query, then consulted by the engine, then cited in the answer. The
-records here say which share each group has of a stage, what made the share change on the way, and
-how often pages are cited by the rank at which they were retrieved. `funnel` computes them.
+A page is first retrieved for the query, then consulted (read) by the engine, then cited in the
+answer. Pages belong to groups. The records here say which share each group has of a stage, what
+made the share change on the way, and how often pages are cited by the rank at which they were
+retrieved. `funnel` computes them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ranktilt.citing.inference.infer import Over
 from ranktilt.measures.citations.funnel import Term
 
 Stage = Literal["retrieved", "consulted", "cited", "cited without being retrieved"]
-"""Name of a stage, in code and in files."""
+"""Name of a stage, in code and in files; the last is a part of the cited pages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,17 +25,17 @@ class StageShare:
     stage: Stage
     """The stage whose pages are counted."""
     group: str
-    """The group whose part it is."""
+    """Name of the group."""
     value: float
-    """Percent of the pages of the two groups that are compared."""
+    """Percent of the pages of this stage, among those of the two groups that are compared."""
     low: float
-    """Lower end of the 95 % interval; NaN where too little carries it."""
+    """Lower end of the 95 % interval; NaN with too few questions."""
     high: float
     """Upper end of the 95 % interval."""
     over: Over
-    """What may be different: other questions, or other questions and units."""
+    """What the interval is over: other questions, or also other units (such as domains)."""
     pages: int
-    """Pages of the group in this stage, once for each answer."""
+    """Number of pages of the group in this stage, once for each answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,21 +43,21 @@ class FunnelPart:
     """A part of the difference between group a's share of citations and of what was retrieved."""
 
     name: Term
-    """Which part; `ranktilt.measures.citations.funnel` defines each."""
+    """Name of the part; `ranktilt.measures.citations.funnel` defines each."""
     a: str
-    """Group whose share it is."""
+    """Group a, whose share is explained."""
     b: str
     """Group that a is compared with."""
     value: float
-    """In percentage points."""
+    """Size of the part in percentage points."""
     low: float
-    """Lower end of the 95 % interval; NaN where too little carries it."""
+    """Lower end of the 95 % interval; NaN with too few questions."""
     high: float
     """Upper end of the 95 % interval."""
     over: Over
-    """What may be different: other questions, or other questions and units."""
+    """What the interval is over: other questions, or also other units (such as domains)."""
     p: float
-    """p of a part of 0, by the t test."""
+    """p of the t test that the part is 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +73,10 @@ class RankRate:
     value: float
     """Citation rate, 0 to 1."""
     low: float
-    """Lower end of the 95 % interval; NaN where too little carries it."""
+    """Lower end of the 95 % interval; NaN with too few questions."""
     high: float
     """Upper end of the 95 % interval."""
     over: Over
-    """What may be different: other questions, or other questions and units."""
+    """What the interval is over: other questions, or also other units (such as domains)."""
     pages: int
-    """Pages of the group in this band, once for each answer."""
+    """Number of pages of the group in this band, once for each answer."""

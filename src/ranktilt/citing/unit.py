@@ -1,8 +1,10 @@
 """The unit at which labels are constant: the domain of a page, a column, or the page itself.
 
-Where every page of a domain has the same label, the pages of a domain are one observation of the
-label, however many there are: a hundred pages of one site say how that site is cited, and not how
-its kind is. So the domain is what errors are clustered by, and what labels are exchanged by.
+An audit compares how often answers cite pages of different groups; a page's *label* names its
+group. If every page of a domain has the same label, the pages of a domain are one observation of
+the label, however many there are: a hundred pages of one site say how that site is cited, and not
+how sites of its kind are. So errors are clustered by domain, and a permutation test exchanges the
+labels of domains.
 """
 
 from __future__ import annotations
@@ -14,17 +16,17 @@ import polars as pl
 from ranktilt.errors import UserError, unknown
 
 DOMAIN, PAGE = "domain", "page"
-"""Names of the units that need no column, and of their columns in a table of pages."""
+"""Units that every table of pages has as columns; a user may also name another column."""
 MOST_MIXED = 0.05
-"""Part of the domains with several pages that may hold several groups and still be the unit.
+"""Largest part of the domains with several pages that may have several labels.
 
-Beyond it labels go by page, and the page is the unit.
+If there are more, the domain is not the unit, but the page.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """What errors are clustered by, and labels exchanged by, with how often labels differ in it."""
+    """The unit by which errors are clustered, and how often labels differ within it."""
 
     name: str
     """``domain``, ``page``, or a column of the labels."""
@@ -33,12 +35,13 @@ class Unit:
     units: int
     """Number of units with a label."""
     mixed: int
-    """Units with several pages of more than one group.
+    """Number of units whose pages have more than one label.
 
-    Domains are counted where the page is the unit and was not chosen: they are why.
+    If the user chose no unit and it is the page, domains are counted: they show why it is not the
+    domain.
     """
     of_several: int
-    """Units with several pages; domains, where `mixed` counts domains."""
+    """Number of units with several pages; of domains where `mixed` counts domains."""
 
 
 def find_unit(pages: pl.DataFrame, cluster: str | None) -> tuple[Unit, pl.Series]:
@@ -73,7 +76,7 @@ def find_unit(pages: pl.DataFrame, cluster: str | None) -> tuple[Unit, pl.Series
 
 
 def _describe(pages: pl.DataFrame, name: str, *, is_chosen: bool) -> Unit:
-    """Count the units of a column, those with several pages, and those with several labels."""
+    """Describe the column `name` as a unit: how many units, with how many pages and labels."""
     units = pages.group_by(name).agg(
         pages=pl.col(PAGE).n_unique() if name != PAGE else pl.len(),
         labels=pl.col("label").n_unique(),

@@ -1,4 +1,8 @@
-"""Rows on a judge's confidence: its calibration curve, and the tilt of unsure grades."""
+"""Results about a judge's confidence: its calibration curve, and the tilt of unsure grades.
+
+A judge, a model that grades documents, may say with each grade how sure it is: its confidence, from
+0 to 1. A tilt of grades is how much higher it grades documents of one source than of another.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from ranktilt.judging.records import Estimate
 
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceBin:
-    """A bin of the curve: pairs of like confidence."""
+    """A point of the curve: pairs of query and document with similar confidence."""
 
     lowest: float
     """Lowest confidence in the bin."""
@@ -27,36 +31,39 @@ class ConfidenceBin:
 
 @dataclass(frozen=True, kw_only=True)
 class UnsureTilt:
-    """The tilt of the grades that a judge is least sure of, against that of the others."""
+    """The tilt of the grades that a judge is least sure of, compared with the tilt of the rest."""
 
     a: str
     """The first source; positive tilts favour it."""
     b: str
     """The second source."""
     is_of_twins: bool
-    """Whether it is the grade gap of twins; else grades beyond human ones are compared."""
+    """Whether the tilt is the grade gap of twins, two versions of one text.
+
+    Else it is the judge's grade minus the human one, for the first source minus the second.
+    """
     border: float
     """Highest confidence that counts as unsure."""
     share: float
     """Share of the twins, or grades, that are unsure: a third, or more where values are equal."""
     unsure: Estimate
-    """Tilt where the judge is unsure, in grades."""
+    """Tilt of the unsure grades, in grades."""
     rest: Estimate
-    """Tilt of the others."""
+    """Tilt of all other grades."""
     difference: Estimate
-    """Unsure minus the others."""
+    """Tilt of the unsure grades minus that of the rest."""
     p: float
     """p of no difference."""
     p_corrected: float
     """The same, corrected over judges."""
     rows: int
-    """Twins, or grades."""
+    """Number of twins, or of grades."""
     queries: int
     """Number of their queries."""
 
     @property
     def is_shown(self) -> bool:
-        """Whether the difference is shown."""
+        """Whether the difference is shown: corrected p < .05."""
         return self.p_corrected < ALPHA
 
     def derived(self) -> dict[str, Any]:
@@ -73,7 +80,7 @@ class Calibration:
     bins: tuple[ConfidenceBin, ...]
     """The curve: bins of equal count, from the lowest confidence on."""
     error: Estimate
-    """Expected calibration error: mean distance of agreement from confidence, 0 to 1."""
+    """Expected calibration error, 0 to 1: mean distance of agreement from confidence over bins."""
     excess: Estimate
     """Mean confidence minus the share of pairs with the human grade; above 0 it is too sure."""
     confidence: float
@@ -81,10 +88,10 @@ class Calibration:
     agreement: float
     """Share of pairs with the human grade."""
     pairs: int
-    """Pairs with a confidence and a human grade."""
+    """Number of pairs with a confidence and a human grade."""
     queries: int
     """Number of their queries."""
     without: int
-    """Graded pairs without a confidence."""
+    """Number of graded pairs without a confidence."""
     tilt: UnsureTilt | None
-    """Tilt of unsure grades; None without two sources, or where a part has no grade of a side."""
+    """Tilt of unsure grades; None without two sources, or if unsure grades or the rest lack one."""

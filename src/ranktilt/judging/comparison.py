@@ -1,4 +1,9 @@
-"""Compare judges with each other, by their agreement with humans."""
+"""Compare judges with each other, by their agreement with humans.
+
+A coefficient is Cohen's κ of grades, or Kendall's τ-b of the order of systems; a system is a ranker
+whose run is evaluated. A judge's coefficient says how far it agrees with humans. Two judges are
+compared by the difference of their coefficients in the same resamples of the queries.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.judging.agreement import QueryDraws
-from ranktilt.judging.grades import Graded
+from ranktilt.judging.grades import GradedPairs
 from ranktilt.judging.records import FEWEST_QUERIES, AgreementStatistic, JudgeComparison
 from ranktilt.judging.systems.systems import RESAMPLES, SystemValues, resampled_orders
 from ranktilt.measures.ranking import Bools, Floats
@@ -25,15 +30,17 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Resampled:
-    """A coefficient of one judge, also for resamples of the queries."""
+class _ResampledCoefficient:
+    """A coefficient of one judge, over all queries and in resamples of them."""
 
     value: float
     """The coefficient."""
     samples: Floats
-    """The coefficient in each resample."""
+    """The coefficient in each resample; empty if there are too few queries."""
     near_samples: Floats | None
-    """The coefficient in resamples near the observed values, for coefficients of orders; else None.
+    """For τ-b, the coefficient in resamples that lie closer to the observed means.
+
+    Intervals of orders need them; None for κ.
     """
     queries: int
     """Number of queries."""
@@ -42,20 +49,31 @@ class _Resampled:
 
 
 def compare_kappas(
-    every_graded: Sequence[Graded], *, top: int, correction: str, draws: QueryDraws
+    pairs_of_judges: Sequence[GradedPairs], *, top: int, correction: str, draws: QueryDraws
 ) -> list[JudgeComparison]:
     """Compare every two judges by Cohen's κ with humans, on the pairs that both graded.
 
-    The same resamples of queries count for both judges. Without intervals below six queries.
+    Below six queries there are no intervals.
+
+    Parameters
+    ----------
+    pairs_of_judges : sequence of GradedPairs
+        For each judge, the pairs that it and humans graded.
+    top : int
+        Highest grade of the scale, which begins at 0.
+    correction : {"holm", "bonferroni"}
+        Correction of the p of all comparisons.
+    draws : QueryDraws
+        Resamples of the queries, the same for both judges.
     """
-    grids = _grids(every_graded, top=top, draws=draws)
-    order = sorted(grids, key=lambda judge: -_known(grids[judge].kappa))
+    grids = _grids(pairs_of_judges, top=top, draws=draws)
+    order = sorted(grids, key=lambda judge: -_sort_value(grids[judge].kappa))
     comparisons = []
     for judge_a, judge_b in combinations(order, 2):
-        common = grids[judge_a].is_graded & grids[judge_b].is_graded
-        sides = [grids[judge].resampled_kappa(common) for judge in (judge_a, judge_b)]
-        comparisons.append(_comparison((judge_a, judge_b), "kappa", "", sides))
-    return _corrected(comparisons, correction)
+        graded_by_both = grids[judge_a].is_graded & grids[judge_b].is_graded
+        kappas = [grids[judge].resampled_kappa(graded_by_both) for judge in (judge_a, judge_b)]
+        comparisons.append(_comparison((judge_a, judge_b), "kappa", "", kappas))  # no measure
+    return _with_corrected_p(comparisons, correction)
 
 
 def compare_orders(
@@ -63,24 +81,33 @@ def compare_orders(
 ) -> list[JudgeComparison]:
     """Compare every two judges by Kendall's τ-b with humans, on the systems and queries of both.
 
-    The same resamples of queries count for both judges. Without intervals below six queries.
+    Below six queries there are no intervals.
+
+    Parameters
+    ----------
+    every_values : sequence of SystemValues
+        Values of systems for each query, by judge and measure.
+    correction : {"holm", "bonferroni"}
+        Correction of the p of all comparisons by one measure.
+    seed, resamples : int
+        Random seed and number of resamples of the queries, the same for both judges.
     """
     comparisons = list[JudgeComparison]()
     for measure in dict.fromkeys(values.measure for values in every_values):
         judged = [values for values in every_values if values.measure == measure]
         taus = _Taus(resamples=resamples, seed=seed)
-        judged.sort(key=lambda values: -_known(taus.of(values).value))
+        judged.sort(key=lambda values: -_sort_value(taus.tau_of(values).value))
         of_measure = []
         for values_a, values_b in combinations(judged, 2):
-            sides = [taus.of(values) for values in in_common(values_a, values_b)]
+            judge_taus = [taus.tau_of(values) for values in in_common(values_a, values_b)]
             pair = values_a.judge, values_b.judge
-            of_measure.append(_comparison(pair, "tau", measure, sides))
-        comparisons += _corrected(of_measure, correction)
+            of_measure.append(_comparison(pair, "tau", measure, judge_taus))
+        comparisons += _with_corrected_p(of_measure, correction)
     return comparisons
 
 
-def _known(value: float) -> float:
-    """Return a value as a sort key; undefined ones come last."""
+def _sort_value(value: float) -> float:
+    """Return a value to sort by in falling order, which puts undefined ones last."""
     return -np.inf if np.isnan(value) else value
 
 
@@ -88,19 +115,23 @@ def _comparison(
     judges: tuple[str, str],
     statistic: AgreementStatistic,
     measure: str,
-    sides: Sequence[_Resampled],
+    coefficients: Sequence[_ResampledCoefficient],
 ) -> JudgeComparison:
-    """Return the comparison of two judges by one coefficient."""
-    side_a, side_b = sides
+    """Return the comparison of two judges by one coefficient.
+
+    `measure` orders the systems for ``tau``, and is empty for ``kappa``. `coefficients`
+    are those of both judges. The caller corrects the p.
+    """
+    coefficient_a, coefficient_b = coefficients
     samples, near_samples = np.empty(0), None
-    if side_a.queries >= FEWEST_QUERIES:
-        samples = side_a.samples - side_b.samples
-        if side_a.near_samples is not None and side_b.near_samples is not None:
-            near_samples = side_a.near_samples - side_b.near_samples
+    if coefficient_a.queries >= FEWEST_QUERIES:
+        samples = coefficient_a.samples - coefficient_b.samples
+        if coefficient_a.near_samples is not None and coefficient_b.near_samples is not None:
+            near_samples = coefficient_a.near_samples - coefficient_b.near_samples
     difference = coefficient_difference(
-        side_a.value - side_b.value,
+        coefficient_a.value - coefficient_b.value,
         samples,
-        effective_n=side_a.effective_n,
+        effective_n=coefficient_a.effective_n,
         near_samples=near_samples,
     )
     return JudgeComparison(
@@ -108,7 +139,7 @@ def _comparison(
         judge_b=judges[1],
         statistic=statistic,
         measure=measure,
-        queries=side_a.queries,
+        queries=coefficient_a.queries,
         difference=difference.value,
         low=difference.low,
         high=difference.high,
@@ -117,7 +148,9 @@ def _comparison(
     )
 
 
-def _corrected(comparisons: Sequence[JudgeComparison], correction: str) -> list[JudgeComparison]:
+def _with_corrected_p(
+    comparisons: Sequence[JudgeComparison], correction: str
+) -> list[JudgeComparison]:
     """Correct the p of comparisons together."""
     corrected = correct([comparison.p for comparison in comparisons], correction).tolist()
     return [
@@ -128,10 +161,13 @@ def _corrected(comparisons: Sequence[JudgeComparison], correction: str) -> list[
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _GradeGrid:
-    """One judge's grades, laid out over all pairs that humans and any judge graded."""
+    """One judge's grades of all pairs that humans and any judge graded.
+
+    All judges have the same pairs in the same order, so that masks of pairs can be combined.
+    """
 
     query: Ints
-    """Number of each pair's query, of shape (pairs,); the same for all judges."""
+    """Index of each pair's query."""
     human: Ints
     """Human grade of each pair."""
     judged: Ints
@@ -139,9 +175,12 @@ class _GradeGrid:
     top: int
     """Highest grade."""
     draws: QueryDraws
-    """Draws of queries."""
-    computed: dict[bytes, _Resampled] = field(default_factory=dict)
-    """Results by the pairs that count; judges mostly grade the same pairs."""
+    """Resamples of the queries."""
+    computed: dict[bytes, _ResampledCoefficient] = field(default_factory=dict)
+    """Coefficients by the mask of the pairs that count, as bytes.
+
+    Judges mostly grade the same pairs, so that κ of a judge is computed once for all comparisons.
+    """
 
     @property
     def is_graded(self) -> Bools:
@@ -153,21 +192,24 @@ class _GradeGrid:
         """Cohen's κ over all pairs that the judge graded."""
         return float(cohen_kappa(self._tables(self.is_graded).sum(0)))
 
-    def resampled_kappa(self, counts: Bools) -> _Resampled:
-        """Return κ over the pairs that count, and in resamples of their queries."""
+    def resampled_kappa(self, counts: Bools) -> _ResampledCoefficient:
+        """Return κ over some pairs, and in resamples of their queries.
+
+        `counts` is a mask of the pairs that count.
+        """
         key = counts.tobytes()
         if key not in self.computed:
-            self.computed[key] = self._resampled(counts)
+            self.computed[key] = self._compute(counts)
         return self.computed[key]
 
-    def _resampled(self, counts: Bools) -> _Resampled:
-        """Compute κ over the pairs that count."""
+    def _compute(self, counts: Bools) -> _ResampledCoefficient:
+        """Compute what `resampled_kappa` returns."""
         tables = self._tables(counts)
         queries = len(tables)
         samples = np.empty(0)
         if queries >= FEWEST_QUERIES:
-            samples = cohen_kappa(self.draws.resampled(tables))
-        return _Resampled(
+            samples = cohen_kappa(self.draws.resampled_sums(tables))
+        return _ResampledCoefficient(
             value=float(cohen_kappa(tables.sum(0))),
             samples=samples,
             near_samples=None,
@@ -176,34 +218,41 @@ class _GradeGrid:
         )
 
     def _tables(self, counts: Bools) -> Floats:
-        """Count the pairs of grades of each query; shape (queries, top + 1, top + 1)."""
+        """Count, for each query, the pairs with each human grade and each grade of the judge.
+
+        `counts` is a mask of the pairs that count. The shape is (queries, grades, grades); queries
+        without such a pair are left out.
+        """
         size = self.top + 1
-        numbers, query = np.unique(self.query[counts], return_inverse=True)
+        queries, query = np.unique(self.query[counts], return_inverse=True)
+        # Index of each pair's cell, if all tables are written row by row, one after the other.
         cell = (query * size + self.human[counts]) * size + self.judged[counts]
-        shape = len(numbers), size, size
+        shape = len(queries), size, size
         return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
 
 
 def _grids(
-    every_graded: Sequence[Graded], *, top: int, draws: QueryDraws
+    pairs_of_judges: Sequence[GradedPairs], *, top: int, draws: QueryDraws
 ) -> Mapping[str, _GradeGrid]:
-    """Lay the grades of all judges out over the same pairs."""
-    rows = [graded.pairs.select("query_id", "doc_id", "human") for graded in every_graded]
-    # Judges that graded the same pairs have the same rows: then one table holds all.
+    """Return each judge's grades of all pairs that humans and any judge graded."""
+    rows = [
+        pairs_of_judge.table.select("query_id", "doc_id", "human")
+        for pairs_of_judge in pairs_of_judges
+    ]
     if not rows:
         return {}
     pairs = pl.concat(rows).unique(["query_id", "doc_id"], maintain_order=True)
     pairs = pairs.with_columns(query=pl.col("query_id").rank("dense") - 1)
     query, human = (pairs[name].cast(pl.Int64).to_numpy() for name in ("query", "human"))
     grids = {}
-    for graded in every_graded:
+    for pairs_of_judge in pairs_of_judges:
         judged = pairs.join(
-            graded.pairs.select("query_id", "doc_id", "judged"),
+            pairs_of_judge.table.select("query_id", "doc_id", "judged"),
             on=["query_id", "doc_id"],
             how="left",
             maintain_order="left",
         )["judged"]
-        grids[graded.judge] = _GradeGrid(
+        grids[pairs_of_judge.judge] = _GradeGrid(
             query=query,
             human=human,
             judged=judged.fill_null(-1).cast(pl.Int64).to_numpy(),
@@ -215,31 +264,31 @@ def _grids(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Taus:
-    """Kendall's τ-b of judges; each one is computed once."""
+    """Kendall's τ-b of judges; each is computed once, and used in several comparisons."""
 
     resamples: int
     """Number of resamples."""
     seed: int
     """Seed of the resamples."""
-    computed: dict[tuple[str, tuple[str, ...], tuple[str, ...]], _Resampled] = field(
+    computed: dict[tuple[str, tuple[str, ...], tuple[str, ...]], _ResampledCoefficient] = field(
         default_factory=dict
     )
-    """Results by judge, systems and queries."""
+    """τ-b by judge, systems and queries."""
 
-    def of(self, values: SystemValues) -> _Resampled:
-        """Return τ-b of one judge, also for resamples of the queries."""
+    def tau_of(self, values: SystemValues) -> _ResampledCoefficient:
+        """Return τ-b of one judge with humans, over all queries and in resamples of them."""
         key = values.judge, values.runs, values.queries
         if key not in self.computed:
-            self.computed[key] = self._resampled(values)
+            self.computed[key] = self._compute(values)
         return self.computed[key]
 
-    def _resampled(self, values: SystemValues) -> _Resampled:
-        """Compute τ-b of one judge."""
+    def _compute(self, values: SystemValues) -> _ResampledCoefficient:
+        """Compute what `tau_of` returns."""
         samples, near_samples = np.empty(0), None
         if values.has_intervals:
             orders = resampled_orders(values, self.resamples, self.seed)
             samples, near_samples = orders.coefficients(kendall_tau)
-        return _Resampled(
+        return _ResampledCoefficient(
             value=float(kendall_tau(values.human.mean(1), values.judged.mean(1))),
             samples=samples,
             near_samples=near_samples,
@@ -252,4 +301,4 @@ def in_common(first: SystemValues, second: SystemValues) -> tuple[SystemValues, 
     """Return the values of two judges for the systems and queries that both have, in one order."""
     runs = tuple(run for run in first.runs if run in second.runs)
     queries = tuple(query for query in first.queries if query in second.queries)
-    return first.chosen(runs, queries), second.chosen(runs, queries)
+    return first.subset(runs, queries), second.subset(runs, queries)

@@ -1,4 +1,8 @@
-"""A gate on judges: level between twins, systems in the human order, unchanged since a baseline."""
+"""A gate on judges: level between twins, systems in the human order, unchanged since a baseline.
+
+A gate passes or fails an audit by limits, for CI. A judge is whoever gives grades of relevance.
+*Twins* are two versions of one text, and a *grade gap* is how much higher a judge grades one side.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from ranktilt.judging.gate_checks import check_growth, check_loss, check_shift, 
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.statistics.bootstrap import RESAMPLES
 
+# Errors for a limit that the audit has no numbers for.
 _NO_HUMANS = (
     "--max-loss needs human grades of pairs that both judges graded: audit both against the same "
     "--human FILE"
@@ -47,13 +52,16 @@ class DriftLimits:
 
     @property
     def checks_growth(self) -> bool:
-        """Whether the growth of the grade gap is checked: asked for, or the only limit."""
-        others = self.max_loss is not None or self.max_shift is not None
-        return self.baseline is not None and (self.min_effect > 0 or not others)
+        """Whether the growth of the grade gap is checked.
+
+        With a baseline it is checked if the user limits it, or limits nothing else.
+        """
+        has_other_limit = self.max_loss is not None or self.max_shift is not None
+        return self.baseline is not None and (self.min_effect > 0 or not has_other_limit)
 
     @property
     def spec(self) -> dict[str, Any]:
-        """Limits that a gate's report holds."""
+        """The limits as the spec of a gate holds them; None for one that is not checked."""
         return {
             "max_growth": self.min_effect if self.checks_growth else None,
             "max_loss": self.max_loss,
@@ -62,13 +70,13 @@ class DriftLimits:
 
     def check(self) -> None:
         """Refuse limits that are out of range, or that need a baseline where there is none."""
-        typed = {
+        is_option_used = {
             "--min-effect": self.min_effect > 0,
             "--max-loss": self.max_loss is not None,
             "--max-shift": self.max_shift is not None,
             "--max-left-out": self.max_left_out is not None,
         }
-        for option, is_used in typed.items():
+        for option, is_used in is_option_used.items():
             if is_used and self.baseline is None:
                 raise UserError(f"{option} needs a baseline: --baseline OLD.json")
         if not 0 <= self.min_effect < math.inf:
@@ -95,12 +103,12 @@ def gate_judges(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Gate:
-    """Judge an audit of judges by limits: exit codes and outcomes are those of `gate`.
+    """Pass or fail an audit of judges by limits, with the outcomes and exit codes of `gate`.
 
     Parameters
     ----------
     audit : JudgeAudit
-        With twins for `max_gap`, with runs for `min_tau`.
+        The new audit. It needs twins for `max_gap`, and runs for `min_tau`.
     max_gap : float, optional
         Largest grade gap between twins, either way, in grades; judged as a tilt is.
     min_tau : float, optional
@@ -113,7 +121,8 @@ def gate_judges(
     inconclusive : {"fail", "pass"}, optional
         Exit code of an inconclusive outcome: 3 or 0.
     resamples, seed : int, optional
-        For changes since the baseline; other intervals come from the audit.
+        Bootstrap resamples and random seed for changes since the baseline; other intervals come
+        from the audit.
 
     Returns
     -------
@@ -166,14 +175,14 @@ def gate_judges(
 
 
 def _tau_rows(audit: JudgeAudit, min_tau: float) -> Iterator[GateRow]:
-    """Check how each judge orders systems."""
+    """Yield a row for each judge and measure: whether it orders systems as humans do."""
     if not audit.rank_agreements:
         raise UserError("--min-tau needs systems: audit with --runs DIR")
     for agreement in audit.rank_agreements:
         yield GateRow(
             run=agreement.judge,
             measure=agreement.measure,
-            a="systems",
+            a="systems",  # the row is not about two groups of documents
             b="systems",
             queries=agreement.queries,
             checks=(check_tau(agreement, min_tau),),
@@ -181,42 +190,45 @@ def _tau_rows(audit: JudgeAudit, min_tau: float) -> Iterator[GateRow]:
 
 
 def _drift_rows(compared: JudgeDrift, limits: DriftLimits) -> Iterator[GateRow]:
-    """Check every judge's changes since the baseline."""
+    """Yield a row for each judge and limit on its changes since the baseline."""
     if limits.max_loss is not None:
         yield from _loss_rows(compared, limits.max_loss)
     if limits.max_shift is not None:
         for change in _changes_on(compared, "grade", _NO_GRADES):
-            yield _row(change, check_shift(change, limits.max_shift))
+            yield _drift_row(change, check_shift(change, limits.max_shift))
     if limits.checks_growth:
         for change in _changes_on(compared, "tilt", _NO_SOURCES):
-            yield _row(change, check_growth(change, limits.min_effect))
+            yield _drift_row(change, check_growth(change, limits.min_effect))
 
 
 def _loss_rows(compared: JudgeDrift, max_loss: float) -> Iterator[GateRow]:
-    """Check agreement by κ; values of systems alone have no κ, and are checked by τ-b."""
+    """Yield a row for each judge: whether it agrees less with humans than before.
+
+    Agreement is κ of grades. Audits of published values have no grades; there it is τ-b of systems.
+    """
     losses = [change for change in compared.changes if change.question == "agreement"]
     losses = losses or _changes_on(compared, "order", _NO_HUMANS)
     for change in losses:
-        yield _row(change, check_loss(change, max_loss))
+        yield _drift_row(change, check_loss(change, max_loss))
 
 
 def _changes_on(compared: JudgeDrift, question: DriftQuestion, message: str) -> list[JudgeChange]:
-    """Return the changes that answer a question; `UserError` where there is none."""
+    """Return the changes that answer a question; `UserError` with `message` if there is none."""
     changes = [change for change in compared.changes if change.question == question]
     if not changes:
         raise UserError(message)
     return changes
 
 
-def _row(change: JudgeChange, check: LimitCheck) -> GateRow:
-    """Return the row of one change."""
-    names = {
+def _drift_row(change: JudgeChange, check: LimitCheck) -> GateRow:
+    """Return the row of one change, with the names of its measure and of two groups."""
+    words_by_question = {
         "agreement": ("κ", "humans", "humans"),
         "grade": ("mean grade", change.subject or "all", change.subject or "all"),
         "tilt": ("grade gap", change.a, change.b),
         "order": (change.subject, "systems", "systems"),
     }
-    measure, group_a, group_b = names[change.question]
+    measure, group_a, group_b = words_by_question[change.question]
     return GateRow(
         run=change.judge,
         measure=measure,

@@ -1,4 +1,9 @@
-"""Join the grades of humans and of a judge, and count the pairs that only one of them graded."""
+"""Read grades, and join those of humans and of a judge.
+
+A grade says how relevant a document is to a query; a *pair* is a query and a document. Grades are
+whole numbers from 0. Where files hold fractions such as .25, the scale is divided into *steps*,
+here four a grade, and each step counts as one grade from then on.
+"""
 
 from __future__ import annotations
 
@@ -27,59 +32,94 @@ from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
 _HIGHEST_GRADE = 2**31 - 1
 """Highest grade that is read."""
 _STRAY_SHARE = 0.01
-"""Largest share of grades outside the scale; if there are more, it is another scale."""
+"""Largest share of grades that may lie outside the scale.
+
+They are left out. If there are more, the file is of another scale.
+"""
 _MOST_STEPS = 20
-"""Most steps of a grade that are tried for fractions."""
+"""Most steps into which a grade may be divided: twentieths are read."""
 _ROUNDING_ERROR = 0.005
-"""Largest distance of a fraction from its step, in grades; files have two decimals."""
+"""Largest distance of a fraction from its step, in grades: half of a second decimal.
+
+Thirds are written .33.
+"""
 _HIGHEST_PERCENT = 100
 """Highest confidence in percent."""
 _CHANCE_OVERLAP = 0.05
-"""Share of common pairs in the smaller file below which common ids may be chance."""
+"""Smallest share of the smaller file that must be common pairs.
+
+With fewer, ids may be the same by chance, as numbers from 1 are in two collections.
+"""
 
 
-class Graded(NamedTuple):
-    """Pairs that both humans and one judge graded."""
+class GradedPairs(NamedTuple):
+    """The pairs that both humans and one judge graded, and how many only one of them graded."""
 
     judge: str
     """Name of the judge."""
-    pairs: pl.DataFrame
-    """``query_id``, ``doc_id``, ``human`` and ``judged`` (whole numbers), in the humans' order."""
+    table: pl.DataFrame
+    """A row for each pair: ``query_id``, ``doc_id``, and the grades ``human`` and ``judged``.
+
+    Grades are whole numbers, and rows are in the order of the human grades.
+    """
     human_only: int
-    """Pairs that only humans graded, in queries that both have."""
+    """Number of pairs that only humans graded, in queries that both have."""
     judge_only: int
-    """Pairs that only the judge graded, in queries that both have."""
+    """Number of pairs that only the judge graded, in queries that both have."""
     human_queries: int
-    """Queries that only humans graded."""
-    more: pl.DataFrame
-    """The judge's grades in queries without human grades; they are used with few human labels."""
+    """Number of queries that only humans graded."""
+    further_grades: pl.DataFrame
+    """The judge's grades in queries without human grades: ``query_id``, ``doc_id``, ``grade``.
+
+    Prediction-powered estimates use them.
+    """
 
     def notes(self) -> Iterator[Note]:
-        """Note what is left out, and files that may be different ones than they seem."""
+        """Note what is left out, and signs that a wrong file was named."""
         if self.human_only or self.judge_only:
             yield PairsOfOneGrader(
                 judge=self.judge, human_only=self.human_only, judge_only=self.judge_only
             )
         if self.human_queries:
             yield QueriesOfOneGrader(judge=self.judge, queries=self.human_queries, grader="humans")
-        if judge_queries := self.more["query_id"].n_unique():
+        if judge_queries := self.further_grades["query_id"].n_unique():
             yield QueriesOfOneGrader(judge=self.judge, queries=judge_queries, grader="judge")
-        if (self.pairs["human"] == self.pairs["judged"]).all():
+        if (self.table["human"] == self.table["judged"]).all():
             yield GradesIdentical(judge=self.judge)
-        if self.pairs["judged"].n_unique() == 1:
-            yield OneGrade(judge=self.judge, grade=int(self.pairs["judged"][0]))
-        smaller = self.pairs.height + min(self.human_only, self.judge_only)
-        if self.pairs.height < _CHANCE_OVERLAP * smaller:
-            yield FewCommonPairs(judge=self.judge, pairs=self.pairs.height)
+        if self.table["judged"].n_unique() == 1:
+            yield OneGrade(judge=self.judge, grade=int(self.table["judged"][0]))
+        pairs_of_smaller_file = self.table.height + min(self.human_only, self.judge_only)
+        if self.table.height < _CHANCE_OVERLAP * pairs_of_smaller_file:
+            yield FewCommonPairs(judge=self.judge, pairs=self.table.height)
 
 
 def read_grades(
     grades: str | Path | pl.DataFrame, top: int | None, name: str
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """Read a judge's grades, whole numbers from 0 to `top` (None for any), with notes.
+    """Read the grades of a judge, or of humans.
 
-    Few grades outside the scale are left out and counted. More than 1 % mean another scale, and a
-    `DataError` names the first of them. A column ``confidence`` has numbers from 0 to 1, or null.
+    Parameters
+    ----------
+    grades : path or polars.DataFrame
+        A qrels file, or a table with ``query_id``, ``doc_id`` and ``grade``.
+    top : int or None
+        Highest grade of the scale; None for any.
+    name : str
+        Name of the judge, for notes and errors.
+
+    Returns
+    -------
+    tuple of polars.DataFrame and list of Note
+        The columns ``query_id``, ``doc_id`` and ``grade`` (whole numbers), and ``confidence`` (from
+        0 to 1, or null) where the source has it. The notes count grades outside the scale, which
+        are left out.
+
+    Raises
+    ------
+    DataError
+        If more than 1 % of the grades lie outside the scale, or a confidence is out of range.
+    UserError
+        If a table lacks a column, or has two grades of one pair.
     """
     frame = (
         read_judge_qrels(grades) if isinstance(grades, str | Path) else _grade_columns(grades, name)
@@ -95,7 +135,11 @@ def read_grades(
 def _on_scale(
     frame: pl.DataFrame, top: int | None, name: str, grades: str | Path | pl.DataFrame
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """Leave out few grades outside the scale, with a note; refuse many."""
+    """Leave out grades outside the scale, with a note; refuse more than a few.
+
+    `name` is the judge's, and `grades` is what the user passed, which an error names if it is a
+    file. The other parameters are those of `read_grades`.
+    """
     is_fraction = pl.col("grade") != pl.col("grade").round()
     is_outside = is_fraction | ~pl.col("grade").is_between(0, _HIGHEST_GRADE)
     if top is not None:
@@ -104,8 +148,8 @@ def _on_scale(
     scale = "0 or more" if top is None else f"0 to {top}"
     notes = list[Note]()
     if outside.height > _STRAY_SHARE * frame.height:
-        number = counted(outside.height, "grade is not", "grades are not")
-        message = f"expected whole grades from {scale}, got {outside['grade'][0]:g} ({number})"
+        grade_count = counted(outside.height, "grade is not", "grades are not")
+        message = f"expected whole grades from {scale}, got {outside['grade'][0]:g} ({grade_count})"
         hint = "" if top is None else "; --top-grade N sets the highest"
         line = outside["line"][0] if "line" in outside.columns else None
         raise DataError(
@@ -126,30 +170,33 @@ def _require_confidence(frame: pl.DataFrame, file: str | Path) -> None:
     if not wrong.height:
         return
     value = wrong["confidence"][0]
-    number = counted(wrong.height, "value is not", "values are not")
-    highest = frame["confidence"].fill_nan(None).to_numpy()
-    is_percent = bool(
-        np.nanmax(highest, initial=0.0) > 1 and np.nanmax(highest) <= _HIGHEST_PERCENT
-    )
+    value_count = counted(wrong.height, "value is not", "values are not")
+    highest = float(np.nanmax(frame["confidence"].fill_nan(None).to_numpy(), initial=0.0))
+    is_percent = 1 < highest <= _HIGHEST_PERCENT
     hint = "; divide percentages by 100" if is_percent else ""
-    shape = "a text" if np.isnan(value) else f"{value:g}"
+    shape = "a text" if np.isnan(value) else f"{value:g}"  # texts were read as NaN
     line = wrong["line"][0] if "line" in wrong.columns else None
-    message = f"expected a confidence from 0 to 1, got {shape} ({number}){hint}"
+    message = f"expected a confidence from 0 to 1, got {shape} ({value_count}){hint}"
     raise DataError(file, message, line=line)
 
 
-def grade_steps(grades: Sequence[Any]) -> int:
+def steps_per_grade(sources: Sequence[Any]) -> int:
     """Return how many steps make one grade in files and tables of grades.
 
-    1 if all grades are whole, 4 if they are quarters. `UserError` if grades are fractions without a
-    common step.
+    1 if all grades are whole, 4 if they are quarters. `sources` are files, tables, or anything
+    else, which has whole grades. `UserError` if grades are fractions without a common step.
     """
-    values = [_values(table) for table in grades if isinstance(table, str | Path | pl.DataFrame)]
-    if all(np.mean(part != np.round(part)) <= _STRAY_SHARE for part in values if len(part)):
-        return 1  # a few are left out where they are read
+    values = [
+        _finite_grades(source)
+        for source in sources
+        if isinstance(source, str | Path | pl.DataFrame)
+    ]
+    fraction_shares = [np.mean(grades != np.round(grades)) for grades in values if len(grades)]
+    if all(share <= _STRAY_SHARE for share in fraction_shares):
+        return 1  # `read_grades` leaves the few fractions out
     all_grades = np.concatenate([*values, np.zeros(1)])
     for steps in range(1, _MOST_STEPS + 1):
-        # Thirds are written .33 as well as .333.
+        # Thirds are written .33 as well as .333. In steps the error is as many times as large.
         tolerance = _ROUNDING_ERROR * steps if steps > 1 else 0.0
         in_steps = all_grades * steps
         if (np.abs(in_steps - np.round(in_steps)) <= tolerance).all():
@@ -161,21 +208,26 @@ def grade_steps(grades: Sequence[Any]) -> int:
     )
 
 
-def _values(grades: str | Path | pl.DataFrame) -> npt.NDArray[np.float64]:
+def _finite_grades(grades: str | Path | pl.DataFrame) -> npt.NDArray[np.float64]:
     """Return the finite grades of a file or table."""
     frame = grades
     if isinstance(frame, str | Path):
-        with warnings.catch_warnings():  # what is to be said is said where it is read
+        # The file is read again by `read_grades`, which warns.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
             frame = read_qrels(frame)
     if "grade" not in frame.columns:
-        return np.zeros(0)  # refused where it is read
+        return np.zeros(0)  # `read_grades` refuses the table
     values = scores_of(frame["grade"])
     return values[np.isfinite(values)]
 
 
-def stepped(grades: Any, steps: int) -> Any:
-    """Return grades with each step counted as one; unchanged if grades are whole."""
+def grades_in_steps(grades: Any, steps: int) -> Any:
+    """Return grades as numbers of steps.
+
+    `steps` is how many make one grade: with 4, a grade of .75 becomes 3. Grades are returned
+    unchanged if they are whole, or neither a file nor a table.
+    """
     if steps == 1 or not isinstance(grades, str | Path | pl.DataFrame):
         return grades
     frame = read_judge_qrels(grades) if isinstance(grades, str | Path) else grades
@@ -183,7 +235,11 @@ def stepped(grades: Any, steps: int) -> Any:
 
 
 def _grade_columns(grades: Any, name: str) -> pl.DataFrame:
-    """Return ids as strings and finite grades, one for each pair, from a table of grades."""
+    """Check a user's table of grades, and return it with ids as strings and grades as numbers.
+
+    `name` is the judge's name, for errors. Refuses grades that are not finite, and two grades of
+    one pair.
+    """
     frame = require_frame(grades, ("query_id", "doc_id", "grade"), name)
     frame = frame.with_columns(
         ids_of(frame[column], f"{name}: column {column!r}").alias(column)
@@ -205,33 +261,37 @@ def _grade_columns(grades: Any, name: str) -> pl.DataFrame:
     return frame.with_columns(grade=values)
 
 
-def side_by_side(human: pl.DataFrame, judged: pl.DataFrame, name: str) -> Graded:
-    """Join the grades of humans and one judge; `UserError` if they have no pair in common."""
+def join_grades(human: pl.DataFrame, judged: pl.DataFrame, name: str) -> GradedPairs:
+    """Join the grades of humans and of the judge called `name`, by query and document.
+
+    Both tables have ``query_id``, ``doc_id`` and ``grade``. `UserError` if they have no pair in
+    common.
+    """
     human, judged = (frame.select("query_id", "doc_id", "grade") for frame in (human, judged))
     key = ["query_id", "doc_id"]
     pairs = human.join(judged, on=key, how="inner", maintain_order="left", suffix="_judge")
     human_queries, judged_queries = human["query_id"].unique(), judged["query_id"].unique()
-    common = human_queries.filter(human_queries.is_in(judged_queries.implode()))
+    common_queries = human_queries.filter(human_queries.is_in(judged_queries.implode()))
     if not judged.height:
         raise UserError(f"{name} gives no grade: expected grades for the pairs that humans graded")
     if not pairs.height:
         overlap = "have no query in common"
-        if len(common):
-            ids = counted(len(common), "query id", "query ids")
+        if len(common_queries):
+            ids = counted(len(common_queries), "query id", "query ids")
             overlap = f"share {ids} but no query with the same document"
         raise UserError(
             f"{name} and the human grades {overlap}: expected grades for the same pairs"
         )
-    inside = pl.col("query_id").is_in(common.implode())
+    is_in_common_query = pl.col("query_id").is_in(common_queries.implode())
     human_only, judge_only = (
-        frame.filter(inside).height - pairs.height for frame in (human, judged)
+        frame.filter(is_in_common_query).height - pairs.height for frame in (human, judged)
     )
     pairs = pairs.rename({"grade": "human", "grade_judge": "judged"})
-    return Graded(
+    return GradedPairs(
         judge=name,
-        pairs=pairs,
+        table=pairs,
         human_only=human_only,
         judge_only=judge_only,
-        human_queries=len(human_queries) - len(common),
-        more=judged.filter(~inside),
+        human_queries=len(human_queries) - len(common_queries),
+        further_grades=judged.filter(~is_in_common_query),
     )

@@ -1,4 +1,7 @@
-"""Compare judges' grades with human ones: the function `judge`."""
+"""Compare judges' grades with human ones: the function `judge`.
+
+A judge is a model, or a person, who grades how relevant documents are to queries.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +21,24 @@ from ranktilt.errors import UserError
 from ranktilt.judging.agreement import QueryDraws, grade_agreement
 from ranktilt.judging.calibration import CalibrationOptions, calibrate
 from ranktilt.judging.comparison import compare_kappas
-from ranktilt.judging.drift.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.grading.probes import JudgeProbes
-from ranktilt.judging.judge_grades import CommonScale, GradesOf, file_name, named_judges
+from ranktilt.judging.judge_grades import CommonScale, GradeSource, file_name, named_judges
 from ranktilt.judging.kept_grades import KeptGrades
 from ranktilt.judging.records import Weakness
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.judging.source_results import GradedCollection, SourceResults, source_results
+from ranktilt.judging.systems.evaluated_runs import EvaluatedRuns
 from ranktilt.judging.systems.groups import SystemGroups
 from ranktilt.judging.systems.results import SystemResults, compare_systems
 from ranktilt.measures.base import Measure
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 MEASURES = ("nDCG@10",)
-"""Default measures of systems."""
+"""Measures by which systems are evaluated if the user names none."""
 
 
 def judge(
-    judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf],
+    judges: GradeSource | Sequence[str | Path] | Mapping[str, GradeSource],
     human: str | Path | pl.DataFrame | None = None,
     *,
     collection: Collection | None = None,
@@ -66,10 +69,11 @@ def judge(
     human : path or polars.DataFrame, optional
         Human grades; the collection's judgments by default.
     collection : Collection, optional
-        Documents with their sources: gives agreement by source, length and query words, and, where
-        it holds twins, the grade gap and the tilt of each run under either judge.
+        Documents with their sources: gives agreement by source, length and query words. With
+        documents of two sources it also gives the tilt of each run under the judge and under
+        humans, and, where these are twins, the judge's grade gap.
     runs : Run or iterable of Run, optional
-        Systems that both judges evaluate.
+        Runs of systems, to evaluate under the judge's grades and under the human ones.
     families : mapping, optional
         The family of each run by its name, such as ``{"rankgpt": "llm", "bm25": "lexical"}``: to
         ask whether a judge favours a family.
@@ -86,8 +90,9 @@ def judge(
         Highest grade of the scale, which begins at 0; by default the highest human grade, and 3
         where a model graded.
     human_sample : int, optional
-        Pretend to have only this many human labels, to show what they repair. By default all human
-        queries are used if the judge graded more.
+        Pretend to have only this many human labels, to show how close an estimate from these and
+        the judge's grades comes to the truth. By default all human labels are used, if the judge
+        graded further queries.
     probed : iterable of JudgeProbes, optional
         Results of `ranktilt.judging.grading.probes.probe_judge`.
     correction : {"holm", "bonferroni"}, optional
@@ -117,21 +122,24 @@ def judge(
     )
     draws = QueryDraws(resamples=resamples, seed=seed)
     agreement = grade_agreement(
-        grades.graded, collection, top=scale.top, relevant=relevant, draws=draws
+        grades.pairs_of_judges, collection, top=scale.top, relevant=relevant, draws=draws
     )
-    comparisons = compare_kappas(grades.graded, top=scale.top, correction=correction, draws=draws)
+    comparisons = compare_kappas(
+        grades.pairs_of_judges, top=scale.top, correction=correction, draws=draws
+    )
     evaluated = EvaluatedRuns.from_arguments(runs, measures)
+    groups = SystemGroups(families=families or {}, clusters=clusters or {})
+    if not evaluated.runs:
+        _refuse_questions_about_systems(groups, human_sample)
     systems = SystemResults()
     if evaluated.runs:
         systems = compare_systems(
-            grades.graded,
+            grades.pairs_of_judges,
             evaluated,
-            groups=SystemGroups(families=families or {}, clusters=clusters or {}),
+            groups=groups,
             human_sample=human_sample,
             inference=inference,
         )
-    elif families or clusters or human_sample is not None:
-        raise UserError(f"{_systems_question(families, clusters)}: need runs (--runs DIR)")
     sources = SourceResults()
     if collection is not None and len(collection.sources) > 1:
         graded = GradedCollection.from_grades(collection, grades, pair)
@@ -183,7 +191,7 @@ def judge(
         preferences=systems.preferences,
         grade_gaps=sources.grade_gaps,
         tilts=sources.tilts,
-        corrected=systems.corrected,
+        corrected=systems.powered_estimates,
         weaknesses=tuple(weaknesses),
         length_doses=tuple(doses),
         calibrations=calibrated.calibrations,
@@ -193,15 +201,19 @@ def judge(
 
 
 def _weaknesses(probes: JudgeProbes) -> Iterator[Weakness]:
-    """Yield how each edit of passages changed the judge's grades."""
+    """Yield how each probe changed the judge's grades."""
     for gap in probes.gaps:
         yield Weakness(judge=probes.judge, edit=gap)
 
 
-def _systems_question(
-    families: Mapping[str, str] | None, clusters: Mapping[str, str] | None
-) -> str:
-    """Return the name of the question about systems."""
-    if families:
-        return "families"
-    return "clusters" if clusters else "a sample of human labels"
+def _refuse_questions_about_systems(groups: SystemGroups, human_sample: int | None) -> None:
+    """Refuse questions about systems where the user named no runs."""
+    question = ""
+    if groups.families:
+        question = "families"
+    elif groups.clusters:
+        question = "clusters"
+    elif human_sample is not None:
+        question = "a sample of human labels"
+    if question:
+        raise UserError(f"{question}: need runs (--runs DIR)")

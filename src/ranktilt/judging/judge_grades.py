@@ -1,4 +1,8 @@
-"""The grades of humans and judges: read from files, tables or models, and put on one scale."""
+"""The grades of humans and judges: read from files, tables or models, and put on one scale.
+
+A judge is whoever gives grades of relevance to pairs of query and document: a language model, or a
+person.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +25,22 @@ from ranktilt.data.notes.judges import (
     RequestsWithoutGrade,
 )
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
-from ranktilt.judging.grades import Graded, grade_steps, read_grades, side_by_side, stepped
+from ranktilt.judging.grades import (
+    GradedPairs,
+    grades_in_steps,
+    join_grades,
+    read_grades,
+    steps_per_grade,
+)
 from ranktilt.judging.grading.grading import Grades, confidences
 from ranktilt.judging.grading.parsing import GRADES, UNREADABLE
 from ranktilt.judging.records import FEWEST_QUERIES, HUMAN
 from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
 
-GradesOf = str | Path | pl.DataFrame | Grades
-"""Grades as a user passes them: a file, a table, or a model's."""
+GradeSource = str | Path | pl.DataFrame | Grades
+"""Grades as a user passes them: a file, a table, or what `grade` returns for a model."""
 _ENDING = re.compile(r"(\.(qrels|txt|tsv|csv|json|jsonl|parquet))*(\.(gz|bz2|xz|zst|zip))?$")
-"""Endings of files of grades."""
+"""Endings of files of grades, which are no part of a judge's name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,11 +48,11 @@ class JudgeGrades:
     """Grades of every judge, and the pairs that humans graded too."""
 
     by_judge: Mapping[str, pl.DataFrame]
-    """All grades of each judge."""
-    graded: tuple[Graded, ...]
+    """All grades of each judge: ``query_id``, ``doc_id``, ``grade``, maybe ``confidence``."""
+    pairs_of_judges: tuple[GradedPairs, ...]
     """For each judge, the pairs that humans graded too."""
     notes: tuple[Note, ...]
-    """What was left out, and why."""
+    """Notes on what was left out, and why."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,40 +60,55 @@ class CommonScale:
     """The scale that human grades and judges' grades share."""
 
     human: pl.DataFrame
-    """Human grades."""
-    judges: Mapping[str, GradesOf]
+    """Human grades: ``query_id``, ``doc_id``, ``grade``."""
+    judges: Mapping[str, GradeSource]
     """Judges' grades, not read yet."""
     top: int
     """Highest grade; the lowest is 0."""
     steps: int
-    """Steps that make one grade in the files; here, each step counts as one grade."""
+    """Number of steps that make one grade in the files; 1 if all grades are whole.
+
+    Grades such as .25 are counted in steps: each step is one grade of this scale.
+    """
 
     @classmethod
     def from_grades(
         cls,
-        judges: Mapping[str, GradesOf],
+        judges: Mapping[str, GradeSource],
         human: str | Path | pl.DataFrame | None,
         collection: Collection | None,
         top_grade: int | None,
     ) -> CommonScale:
-        """Read the human grades, and count fractions of grades in steps."""
-        steps = grade_steps([human, *judges.values()])
+        """Read the human grades, and decide on the scale.
+
+        Parameters
+        ----------
+        judges : mapping
+            Each judge's grades by its name.
+        human : path, polars.DataFrame or None
+            Human grades; None for the judgments of `collection`.
+        collection : Collection or None
+            A collection with judgments.
+        top_grade : int or None
+            Highest grade, as the files write grades; None for the highest human grade.
+        """
+        steps = steps_per_grade([human, *judges.values()])
         has_model = any(isinstance(grades, Grades) for grades in judges.values())
-        human_grades, top = _human(
-            stepped(human, steps),
+        human_grades, top = _human_grades(
+            grades_in_steps(human, steps),
             collection,
             None if top_grade is None else top_grade * steps,
-            least=GRADES[-1] if has_model else 1,
+            least_top=GRADES[-1] if has_model else 1,  # models grade on a scale of their own
         )
         return cls(
             human=human_grades,
-            judges={name: stepped(grades, steps) for name, grades in judges.items()},
+            judges={name: grades_in_steps(grades, steps) for name, grades in judges.items()},
             top=top,
             steps=steps,
         )
 
     def require_relevant(self, relevant: int) -> None:
-        """Refuse a smallest relevant grade that is off the scale, or that every document has."""
+        """Refuse a smallest relevant grade that is off the scale, or 0, which all would reach."""
         if not 1 <= relevant <= self.top:
             raise UserError(
                 f"expected the smallest relevant grade between 1 and {self.top}, got {relevant}"
@@ -101,25 +126,27 @@ class CommonScale:
                 grades = grades.qrels
             by_judge[name], stray_notes = read_grades(grades, self.top, name)
             notes += stray_notes
-        graded = [side_by_side(self.human, frame, name) for name, frame in by_judge.items()]
-        for pairs in graded:
-            notes += pairs.notes()
-        notes += _few_query_notes(graded)
-        return JudgeGrades(by_judge=by_judge, graded=tuple(graded), notes=tuple(notes))
+        pairs_of_judges = [join_grades(self.human, frame, name) for name, frame in by_judge.items()]
+        for pairs_of_judge in pairs_of_judges:
+            notes += pairs_of_judge.notes()
+        notes += _few_query_notes(pairs_of_judges)
+        return JudgeGrades(
+            by_judge=by_judge, pairs_of_judges=tuple(pairs_of_judges), notes=tuple(notes)
+        )
 
 
-def _few_query_notes(graded: Sequence[Graded]) -> Iterator[Note]:
+def _few_query_notes(pairs_of_judges: Sequence[GradedPairs]) -> Iterator[Note]:
     """Note judges with too few queries for intervals."""
-    for pairs_of_judge in graded:
-        queries = pairs_of_judge.pairs["query_id"].n_unique()
+    for pairs_of_judge in pairs_of_judges:
+        queries = pairs_of_judge.table["query_id"].n_unique()
         if queries < FEWEST_QUERIES:
             yield JudgedWithoutIntervals(judge=pairs_of_judge.judge, measure="", queries=queries)
 
 
 def named_judges(
-    judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf],
-) -> dict[str, GradesOf]:
-    """Return grades by their judge's name; a file's is its stem."""
+    judges: GradeSource | Sequence[str | Path] | Mapping[str, GradeSource],
+) -> dict[str, GradeSource]:
+    """Return grades by the name of their judge, which for a file is its name without endings."""
     if isinstance(judges, Mapping):
         return dict(judges)
     if isinstance(judges, Grades):
@@ -141,14 +168,18 @@ def named_judges(
     return dict(zip(names, paths, strict=True))
 
 
-def _human(
+def _human_grades(
     human: str | Path | pl.DataFrame | None,
     collection: Collection | None,
     top: int | None,
     *,
-    least: int,
+    least_top: int,
 ) -> tuple[pl.DataFrame, int]:
-    """Read the human grades; the scale goes as high as they, and at least to `least`."""
+    """Return the human grades, and the highest grade of the scale.
+
+    Grades are read from `human`, or else taken from the collection. The highest grade is `top`, or
+    else the highest human grade, but at least `least_top`.
+    """
     if human is None:
         if collection is None or not collection.qrels.height:
             raise UserError(
@@ -159,21 +190,21 @@ def _human(
     if not frame.height:
         raise UserError("no human grades: the table has no row")
     if top is None:
-        top = max(int(frame["grade"].max()), least)  # type: ignore[arg-type]
+        top = max(int(frame["grade"].max()), least_top)  # type: ignore[arg-type]
     return frame, top
 
 
-def file_name(grades: GradesOf | pl.DataFrame) -> str:
+def file_name(grades: GradeSource | pl.DataFrame) -> str:
     """Return the file that grades were read from; empty for tables and models."""
     return str(grades) if isinstance(grades, str | Path) else ""
 
 
 def _refuse_ungraded(name: str, grades: Grades) -> None:
-    """Refuse a model's grading without a single grade, and say what became of its requests."""
+    """Refuse a model's grading without a single grade; the error counts its requests by outcome."""
     if grades.qrels.height:
         return
     counts = grades.counts
-    if set(counts.rejected) == {UNREADABLE}:
+    if set(counts.rejected) == {UNREADABLE}:  # the model answered, but never with a grade
         answers = grades.answers.filter(pl.col("grade").is_null())["answer"].drop_nulls()
         first = f" (first: {shorten(answers[0], 100)})" if len(answers) else ""
         unparsed = f"{counts.rejected[UNREADABLE]:,} of {counts.requests:,} unparsed{first}"

@@ -1,7 +1,8 @@
 """The grades of each judge, and values of systems per query, as the file of an audit keeps them.
 
-A judge is compared with an earlier one pair by pair, so an audit of judges keeps its rows: names
-once, and numbers as compressed arrays.
+A later audit compares its judges with these, grade by grade, so the file holds every grade. A pair
+is a query and a document; a system is a ranker whose run was evaluated. To keep the file small, it
+holds the names of queries and documents once, and numbers as compressed arrays in text form.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from ranktilt.measures.ranking import Floats
 
 MOST_ROWS = 3_000_000
 """Most grades that are kept, some 20 MB in the file; an audit with more keeps none."""
-PAIR = ("query_id", "doc_id")
+PAIR_COLUMNS = ("query_id", "doc_id")
 """Columns that identify a graded pair."""
 _UNGRADED = -1
-"""Number that a file has in place of a missing grade."""
+"""Number that stands for a missing grade in a file."""
 _SCHEMA = {
     "query_id": pl.String,
     "doc_id": pl.String,
@@ -36,6 +37,7 @@ _SCHEMA = {
     "source": pl.String,
     "origin": pl.String,
 }
+"""Columns of `KeptGrades.pairs`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,16 +63,23 @@ class KeptGrades:
     """Every pair that a judge graded, with the human grade and the document's source."""
 
     pairs: pl.DataFrame
-    """One row for each pair that a judge graded: ``query_id``, ``doc_id``, ``human`` (null without
-    a human grade), ``source`` and ``origin`` (null without a collection)."""
+    """A row for each pair that a judge graded: ``query_id``, ``doc_id``, ``human``, ``source``,
+    ``origin``.
+
+    ``human`` is null without a human grade. ``origin``, which versions of one text share, and
+    ``source`` are null without a collection of two sources.
+    """
     grades: Mapping[str, pl.Series]
     """Grades of each judge, a row for each pair; null where it gave none."""
     values: tuple[KeptValues, ...] = ()
     """Values of systems, for each judge and measure."""
     twins: tuple[str, ...] = ()
-    """The two sources that are compared; empty without a collection of several."""
+    """The two sources that are compared; empty without a collection of two sources."""
     steps: int = 1
-    """Steps that make one grade in the judges' files; each counts as one grade here."""
+    """Number of steps that make one grade in the judges' files, such as 4 for quarters.
+
+    Here each step counts as one grade.
+    """
     is_complete: bool = True
     """False where there were too many grades to keep."""
 
@@ -85,20 +94,32 @@ class KeptGrades:
         twins: Sequence[str] = (),
         steps: int = 1,
     ) -> KeptGrades:
-        """Take the grades of every judge; none if there are more than `MOST_ROWS` of them."""
-        frames = [frame.select(*PAIR, "grade") for frame in by_judge.values()]
+        """Take the grades of every judge; none if there are more than `MOST_ROWS` of them.
+
+        Parameters
+        ----------
+        by_judge : mapping
+            The grades of each judge: ``query_id``, ``doc_id``, ``grade``.
+        human : polars.DataFrame
+            The human grades, with the same columns.
+        collection : Collection or None
+            Documents with their sources and origins.
+        values, twins, steps
+            The fields of these names.
+        """
+        frames = [frame.select(*PAIR_COLUMNS, "grade") for frame in by_judge.values()]
         is_complete = sum(frame.height for frame in frames) <= MOST_ROWS
         if not is_complete:
             frames = [frame.clear() for frame in frames]
-        empty = pl.DataFrame(schema=dict.fromkeys(PAIR, pl.String))
-        graded_pairs = pl.concat([empty, *(frame.select(PAIR) for frame in frames)])
-        pairs = graded_pairs.unique(PAIR, keep="first", maintain_order=True)
+        empty = pl.DataFrame(schema=dict.fromkeys(PAIR_COLUMNS, pl.String))
+        graded_pairs = pl.concat([empty, *(frame.select(PAIR_COLUMNS) for frame in frames)])
+        pairs = graded_pairs.unique(PAIR_COLUMNS, keep="first", maintain_order=True)
         grades = dict[str, pl.Series]()
         for name, frame in zip(by_judge, frames, strict=True):
-            joined = pairs.join(frame, on=PAIR, how="left", maintain_order="left")
-            grades[name] = joined["grade"].cast(pl.Int64)
-        human = human.select(*PAIR, human=pl.col("grade").cast(pl.Int64))
-        pairs = pairs.join(human, on=PAIR, how="left", maintain_order="left")
+            with_grade = pairs.join(frame, on=PAIR_COLUMNS, how="left", maintain_order="left")
+            grades[name] = with_grade["grade"].cast(pl.Int64)
+        human = human.select(*PAIR_COLUMNS, human=pl.col("grade").cast(pl.Int64))
+        pairs = pairs.join(human, on=PAIR_COLUMNS, how="left", maintain_order="left")
         return cls(
             pairs=_with_sources(pairs, collection if twins else None).select(list(_SCHEMA)),
             grades=grades,
@@ -110,23 +131,24 @@ class KeptGrades:
 
     @classmethod
     def from_values(cls, values: Sequence[KeptValues]) -> KeptGrades:
-        """Take values of systems alone, where grades are not known."""
+        """Take values of systems alone, for an audit of published values without grades."""
         return cls(
             pairs=pl.DataFrame(schema=_SCHEMA),
             grades={},
             values=tuple(values),
         )
 
-    def of_judge(self, judge: str) -> pl.DataFrame:
+    def graded_by(self, judge: str) -> pl.DataFrame:
         """Return the pairs that a judge graded, with its ``grade``."""
         if judge not in self.grades:
             return self.pairs.clear().with_columns(grade=pl.lit(None, dtype=pl.Int64))
         return self.pairs.with_columns(grade=self.grades[judge]).drop_nulls("grade")
 
     def row(self) -> dict[str, Any]:
-        """Return the record in an audit's file; `from_row` reads it again.
+        """Return the record in an audit's file, which `from_row` reads.
 
-        Queries and documents are named once; pairs have their numbers.
+        Queries and documents are named once. Pairs hold their numbers, which are indices of the
+        names.
         """
         queries = self.pairs["query_id"].unique(maintain_order=True)
         documents = self.pairs.unique("doc_id", keep="first", maintain_order=True)
@@ -147,16 +169,16 @@ class KeptGrades:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> KeptGrades:
         """Read the record that `row` writes."""
-        names = {name: names_of_text(row[name]) for name in ("queries", "documents")}
-        of_documents = {name: names_of_text(row[name]) for name in ("sources", "origins")}
+        queries, documents = names_of_text(row["queries"]), names_of_text(row["documents"])
+        sources, origins = names_of_text(row["sources"]), names_of_text(row["origins"])
         query, document = (array_of_text(row[name], "<i4") for name in ("query", "document"))
         pairs = pl.DataFrame(
             {
-                "query_id": names["queries"].gather(query),
-                "doc_id": names["documents"].gather(document),
+                "query_id": queries.gather(query),
+                "doc_id": documents.gather(document),
                 "human": _grades_of_text(row["human"]),
-                "source": of_documents["sources"].gather(document),
-                "origin": of_documents["origins"].gather(document),
+                "source": sources.gather(document),
+                "origin": origins.gather(document),
             },
             schema=_SCHEMA,
         )
@@ -171,12 +193,12 @@ class KeptGrades:
 
 
 def nothing_kept() -> KeptGrades:
-    """Return the grades of an audit that keeps none."""
+    """Return the record of an audit that keeps no grades."""
     return KeptGrades(pairs=pl.DataFrame(schema=_SCHEMA), grades={}, is_complete=False)
 
 
 def _with_sources(pairs: pl.DataFrame, collection: Collection | None) -> pl.DataFrame:
-    """Add the source and the origin of each document; null without a collection of several."""
+    """Add the source and the origin of each document; null without a collection."""
     if collection is None:
         unknown = pl.lit(None, dtype=pl.String)
         return pairs.with_columns(source=unknown, origin=unknown)
@@ -205,7 +227,7 @@ def _text_of_numbers(names: pl.Series, distinct_names: pl.Series) -> str:
 
 
 def _row_of_values(values: KeptValues) -> dict[str, Any]:
-    """Return the record of a measure's values; `_values_of_row` reads it again."""
+    """Return the record of a measure's values, which `_values_of_row` reads."""
     return {
         "judge": values.judge,
         "measure": values.measure,

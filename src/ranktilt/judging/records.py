@@ -1,4 +1,10 @@
-"""Rows of an audit of judges: agreement, orders of systems, and whom a judge favours."""
+"""Records in the result of an audit of judges: agreement, orders of systems, whom a judge favours.
+
+A *judge* is a model, or a person, whose grades of relevance are compared with the human ones. A
+*pair* is a query and a document. A *system* is a ranker whose run is evaluated by a measure, once
+under the human grades and once under a judge's; a *family* is the systems that are built on models
+of one maker. ``judge`` and ``measure`` are names throughout.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +18,23 @@ from ranktilt.judging.grading.probes import ProbeGap
 from ranktilt.measures.margin import Margin
 
 HUMAN = "human"
-"""Name of the reference judge."""
+"""Name under which human grades are listed among those of judges."""
 GAP_MARGIN: Margin = "0.1 grades"
 """Grade gaps within this margin count as level."""
 FEWEST_QUERIES = 6
 """Fewest queries for an interval.
 
-With fewer, resamples repeat each other, and intervals are far too narrow.
+With fewer, many resamples have the same queries, and intervals are far too narrow.
 """
 Fate = Literal["agrees", "lost", "reversed", "new", "neither"]
-"""What becomes of a difference of two systems under the judge."""
+"""What becomes of a difference of two systems under the judge.
+
+``agrees``: significant under both, in the same direction. ``lost``: significant under humans only.
+``reversed``: significant under humans, and the judge prefers the other system. ``new``: significant
+under the judge only. ``neither``: significant under neither.
+"""
 AgreementStatistic = Literal["kappa", "tau"]
-"""Cohen's κ of grades, or Kendall's τ-b of systems."""
+"""Coefficient of agreement: Cohen's κ of grades, or Kendall's τ-b of the order of systems."""
 Favour = Literal["favours", "disfavours", "level", "depends on scale", "inconclusive", "not tested"]
 """Verdict on a judge and a family of systems."""
 
@@ -66,11 +77,13 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryAgreement:
-    """Agreement for one query, without intervals; see `Agreement`."""
+    """Agreement of one judge with human grades for one query, without intervals."""
 
     judge: str
     query: str
+    """Id of the query."""
     pairs: int
+    """Number of its pairs that both graded."""
     exact: float
     """Share of pairs with the same grade."""
     weighted_kappa: float
@@ -101,7 +114,7 @@ class SystemScore:
     run: str
     """Name of the system."""
     family: str
-    """Its family; empty without families."""
+    """Family of the system; empty if it has none."""
     human: float
     """Mean under the human grades."""
     judged: float
@@ -111,7 +124,11 @@ class SystemScore:
     judged_rank: float
     """Rank under the judge."""
     relative: Estimate
-    """Its judged − human mean, minus the average of this over all systems."""
+    """How far the judge raises the system above average.
+
+    It is the system's mean under the judge minus that under humans, minus the average of this
+    difference over all systems.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,9 +150,9 @@ class RankAgreement:
     rbo: Estimate
     """Rank-biased overlap with p = .9."""
     bias: float
-    """Mean over systems of judged − human values."""
+    """Mean under the judge minus mean under humans, on average over systems."""
     limits: tuple[float, float]
-    """Bland & Altman's 95 % limits of agreement of the differences."""
+    """Bland and Altman's limits of agreement: where 95 % of these differences lie."""
     slope: float
     """Difference under the judge between two systems that differ by 1 under humans.
 
@@ -145,7 +162,10 @@ class RankAgreement:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeComparison:
-    """Difference between two judges' agreement with humans, on pairs that all three graded."""
+    """Difference between two judges' agreement with humans.
+
+    κ is over pairs that humans and both judges graded, τ over systems and queries of both judges.
+    """
 
     judge_a: str
     """The judge with the higher value over all that it graded."""
@@ -160,7 +180,7 @@ class JudgeComparison:
     difference: float
     """Value of judge a minus value of judge b, −2 to 2; NaN if one is undefined."""
     low: float
-    """Lower end of its 95 % interval over queries (see `coefficient_difference`)."""
+    """Lower end of its 95 % interval over queries."""
     high: float
     """Upper end of the same interval."""
     p: float
@@ -213,9 +233,9 @@ class SystemPair:
     judged: float
     """Difference of the judge's means, better − worse."""
     human_p: float
-    """p under human grades: paired t test over queries, Holm over all pairs."""
+    """p under human grades: paired t test over queries, with Holm's correction over all pairs."""
     judged_p: float
-    """p under the judge, likewise."""
+    """p under the judge, from the same test and correction."""
     fate: Fate
     """What becomes of the difference under the judge."""
 
@@ -225,11 +245,15 @@ class FamilyScale:
     """One scale on which a judge's preference for a family is measured."""
 
     name: Literal["points", "ranks", "z"]
-    """Name of the scale."""
-    preference: Estimate
-    """Difference between family and others beyond the judge's general errors.
+    """Name of the scale.
 
-    Above 0, the judge favours the family.
+    The values of systems in a query are taken as they are, or as ranks, or as standard scores.
+    """
+    preference: Estimate
+    """How much further ahead of other systems the family is under the judge than under humans.
+
+    The judge's general errors, which affect all systems, are taken out. Above 0, the judge favours
+    the family.
     """
     p: float
     """p of no preference on this scale."""
@@ -248,6 +272,7 @@ class FamilyPreference:
     judge: str
     measure: str
     family: str
+    """Name of the family."""
     systems: int
     """Number of systems in the family."""
     others: int
@@ -261,8 +286,11 @@ class FamilyPreference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corrected:
-    """Mean of a system, or difference of two, from few human labels and the judge's."""
+class PoweredEstimate:
+    """Mean of a system, or difference of two, estimated from few human labels and the judge's.
+
+    A human label is a human grade; only some queries have them, and the judge graded all.
+    """
 
     judge: str
     measure: str
@@ -277,21 +305,23 @@ class Corrected:
     powered: Estimate
     """Estimate from both: prediction-powered (PPI++)."""
     weight: float
-    """λ, from 0 to 1: the weight of the judge."""
+    """λ, from 0 to 1: how much the judge's grades count in `powered`."""
     correlation: float
-    """Correlation of both judges' values over the human queries."""
+    """Correlation of values under humans and under the judge, over queries with human labels."""
     queries: int
     """Number of queries with human labels."""
     effective: float
-    """Number of human queries that would give the same variance without the judge; NaN if unknown.
+    """Number of queries with human labels that would give the same variance without the judge.
+
+    NaN if unknown.
     """
     truth: float = np.nan
-    """Mean over all human queries, if the labels are a sample of known ones."""
+    """Mean over all queries that have human grades, if the labels are only a sample of these."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedTilt:
-    """How the tilt of one run depends on who judged."""
+    """How the tilt of one run, which source it favours and how much, depends on who judged."""
 
     judge: str
     change: Change
@@ -300,7 +330,7 @@ class JudgedTilt:
 
 @dataclass(frozen=True, kw_only=True)
 class Weakness:
-    """How one edit of passages that humans graded 0 changes a judge's grades."""
+    """How one probe, an edit of passages that humans graded 0, changes a judge's grades."""
 
     judge: str
     edit: ProbeGap

@@ -1,4 +1,7 @@
-"""The result of an audit of judges."""
+"""The result of an audit of judges.
+
+A judge is a model, or a person, whose grades of relevance are compared with the human ones.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ from ranktilt.judging.kept_grades import KeptGrades, nothing_kept
 from ranktilt.judging.records import (
     Agreement,
     AgreementStatistic,
-    Corrected,
     Estimate,
     FamilyPreference,
     GradeCount,
     JudgeComparison,
     JudgedTilt,
     JudgeStanding,
+    PoweredEstimate,
     QueryAgreement,
     RankAgreement,
     SystemPair,
@@ -47,7 +50,7 @@ class JudgeAudit(
     """The result of `judge`; immutable."""
 
     spec: Mapping[str, Any]
-    """How it was made: files, options, versions."""
+    """How the audit was made: files, options, versions."""
     judges: tuple[str, ...]
     """Names of the judges."""
     agreements: tuple[Agreement, ...]
@@ -59,7 +62,9 @@ class JudgeAudit(
     notes: tuple[Coded[Note], ...]
     """Notes for the reader."""
     comparisons: tuple[JudgeComparison, ...] = ()
-    """Comparisons of two judges: by κ, then by τ-b of each measure; those of the best judge first.
+    """Comparisons of two judges: by κ, then by τ-b of each measure.
+
+    Comparisons of the best judge come first.
     """
     rank_agreements: tuple[RankAgreement, ...] = ()
     """Agreement of each judge with humans about the order of systems."""
@@ -70,17 +75,17 @@ class JudgeAudit(
     preferences: tuple[FamilyPreference, ...] = ()
     """Whether a judge favours a family of systems."""
     grade_gaps: tuple[Effect, ...] = ()
-    """Grade gaps of twins: over all pairs of one origin, then for each human grade."""
+    """Grade gaps of twins, two versions of one text: over all twins, then for each human grade."""
     tilts: tuple[JudgedTilt, ...] = ()
-    """Tilts that depend on who judged."""
-    corrected: tuple[Corrected, ...] = ()
-    """Means of systems from few human labels and a judge's."""
+    """How the tilt of each run differs under a judge and under humans."""
+    corrected: tuple[PoweredEstimate, ...] = ()
+    """Means of systems, and differences of two, from few human labels and a judge's."""
     weaknesses: tuple[Weakness, ...] = ()
-    """Changes of grades by edits of passages."""
+    """How edits of non-relevant passages change a judge's grades."""
     length_doses: tuple[LengthDoses, ...] = ()
-    """Grades of passages at several lengths."""
+    """Grades of the same passages at several lengths."""
     calibrations: tuple[Calibration, ...] = ()
-    """Calibration of each judge that tells how sure it is."""
+    """Calibration of each judge that says how sure it is."""
     confounds: tuple[Confound, ...] = ()
     """Other differences between the two sources of the twins."""
     grades: Coded[KeptGrades] = field(default_factory=nothing_kept)
@@ -107,7 +112,10 @@ class JudgeAudit(
         return tuple(standings)
 
     def standings_by(self, statistic: AgreementStatistic, measure: str) -> list[JudgeStanding]:
-        """Return the judges' ranking by one statistic and measure, the best first."""
+        """Return the judges' ranking by one statistic, the best first.
+
+        `measure` orders the systems for ``tau``, and is empty for ``kappa``.
+        """
         key = statistic, measure
         return [row for row in self.standings if (row.statistic, row.measure) == key]
 
@@ -117,16 +125,20 @@ class JudgeAudit(
         measure: str,
         estimates: Sequence[tuple[str, Estimate]],
     ) -> list[JudgeStanding]:
-        """Order judges by one statistic, and give letters to those that cannot be distinguished."""
+        """Order judges by one statistic, with a shared letter if they cannot be distinguished.
+
+        `measure` orders the systems for ``tau``, and is empty for ``kappa``. `estimates` holds
+        names of judges with their values. Judges without a value come last, and have no letter.
+        """
         ordered = sorted(estimates, key=lambda row: -np.nan_to_num(row[1].value, nan=-np.inf))
-        known = [judge for judge, estimate in ordered if not np.isnan(estimate.value)]
-        index = {judge: number for number, judge in enumerate(known)}
-        differs = np.zeros((len(known), len(known)), dtype=bool)
+        with_value = [judge for judge, estimate in ordered if not np.isnan(estimate.value)]
+        index = {judge: position for position, judge in enumerate(with_value)}
+        differs = np.zeros((len(with_value), len(with_value)), dtype=bool)
         for row in self.comparisons:
             if (row.statistic, row.measure) == (statistic, measure) and row.is_shown:
                 a, b = index[row.judge_a], index[row.judge_b]
                 differs[a, b] = differs[b, a] = True
-        letters = dict(zip(known, compact_letters(differs), strict=True))
+        letters = dict(zip(with_value, compact_letters(differs), strict=True))
         return [
             JudgeStanding(
                 judge=judge,
@@ -141,13 +153,16 @@ class JudgeAudit(
         ]
 
     def compared_with(self, old: Result, options: ComparisonOptions) -> JudgeDrift:
-        """Return how the judges changed since an old audit; `ranktilt.compare` calls it."""
+        """Return how the judges changed since an old audit; `ranktilt.compare` calls this method.
+
+        `options` are the resamples, seed, correction, and share of queries that may be left out.
+        """
         if not isinstance(old, JudgeAudit):
             raise UserError("expected two audits of judges: NEW.json OLD.json")
-        return compare_judges(self._judges(), old._judges(), options)
+        return compare_judges(self._audited_judges(), old._audited_judges(), options)
 
-    def _judges(self) -> AuditedJudges:
-        """Return what a comparison needs of the audit."""
+    def _audited_judges(self) -> AuditedJudges:
+        """Return the part of the audit that a comparison needs."""
         return AuditedJudges(
             judges=self.judges,
             grades=self.grades,
@@ -157,5 +172,5 @@ class JudgeAudit(
         )
 
     def derived(self) -> dict[str, Any]:
-        """Return the standings of judges, for the file."""
+        """Return what an audit's file holds besides the fields: the standings of judges."""
         return {"next_steps": (), "effects": (), "standings": self.standings}

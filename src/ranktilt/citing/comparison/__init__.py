@@ -1,6 +1,6 @@
-"""Compare two engines on the same questions.
+"""Compare two engines that answered the same queries, by whom they cite.
 
-Start with `compare`. `audited_engine` says what a comparison takes from an audit, `changes` asks
-every question, `difference` gives its interval, `overlap` says how alike the engines cite, and
-`result` is the outcome.
+Start with `compare`. `audited_engine` holds the part of an audit that a comparison needs, `changes`
+answers every question for both engines, `difference` gives the intervals, `overlap` says how alike
+the engines cite, and `result` is the outcome.
 """

@@ -1,4 +1,8 @@
-"""What a comparison takes from the audit of an engine, and whether two audits can be compared."""
+"""The part of an engine's audit that a comparison needs, and whether two audits can be compared.
+
+An audit of citations compares groups of pages that the engine's answers cite. Pages have labels,
+which are their groups; a *unit* is pages that are labelled together, such as those of a domain.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,10 @@ _SETTINGS = {"by": "--by", "exact_urls": "--exact-urls"}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditedEngine:
-    """What a comparison needs of an audit."""
+    """The part of an engine's audit that a comparison needs."""
 
     name: str
-    """Name of the engine, or of its file; empty where neither is known."""
+    """Name of the engine, or of its file; empty if neither is known."""
     pages: KeptPages
     """The answers and their labelled pages."""
     unit: str
@@ -36,9 +40,9 @@ class AuditedEngine:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """The command behind the audit, its answers and its labels."""
-        names = ("command", "ranktilt", "files", "engine", "labels", "run")
-        origin = {name: self.spec[name] for name in names if name in self.spec}
+        """The command that made the audit, and the files of its answers and labels."""
+        keys = ("command", "ranktilt", "files", "engine", "labels", "run")
+        origin = {key: self.spec[key] for key in keys if key in self.spec}
         return {"file": self.spec["file"], **origin} if self.spec.get("file") else origin
 
 
@@ -48,7 +52,7 @@ def require_alike(new: AuditedEngine, old: AuditedEngine) -> None:
     Raises
     ------
     UserError
-        If one is corrected for label errors or has no pages, or if settings or units differ.
+        If an audit is corrected for label errors or keeps no pages, or settings or units differ.
     """
     for engine, side in ((new, "new"), (old, "old")):
         if "label_errors" in engine.spec:
@@ -76,12 +80,12 @@ def require_alike(new: AuditedEngine, old: AuditedEngine) -> None:
 
 
 def require_same_labels(new: KeptPages, old: KeptPages) -> None:
-    """Refuse a page that has one label in one audit, and another in the other."""
+    """Refuse audits that give one page different labels."""
     new_labels, old_labels = (
         pages.pages.select("page", "label").unique("page").drop_nulls() for pages in (new, old)
     )
-    both = new_labels.join(old_labels, on="page", suffix="_old")
-    clash = both.filter(pl.col("label") != pl.col("label_old")).sort("page")
+    common_pages = new_labels.join(old_labels, on="page", suffix="_old")
+    clash = common_pages.filter(pl.col("label") != pl.col("label_old")).sort("page")
     if clash.height:
         page, label, old_label = clash.select("page", "label", "label_old").row(0)
         raise UserError(
@@ -91,7 +95,8 @@ def require_same_labels(new: KeptPages, old: KeptPages) -> None:
 
 
 def common_pairs(new: AuditedEngine, old: AuditedEngine) -> list[Pair]:
-    """Return the pairs of groups that both audits compare, in the new one's order."""
+    """Return the pairs of groups that both audits compare, in the order of the new audit."""
+    # The old audit may have them the other way round.
     old_pairs = {*old.pairs, *(pair[::-1] for pair in old.pairs)}
     pairs = [pair for pair in new.pairs if pair in old_pairs]
     if not pairs:
@@ -103,5 +108,5 @@ def common_pairs(new: AuditedEngine, old: AuditedEngine) -> list[Pair]:
 
 
 def _pair_names(engine: AuditedEngine) -> str:
-    """Return the pairs of an audit as a message has them: ``ai and human, web and human``."""
+    """Return the pairs of an audit for a message, such as ``ai and human, web and human``."""
     return ", ".join(" and ".join(pair) for pair in engine.pairs)

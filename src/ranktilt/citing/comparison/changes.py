@@ -1,4 +1,9 @@
-"""Ask two engines every question that both can answer, with interval and corrected p."""
+"""Every question that two engines' answers allow, with the difference, its interval and p.
+
+The answers cite pages of several groups. A *pair* is two groups to compare, a and b; a *question*
+is a way to compare them, such as by their citation rates. The *primary* question is the first that
+the answers of both engines allow.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from ranktilt.citing.comparison.difference import EngineTilt, difference_spread,
 from ranktilt.citing.comparison.result import CitationChange
 from ranktilt.citing.inference.infer import effective_units_by_group
 from ranktilt.citing.pages.kept_pages import KeptPages
-from ranktilt.citing.questions import Question, answerable
+from ranktilt.citing.questions import Question, answerable_questions
 from ranktilt.measures.citations.base import CitationRows
 from ranktilt.statistics.correction import correct
 
@@ -31,12 +36,14 @@ class _PairRows:
     old: CitationRows
     """Rows of the old engine; queries and units have the numbers that they have in `new`."""
     has_words: bool
-    """Whether both engines tell which words a page supports."""
+    """Whether the answers of both engines say which words a page supports."""
 
     def questions(self) -> list[Question]:
         """Return the questions that both engines can answer, the primary one first."""
-        old_keys = {question.key for question in answerable(self.old, has_words=self.has_words)}
-        new_questions = answerable(self.new, has_words=self.has_words)
+        old_keys = {
+            question.key for question in answerable_questions(self.old, has_words=self.has_words)
+        }
+        new_questions = answerable_questions(self.new, has_words=self.has_words)
         return [question for question in new_questions if question.key in old_keys]
 
 
@@ -54,14 +61,17 @@ def citation_changes(
     primary_key = changes[0].question
     primary = [change for change in changes if change.question == primary_key]
     others = [change for change in changes if change.question != primary_key]
-    return [*_corrected(primary, options.correction), *_corrected(others, options.correction)]
+    return [
+        *_with_corrected_p(primary, options.correction),
+        *_with_corrected_p(others, options.correction),
+    ]
 
 
 def _pair_rows(new: KeptPages, old: KeptPages, pair: Pair) -> _PairRows:
     """Return both engines' rows with the same numbers of queries and units."""
     new_frame, old_frame = pair_frame(new.rows(), *pair), pair_frame(old.rows(), *pair)
-    both = pl.concat([new_frame.select("query", "unit"), old_frame.select("query", "unit")])
-    queries, units = both["query"].unique().sort(), both["unit"].unique().sort()
+    all_rows = pl.concat([new_frame.select("query", "unit"), old_frame.select("query", "unit")])
+    queries, units = all_rows["query"].unique().sort(), all_rows["unit"].unique().sort()
     return _PairRows(
         pair=pair,
         new=citation_rows(new_frame, pair[0], queries=queries, units=units),
@@ -71,12 +81,12 @@ def _pair_rows(new: KeptPages, old: KeptPages, pair: Pair) -> _PairRows:
 
 
 def _change(question: Question, rows: _PairRows, options: ComparisonOptions) -> CitationChange:
-    """Return how two engines differ in one question; p is not corrected yet."""
+    """Return how two engines differ in one question; the caller corrects p."""
     new, old = engine_tilts(question, rows.new, rows.old)
-    around = difference_spread(new, old, resamples=options.resamples, seed=options.seed)
+    spread = difference_spread(new, old, resamples=options.resamples, seed=options.seed)
     is_ratio = new.estimate.scale == "log ratio"
     if is_ratio:
-        around = around.as_ratios()
+        spread = spread.as_ratios()
     group_a, group_b = rows.pair
     thinner = _thinner_group(new, old, rows.pair)
     neutral = 1.0 if is_ratio else 0.0
@@ -88,25 +98,25 @@ def _change(question: Question, rows: _PairRows, options: ComparisonOptions) -> 
         old=old.estimate.value,
         neutral_new=new.estimate.neutral,
         neutral_old=old.estimate.neutral,
-        value=around.value,
+        value=spread.value,
         neutral=neutral,
         scale=new.estimate.scale,
-        low=around.low,
-        high=around.high,
-        error=around.error,
-        p=around.p,
+        low=spread.low,
+        high=spread.high,
+        error=spread.error,
+        p=spread.p,
         p_corrected=np.nan,
-        exchange_p=around.exchange_p,
-        two_way_p=around.two_way_p,
-        growth=around.growth,
-        growth_low=around.growth_low,
-        growth_high=around.growth_high,
-        these_low=around.these_low,
-        these_high=around.these_high,
+        exchange_p=spread.exchange_p,
+        two_way_p=spread.two_way_p,
+        growth=spread.growth,
+        growth_low=spread.growth_low,
+        growth_high=spread.growth_high,
+        these_low=spread.these_low,
+        these_high=spread.these_high,
         thinner=thinner,
-        effective_units=around.effective_units,
-        effective_questions=around.effective_questions,
-        questions=around.questions,
+        effective_units=spread.effective_units,
+        effective_questions=spread.effective_questions,
+        questions=spread.questions,
         family_size=1,
     )
 
@@ -115,13 +125,15 @@ def _thinner_group(new: EngineTilt, old: EngineTilt, pair: Pair) -> str:
     """Return the group with the fewest effective units in either engine."""
     units_new = effective_units_by_group(new.rows, new.estimate)
     units_old = effective_units_by_group(old.rows, old.estimate)
-    # Of equal ones the new engine's decides.
+    # `min` takes the first of equals: the new engine.
     units_a, units_b = min((units_new, units_old), key=min)
     return pair[0] if units_a <= units_b else pair[1]
 
 
-def _corrected(family: Sequence[CitationChange], correction: str) -> Iterator[CitationChange]:
-    """Yield changes that are tested together with their corrected p-values."""
+def _with_corrected_p(
+    family: Sequence[CitationChange], correction: str
+) -> Iterator[CitationChange]:
+    """Yield changes that are tested together, with p corrected by ``holm`` or ``bonferroni``."""
     ps = correct([change.p for change in family], correction).tolist()
     for change, p in zip(family, ps, strict=True):
         yield replace(change, p_corrected=p, family_size=len(family))

@@ -1,4 +1,8 @@
-"""Compare two engines on the same questions: whose tilt is larger, and how alike they cite."""
+"""Compare two engines that answered the same queries: whose tilt is larger, how alike they cite.
+
+An engine's answers cite pages of two groups. Its *tilt* is how far the value of a question, such as
+the ratio of the groups' citation rates, lies from the value that favours neither group.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,17 @@ def compare_engines(
 ) -> CitationComparison:
     """Return how two engines' tilts differ over the queries that both answered.
 
+    Parameters
+    ----------
+    new, old : AuditedEngine
+        The two engines; differences are new minus old.
+    options : ComparisonOptions
+        Resamples, seed, correction, and the percentage of queries that may be left out.
+
     Raises
     ------
     UserError
-        If the audits have other settings, labels or pairs, or too few queries in common.
+        If settings or labels differ, no pair of groups is in both audits, or too few queries are.
     """
     require_alike(new, old)
     common = common_queries(
@@ -44,7 +55,7 @@ def compare_engines(
     require_same_labels(new_pages, old_pages)
     changes = citation_changes(new_pages, old_pages, common_pairs(new, old), options)
     new_name, old_name = new.name, old.name
-    # Two engines of one name, such as one engine in two months, are told apart by their order.
+    # Two engines may have the same name, such as one engine in two months.
     if new_name == old_name or not (new_name and old_name):
         new_name, old_name = "new", "old"
     notes = (*warnings_of_both(new.notes, old.notes), *_notes(common, len(queries)))

@@ -1,12 +1,16 @@
 """Interval and p of the difference between two engines' tilts, over the same questions and units.
 
-A *tilt* is how far an engine's answer to one question lies from neutral. Both engines answer the
-same queries, mostly from the same domains, so their errors are not independent. The error of the
-difference is computed from what a query or a domain adds to one engine's tilt minus what it adds to
-the other's; what both share cancels.
+Answers of both engines cite pages of two groups, a and b. An engine's *tilt* is how far the value
+of a question, such as the ratio of citation rates, lies from neutral, which favours neither group.
+A *unit* is pages that are labelled together, such as those of a domain; the *effective* number of
+units is smaller than their number if some hold more pages than others.
 
-p is the larger of two, as for one engine (`infer`): the t test with the two-way error, and labels
-that are exchanged between units, in the same way for both engines.
+Both engines answer the same queries, mostly from the same domains, so their errors are not
+independent. The error of the difference is computed from what a query or a domain adds to one
+engine's tilt minus what it adds to the other's, so that what both share cancels.
+
+p is the larger of two: that of the t test with the error over questions and units, and that of a
+permutation test, which exchanges labels between units in the same way for both engines.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from ranktilt.citing.inference.infer import (
     effective_units_by_group,
     t_p,
     two_way_variance,
-    widened,
+    widened_error,
 )
 from ranktilt.citing.questions import Question
 from ranktilt.measures.citations.base import Bools, CitationEstimate, CitationRows, Floats, Ints
@@ -36,14 +40,17 @@ _EPSILON = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EngineTilt:
-    """The answer of one engine to one question, and the distance that is compared."""
+    """The value of one question for one engine, and its distance from neutral."""
 
     rows: CitationRows
     """The engine's pages of two groups."""
     estimate: CitationEstimate
-    """What the question says of them."""
+    """The value of the question for these pages."""
     distance: float
-    """Distance from neutral on the estimate's scale; the share itself, where no pool is known."""
+    """Distance from neutral on the estimate's scale.
+
+    It is the share itself if the pool, what could have been cited, is unknown.
+    """
 
     @property
     def support(self) -> Floats:
@@ -67,7 +74,7 @@ class DifferenceSpread:
     value: float
     """The new engine's distance from neutral minus the old one's."""
     low: float
-    """Lower end of the 95 % interval; NaN where too little carries it, or nothing varies."""
+    """Lower end of the 95 % interval; NaN with too few units or questions, or without an error."""
     high: float
     """Upper end of the 95 % interval."""
     error: float
@@ -75,28 +82,31 @@ class DifferenceSpread:
     p: float
     """The larger of `exchange_p` and `two_way_p`."""
     exchange_p: float
-    """p by labels that are exchanged between units."""
+    """p of a permutation test that exchanges labels between units."""
     two_way_p: float
     """p of the t test with the error over questions and units."""
     growth: float
-    """|new distance| − |old distance|: above 0, the new engine tilts more, whichever way."""
+    """|new distance| − |old distance|: above 0 if the new engine tilts more, either way."""
     growth_low: float
     """Lower end of the 95 % interval of the growth."""
     growth_high: float
     """Upper end of the 95 % interval of the growth."""
     effective_units: float
-    """Effective number of units of the engine and the group that have fewest."""
+    """Effective number of units, of the engine and the group that have fewest."""
     effective_questions: float
     """Effective number of queries."""
     questions: int
-    """Queries with pages of either group."""
+    """Number of queries with pages of either group."""
     these_low: float
-    """Lower end for further questions about the same units; NaN where units allow for others."""
+    """Lower end of the interval for further questions about the same units.
+
+    NaN if there are ten effective units, so that the interval over other units counts.
+    """
     these_high: float
-    """Upper end for further questions about the same units; NaN where units allow for others."""
+    """Upper end of the interval for further questions about the same units."""
 
     def as_ratios(self) -> DifferenceSpread:
-        """Return values and ends as ratios, where they are logarithms; the error stays one."""
+        """Return values and ends, which must be logarithms, as ratios; the error stays as it is."""
         return replace(
             self,
             value=_exponential(self.value),
@@ -119,10 +129,10 @@ def _exponential(logarithm: float) -> float:
 def engine_tilts(
     question: Question, new: CitationRows, old: CitationRows
 ) -> tuple[EngineTilt, EngineTilt]:
-    """Ask both engines one question: the tilt of the new one, and that of the old one.
+    """Return the tilts of the new and the old engine in one question.
 
-    A share is compared as its distance from the pool (what could have been cited), or by itself
-    where an engine's pool is unknown.
+    Shares are compared by their distance from the share of the pool (what could have been cited),
+    or by themselves if the pool of an engine is unknown.
     """
     new_tilt, old_tilt = _tilt(question, new), _tilt(question, old)
     if np.isnan(new_tilt.estimate.neutral) or np.isnan(old_tilt.estimate.neutral):
@@ -131,7 +141,7 @@ def engine_tilts(
 
 
 def _tilt(question: Question, rows: CitationRows) -> EngineTilt:
-    """Ask one engine the question."""
+    """Return the tilt of one engine in a question."""
     estimate = question.estimate(rows)
     distance = estimate.distance
     if estimate.scale == "share" and np.isnan(estimate.neutral):
@@ -140,7 +150,7 @@ def _tilt(question: Question, rows: CitationRows) -> EngineTilt:
 
 
 def _without_pool(rows: CitationRows) -> CitationRows:
-    """Return rows as if nobody knew what was consulted or retrieved."""
+    """Return rows as if it were unknown what was consulted or retrieved."""
     none = np.zeros(len(rows), dtype=np.bool_)
     return replace(rows, is_consulted=none, retrieval_rank=none.astype(np.int64))
 
@@ -150,11 +160,11 @@ def difference_spread(
 ) -> DifferenceSpread:
     """Return the difference of two tilts with its interval and p.
 
-    `resamples` is the number of exchanges of labels, and `seed` where they start.
+    `resamples` is the number of exchanges of labels, and `seed` their random seed.
     """
     rows = joined_rows(new.rows, old.rows)
     influence = np.concatenate([new.estimate.influence, -old.estimate.influence])
-    # A row moves |distance| as it moves the distance, with the sign of the distance.
+    # The derivative of |distance| is that of the distance times the sign of the distance.
     growth_influence = np.concatenate(
         [
             np.sign(new.distance) * new.estimate.influence,
@@ -172,12 +182,12 @@ def difference_spread(
     error = growth_error = two_way_p = np.nan
     if np.isfinite(value) and np.isfinite(influence).all():
         error = float(np.sqrt(two_way_variance(rows, influence)))
-        # Equal influences cancel but for the rounding of their sums.
+        # If both engines cite the same, influences cancel but for the rounding of their sums.
         error = error if error > _EPSILON else 0.0
         growth_error = float(np.sqrt(two_way_variance(rows, growth_influence)))
         two_way_p = t_p(value, error, freedom)
     p = float(np.maximum(exchange_p, two_way_p))
-    wide_error = widened(value, error, p, freedom)
+    wide_error = widened_error(value, error, p, freedom)
     low, high = _ends(value, wide_error, freedom)
     growth_low, growth_high = _ends(growth, growth_error, freedom)
     these_low, these_high = np.nan, np.nan
@@ -205,7 +215,10 @@ def difference_spread(
 
 
 def _ends(value: float, error: float, freedom: float) -> tuple[float, float]:
-    """Return both ends of the 95 % interval; NaN where too little carries it, or nothing varies."""
+    """Return both ends of the 95 % interval of a value.
+
+    `freedom` are the degrees of freedom. NaN if these are too few, or there is no error.
+    """
     if freedom + 1 < FEWEST_ROWS or not error > 0:
         return np.nan, np.nan
     half_width = error * float(special.stdtrit(freedom, 0.975))
@@ -214,7 +227,10 @@ def _ends(value: float, error: float, freedom: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _UnitSums:
-    """What each unit adds to an engine's statistic; `Exchange` defines the statistic."""
+    """What each unit adds to an engine's statistic of the permutation test.
+
+    `ranktilt.measures.citations.base.Exchange` defines the statistic.
+    """
 
     amounts: Floats
     """What each unit adds to the sum of its group, shape (n_units,)."""
@@ -239,10 +255,11 @@ class _UnitSums:
 def _exchanged_p(new: EngineTilt, old: EngineTilt, *, resamples: int, seed: int) -> float:
     """Return the p of a difference by exchanging labels of units, in the same way for both engines.
 
-    p = (1 + #{|T*| ≥ |T|}) / (1 + n), with T the difference of both engines' statistics. NaN where
-    a distance is undefined, or all units have one label.
+    With T the difference of both engines' statistics and T* those of n exchanges, p = (1 + #{|T*| ≥
+    |T|}) / (1 + n). NaN if a distance is undefined, or all units have one label.
     """
-    # A unit with pages of both groups becomes two: the odd number is the part of group a.
+    # A unit with pages of both groups is split into two units: 2 · number for its pages of group b,
+    # and 2 · number + 1 for those of group a.
     new_units = 2 * new.rows.cluster + new.rows.is_a
     old_units = 2 * old.rows.cluster + old.rows.is_a
     count = int(max(new_units.max(initial=0), old_units.max(initial=0))) + 1
@@ -256,12 +273,12 @@ def _exchanged_p(new: EngineTilt, old: EngineTilt, *, resamples: int, seed: int)
     observed_labels = is_a[None, :]
     observed_new = new_sums.statistic(observed_labels)
     observed = abs(float((observed_new - old_sums.statistic(observed_labels))[0]))
-    as_far, exchanges = 0, 0
+    at_least_as_far, exchanges = 0, 0
     for labels in exchange_blocks(is_a, resamples=resamples, seed=seed):
         differences = new_sums.statistic(labels) - old_sums.statistic(labels)
-        as_far += int((np.abs(differences) >= observed - _EPSILON).sum())
+        at_least_as_far += int((np.abs(differences) >= observed - _EPSILON).sum())
         exchanges += len(labels)
-    return (1 + as_far) / (1 + exchanges)
+    return (1 + at_least_as_far) / (1 + exchanges)
 
 
 def _unit_sums(tilt: EngineTilt, units: Ints, count: int) -> _UnitSums:
@@ -274,8 +291,8 @@ def _unit_sums(tilt: EngineTilt, units: Ints, count: int) -> _UnitSums:
     if exchange.support is not None:
         return _UnitSums(amounts=amounts, supports=sums(units, exchange.support, count))
     scale = 1.0
-    # Unexplained citations at equal rank are a count. Divided by the citations, an engine that
-    # cites more weighs no more; amounts of shares are parts of a total already.
+    # The amounts of the question at equal rank are citations, and of shares parts of a total.
+    # Citations are divided by their total, so that an engine that cites more weighs no more.
     if tilt.estimate.scale == "log ratio":
         cited = tilt.rows.weight * (tilt.rows.is_cited & tilt.rows.is_retrieved)
         scale = max(float(cited.sum()), _EPSILON)

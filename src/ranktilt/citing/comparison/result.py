@@ -1,6 +1,10 @@
 """The outcome of a comparison of two engines: data only.
 
-Its words are in `reporting/sentences/citing/comparison`.
+Both engines answered the same queries, and their answers cite pages of two groups, a and b. A
+*question* compares the groups, such as by their citation rates. An engine's *tilt* is how far the
+value of a question lies from *neutral*, which favours neither group. A *unit* is pages that are
+labelled together, such as those of a domain. The words about the outcome are in
+`reporting/sentences/citing/comparison`.
 """
 
 from __future__ import annotations
@@ -19,20 +23,17 @@ from ranktilt.measures.citations.base import Scale
 from ranktilt.statistics.correction import detectable_effect
 
 CitationChangeKind = Literal["differs", "identical", "inconclusive"]
-"""Verdict on one change: the tilts differ, are the same in every citation, or may do either."""
+"""Verdict on one change: tilts differ, all citations are the same, or neither is shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CitationChange:
-    """One question about two groups, asked of two engines: whose tilt is larger.
-
-    A *tilt* is how far an engine's value lies from neutral.
-    """
+    """One question about two groups, and how the tilts of two engines differ in it."""
 
     question: QuestionKey
-    """Key of the question in `QUESTIONS`."""
+    """Key of the question in `ranktilt.citing.questions.QUESTIONS`."""
     a: str
-    """Group whose citations a value above neutral favours."""
+    """Group that a value above neutral favours."""
     b: str
     """Group that a is compared with."""
     new: float
@@ -44,9 +45,13 @@ class CitationChange:
     neutral_old: float
     """Value of the old engine that favours neither group; NaN where unknown."""
     value: float
-    """The new ratio over the old one, or the difference of the distances from neutral in points."""
+    """How the tilts differ.
+
+    It is the new ratio divided by the old one, or for shares the new distance from neutral minus
+    the old one, in points.
+    """
     neutral: float
-    """Value at which both engines tilt alike: 1 for a ratio, 0 for points."""
+    """The `value` at which both engines tilt alike: 1 for a ratio, 0 for points."""
     scale: Scale
     """``log ratio`` where the value is a ratio, ``share`` where it is in points."""
     low: float
@@ -54,35 +59,38 @@ class CitationChange:
     high: float
     """Upper end of the 95 % interval."""
     error: float
-    """Standard error on `scale`."""
+    """Standard error on `scale`: of the logarithm of a ratio, or in points of a share."""
     p: float
     """The larger of `exchange_p` and `two_way_p`."""
     p_corrected: float
     """`p` corrected for the number of tests in `family_size`."""
     exchange_p: float
-    """p by labels that are exchanged between units."""
+    """p of a permutation test that exchanges labels between units."""
     two_way_p: float
     """p of the t test with the error over questions and units."""
     growth: float
-    """How much further the new engine is from neutral, whichever way: times, or points."""
+    """How much further the new engine is from neutral, in either direction: times, or points."""
     growth_low: float
     """Lower end of the 95 % interval of the growth."""
     growth_high: float
     """Upper end of the 95 % interval of the growth."""
     these_low: float
-    """Lower end for further questions about the same units; NaN where there are ten or more."""
+    """Lower end of the interval for further questions about the same units.
+
+    NaN if there are ten units or more, so that the interval over other units counts.
+    """
     these_high: float
-    """Upper end for further questions about the same units; NaN where there are ten or more."""
+    """Upper end of the interval for further questions about the same units."""
     thinner: str
     """The group with fewer effective units."""
     effective_units: float
-    """Effective number of units of the engine and the group that have fewest."""
+    """Effective number of units, of the engine and the group that have fewest."""
     effective_questions: float
     """Effective number of queries."""
     questions: int
-    """Queries with pages of either group."""
+    """Number of queries with pages of either group."""
     family_size: int
-    """Tests that are corrected together."""
+    """Number of tests that are corrected together."""
 
     @property
     def is_testable(self) -> bool:
@@ -91,9 +99,9 @@ class CitationChange:
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
-        """The group toward which the whole interval says that the new engine leans further.
+        """The group that the new engine favours more than the old one, by the whole interval.
 
-        Empty where the interval holds neutral.
+        Empty if the interval contains neutral.
         """
         if self.low > self.neutral:
             return "a"
@@ -101,7 +109,7 @@ class CitationChange:
 
     @property
     def kind(self) -> CitationChangeKind:
-        """The verdict, by the rule of every comparison."""
+        """The verdict: it differs if the interval and the corrected p both say so."""
         if self.value == self.neutral and self.error == 0:
             return "identical"
         is_shown = self.is_testable and bool(self.leans) and self.p_corrected < ALPHA
@@ -109,14 +117,14 @@ class CitationChange:
 
     @property
     def side(self) -> str:
-        """Name of the group toward which the new engine leans further; empty for neither."""
+        """Name of the group that the new engine favours more than the old; empty for neither."""
         return {"a": self.a, "b": self.b}.get(self.leans, "")
 
     @property
     def detectable(self) -> float:
-        """Smallest difference found four times in five: points, or a ratio above 1.
+        """Smallest true difference that these answers would show four times in five.
 
-        NaN where units or questions are too few.
+        It is in points, or a ratio above 1; NaN with too few units or questions.
         """
         if not self.is_testable:
             return np.nan
@@ -136,19 +144,19 @@ class CitationOverlap:
     of: Literal["pages", "domains"]
     """What is compared: cited pages, or their domains."""
     measure: Literal["Jaccard", "rank-biased overlap"]
-    """How likeness is measured; see `ranktilt.measures.citations.stability`."""
+    """Measure of similarity, as `ranktilt.measures.citations.stability` defines it."""
     value: float
-    """Likeness of an answer of one engine and one of the other, 0 to 1."""
+    """Similarity of an answer of one engine and one of the other, 0 to 1."""
     low: float
     """Lower end of the 95 % interval over queries."""
     high: float
     """Upper end of the 95 % interval over queries."""
     within_new: float
-    """Likeness of two answers of the new engine to one query; NaN where it answered each once."""
+    """Similarity of two answers of the new engine to one query; NaN if it answered each once."""
     within_old: float
-    """Likeness of two answers of the old engine to one query; NaN where it answered each once."""
+    """Similarity of two answers of the old engine to one query; NaN if it answered each once."""
     queries: int
-    """Queries to which either engine cites a page."""
+    """Number of queries to which either engine cites a page."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,17 +174,20 @@ class CitationComparison(
     old: str
     """Name of the old engine, or of its file."""
     changes: tuple[CitationChange, ...]
-    """The primary question of every pair first, then the others."""
+    """The change of each question for each pair of groups.
+
+    The primary question, which decides the verdict, comes first for every pair.
+    """
     overlaps: tuple[CitationOverlap, ...]
     """How alike both engines cite pages, and domains."""
     unit: str
     """Unit at which labels are constant: ``domain``, ``page``, or a column."""
     queries: int
-    """Queries that both engines answered."""
+    """Number of queries that both engines answered."""
     correction: str
     """How p-values are corrected for many tests: ``holm`` or ``bonferroni``."""
     notes: tuple[Coded[Note], ...] = ()
-    """What a reader should know, what endangers the verdict first."""
+    """Notes for the reader; those that cast doubt on the verdict come first."""
     spec: dict[str, Any] = field(default_factory=dict)
     """Settings, and where each audit comes from."""
 

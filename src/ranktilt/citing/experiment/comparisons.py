@@ -1,4 +1,10 @@
-"""Line up citations that differ in one thing only: the version, the position, or the label."""
+"""List citations that differ in one thing only: the version, the position, or the label.
+
+A language model answers a query from the documents of a *context*, and cites some of them. A
+document has two *versions*, by group a and group b; the text of which both are versions is its
+*origin*. A document may be shown with a *label*, the group that is said to be its author: the true
+one, or *swapped* for the other group.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +17,31 @@ from ranktilt.citing.experiment.paired import PairedCitations
 from ranktilt.citing.making.twins import Pair
 
 _CONDITION = ("query", "repeat", "shown_label")
-"""What two answers with exchanged positions have in common."""
+"""Columns that two answers have in common if only the positions of versions differ."""
 _IS_CITED = pl.col("citation_rank").is_not_null()
 """Whether the document of a row is cited; the rank is null where it is not."""
 
 
 def version_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
-    """Return a row for each pair of versions in an answer, with which of them was cited.
+    """Return a row for each document of each answer, with which of its versions was cited.
 
     Each context is asked in two orders, in which the versions have exchanged their positions. Only
     contexts that were answered in both orders count, so that position favours neither version.
 
-    Columns are ``answer``, ``query``, ``repeat``, ``shown_label``, ``origin``, ``cited_a`` and
-    ``cited_b`` (the versions of group a and b), ``cited_first`` and ``cited_second`` (the version
-    that is shown first, and the one after it).
+    Parameters
+    ----------
+    documents : polars.DataFrame
+        A row for each document of each answer, with the columns of `DOCUMENT_SCHEMA` in
+        `ranktilt.citing.making.session`.
+    pair : (str, str)
+        Groups a and b.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``answer``, ``query``, ``repeat``, ``shown_label``, ``origin``, and whether versions are
+        cited: ``cited_a`` and ``cited_b`` (of group a and b), ``cited_first`` and ``cited_second``
+        (the one shown first, and the one after it).
     """
     orders = documents.group_by(_CONDITION).agg(orders=pl.col("is_swapped").n_unique())
     complete = orders.filter(pl.col("orders") == 2).drop("orders")
@@ -51,17 +68,21 @@ def version_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
 
 
 def label_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
-    """Return a row for each document whose context was answered with either label.
+    """Return a row for each document whose context was answered with both labels.
 
     Each context is asked with the true labels and with swapped ones; both must have an answer.
-    Columns are ``answer``, ``query``, ``origin``, ``cited_a`` (whether the document is cited where
-    its label says group a) and ``cited_b`` (where its label says group b).
+    `documents` and `pair` are those of `version_table`. Columns are ``answer``, ``query``,
+    ``origin``, ``cited_a`` (whether the document is cited if its label says group a) and
+    ``cited_b`` (if its label says group b).
     """
+    # `is_swapped` is about the positions of versions, which must be the same for both labels.
     keys = ["query", "repeat", "is_swapped", "id"]
     rows = documents.filter(pl.col("group").is_in(list(pair))).with_columns(is_cited=_IS_CITED)
-    true, swapped = (rows.filter(pl.col("shown_label") == label) for label in ("true", "swapped"))
-    opposite = swapped.select(*keys, is_cited_swapped="is_cited")
-    table = true.join(opposite, on=keys, maintain_order="left")
+    with_true_label, with_swapped_label = (
+        rows.filter(pl.col("shown_label") == label) for label in ("true", "swapped")
+    )
+    swapped_citations = with_swapped_label.select(*keys, is_cited_swapped="is_cited")
+    table = with_true_label.join(swapped_citations, on=keys, maintain_order="left")
     is_a = pl.col("group") == pair[0]
     as_a = pl.when(is_a).then("is_cited").otherwise("is_cited_swapped")
     as_b = pl.when(is_a).then("is_cited_swapped").otherwise("is_cited")
@@ -71,7 +92,9 @@ def label_table(documents: pl.DataFrame, pair: Pair) -> pl.DataFrame:
 def paired_citations(table: pl.DataFrame, columns: Sequence[str]) -> PairedCitations:
     """Return the comparisons of two columns of a table as arrays.
 
-    Each answer weighs 1 / the answers to its query, so that every query counts alike.
+    `table` comes from `version_table` or `label_table`, and `columns` are two that say whether a
+    version is cited. Each answer weighs 1 / the number of answers to its query, so that every query
+    counts equally.
     """
     answers = pl.col("answer").n_unique().over("query")
     weights = table.select(weight=1.0 / answers)["weight"]

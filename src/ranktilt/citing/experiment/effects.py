@@ -1,4 +1,10 @@
-"""The effects of an experiment with contexts: of version, position and label."""
+"""The effects of an experiment with contexts: of version, position and label.
+
+A language model answers queries from *contexts*, the documents that it is shown, and cites some. In
+the experiment contexts differ in one thing: which *version* of a document, by group a or b, is
+shown at a position, or which *label* (author) a document is shown with. An *effect* says how often
+one of two is cited, if only one of the two is.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +26,17 @@ _VERSIONS = ("cited_a", "cited_b")
 _POSITIONS = ("cited_first", "cited_second")
 """Columns that compare the version shown first with the one after it."""
 _FIRST, _SECOND = "first", "second"
-"""Names of the two positions, where an effect has the names of its groups."""
+"""Names of the two positions, which an effect of position has in place of groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimator:
-    """How shares get their intervals."""
+    """The bootstrap that gives effects their intervals."""
 
     resamples: int
     """Number of bootstrap resamples."""
     seed: int
-    """Where they start."""
+    """Random seed."""
 
     def effect(
         self,
@@ -42,20 +48,20 @@ class Estimator:
         labels: LabelsOfAnswers,
         is_primary: bool = False,
     ) -> ContextEffect:
-        """Return the effect of a question on the comparisons of a table, with p uncorrected.
+        """Return the effect that answers a question from a table; the caller corrects its p.
 
         Parameters
         ----------
         table : polars.DataFrame
-            A table of comparisons (`version_table`, `label_table`).
+            Comparisons: the result of `version_table` or `label_table`.
         columns : sequence of str
-            The two columns that are compared.
+            The two columns to compare, which say whether a version is cited.
         question : str
             What differs between the two.
         sides : (str, str)
             Names of what is compared: two groups, or two positions.
         labels : str
-            The labels that the compared answers were shown.
+            The labels that the documents of the compared answers were shown with.
         is_primary : bool, optional
             Whether the effect decides the verdict.
         """
@@ -76,9 +82,10 @@ class Estimator:
 def version_effects(
     session: AnswerSession, pair: Pair, estimator: Estimator
 ) -> Iterator[ContextEffect]:
-    """Yield which of two versions is cited, by the label shown, and the effect of position.
+    """Yield the effect of the version, for each label that was shown, and the effect of position.
 
-    The effect of the labels that say most about the texts comes first; it is the primary one.
+    The first effect is the primary one, which decides the verdict: that of the answers which say
+    most about the texts themselves (`_main_labels`). Nothing if versions were not compared.
     """
     if not session.making.has_twins:
         return
@@ -86,25 +93,26 @@ def version_effects(
     if not table.height:
         return
     main = _main_labels(session)
-    parts: dict[LabelsOfAnswers, pl.DataFrame] = {}
+    tables: dict[LabelsOfAnswers, pl.DataFrame] = {}
     if session.making.compares_labels:
-        parts["both"] = table.filter(pl.col("shown_label") != "none")
+        tables["both"] = table.filter(pl.col("shown_label") != "none")
     for label in session.making.shown_labels:
-        parts[label] = table.filter(pl.col("shown_label") == label)
-    for labels, part in sorted(parts.items(), key=lambda labelled: labelled[0] != main):
-        if part.height:
+        tables[label] = table.filter(pl.col("shown_label") == label)
+    main_first = sorted(tables, key=lambda labels: labels != main)
+    for labels in main_first:
+        if tables[labels].height:
             yield estimator.effect(
-                part, _VERSIONS, "version", pair, labels=labels, is_primary=labels == main
+                tables[labels], _VERSIONS, "version", pair, labels=labels, is_primary=labels == main
             )
     sides = (_FIRST, _SECOND)
     yield estimator.effect(table, _POSITIONS, "position", sides, labels="all")
 
 
 def _main_labels(session: AnswerSession) -> LabelsOfAnswers:
-    """Return the labels of the answers that say which text is preferred, whatever its label.
+    """Return the labels of those answers that best say which text is preferred, without its label.
 
-    Answers without labels say it best; then the true and the swapped ones together, in which labels
-    cancel; otherwise those with the only label that was shown.
+    These are answers without labels or, if there are none, answers with true and with swapped
+    labels together, in which the effect of labels cancels. Otherwise only one label was shown.
     """
     shown_labels = session.making.shown_labels
     if "none" in shown_labels:
@@ -115,7 +123,10 @@ def _main_labels(session: AnswerSession) -> LabelsOfAnswers:
 def label_effects(
     session: AnswerSession, pair: Pair, estimator: Estimator
 ) -> Iterator[ContextEffect]:
-    """Yield whether the same text is cited more often with one label than with the other."""
+    """Yield the effect of the label: whether a text is cited more often with one than the other.
+
+    Nothing if only one label was shown.
+    """
     if not session.making.compares_labels:
         return
     table = label_table(session.documents, pair)
@@ -123,8 +134,8 @@ def label_effects(
         yield estimator.effect(table, _VERSIONS, "label", pair, labels="both", is_primary=True)
 
 
-def corrected(family: Sequence[ContextEffect], correction: str) -> list[ContextEffect]:
-    """Correct the p-values of effects that are tested together."""
+def corrected_effects(family: Sequence[ContextEffect], correction: str) -> list[ContextEffect]:
+    """Correct the p-values of effects that are tested together, by ``holm`` or ``bonferroni``."""
     ps = correct([effect.p for effect in family], correction)
     tests = max(int((~np.isnan(ps)).sum()), 1)
     return [

@@ -1,4 +1,9 @@
-"""Compare answers whose contexts differ in one thing: the version, the label or the position."""
+"""Compare answers whose contexts differ in one thing: the version, the label or the position.
+
+A language model answers queries from *contexts*, the documents that it is shown, and cites some.
+*Twins* are two versions of a document, by group a and group b. A *label* is the group that a
+document is said to come from.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.options import check_resamples
 from ranktilt.citing.experiment.effects import (
     Estimator,
-    corrected,
+    corrected_effects,
     label_effects,
     version_effects,
 )
@@ -35,30 +40,31 @@ def context_experiment(
     """Compare answers whose contexts differ in one thing only.
 
     With twins, both versions of a document are shown in one context, and again with their positions
-    exchanged: which is cited, and does the position decide? With labels, each text is shown as
-    written by either group: does the label decide?
+    exchanged. This shows which version is cited, and whether the position decides. With labels,
+    each text is shown as written by group a, and as written by group b. This shows whether the
+    label decides.
 
     Parameters
     ----------
     session : AnswerSession
         Answers of `make_answers` with ``has_twins``, or with true and swapped labels.
     margin : float, optional
-        Points around 50 % that count as level.
+        Largest distance from 50 %, in points, that counts as level.
     correction : {"holm", "bonferroni"}, optional
-        How p-values are corrected: those of version and label together, then all others.
+        Correction of p: over the primary effects, of version and label, and over all others.
     resamples, seed : int, optional
-        Bootstrap resamples, and where they start.
+        Bootstrap resamples; random seed.
 
     Returns
     -------
     ContextExperiment
-        Of comparisons in which one of two is cited, the share of each, with a verdict.
+        How often each of two is cited in comparisons in which only one is, with a verdict.
 
     Raises
     ------
     UserError
-        If the answers vary neither versions nor labels, cite nothing, or no query has answers to
-        compare.
+        If neither versions nor labels differ between answers, no answer cites anything, or no query
+        has answers to compare.
     """
     check_resamples(resamples)
     if not margin >= 0:
@@ -83,7 +89,10 @@ def context_experiment(
     primary = [effect for effect in effects if effect.is_primary]
     others = [effect for effect in effects if not effect.is_primary]
     positions = _position_rates(session.documents, resamples=resamples, seed=seed)
-    effects = [*corrected(primary, correction), *corrected(others, correction)]
+    effects = [
+        *corrected_effects(primary, correction),
+        *corrected_effects(others, correction),
+    ]
     return ContextExperiment(
         model=session.model,
         effects=tuple(effects),
@@ -100,7 +109,7 @@ def context_experiment(
 
 
 def _notes(session: AnswerSession, effects: Sequence[ContextEffect]) -> Iterator[Note]:
-    """Yield the notes of the session, and that there are few queries."""
+    """Yield the notes on how answers were made, and a note if there are few queries."""
     queries = max(effect.queries for effect in effects)
     if queries < FEW_QUERIES:
         yield FewQuestions(queries=queries)
@@ -108,7 +117,7 @@ def _notes(session: AnswerSession, effects: Sequence[ContextEffect]) -> Iterator
 
 
 def _answers_needed(session: AnswerSession) -> str:
-    """Say which answers to a query a comparison needs, for a message."""
+    """Name the answers to a query that a comparison needs, for an error message."""
     if session.making.has_twins:
         return "answers in both orders"
     return "answers with the true and the swapped labels"
@@ -117,7 +126,10 @@ def _answers_needed(session: AnswerSession) -> str:
 def _position_rates(
     documents: pl.DataFrame, *, resamples: int, seed: int
 ) -> Iterator[PositionRate]:
-    """Yield how often the document at each position is cited, with an interval over queries."""
+    """Yield how often the document at each position of the prompt is cited.
+
+    The interval is over `resamples` of the queries, drawn with `seed`.
+    """
     is_cited = pl.col("citation_rank").is_not_null().cast(pl.Float64)
     by_query = documents.group_by("position", "query").agg(
         cited=is_cited.sum(), answers=pl.len().cast(pl.Float64)

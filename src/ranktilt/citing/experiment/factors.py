@@ -1,10 +1,12 @@
 """The effects of a design's factors on being cited, and on being cited first.
 
-Each answer reads one version of each document, drawn by chance, so that versions differ in nothing
-else. Where a query is asked several times, versions of one document under one query are compared;
-asked once, the documents of a query are compared with each other, which is right on average, and
-less exact. The regression is that of effects on ranks (`explaining.factors`): levels are −1 and 1,
-errors are clustered by query and document.
+A *designed collection* has several versions of each document, which differ in *factors* such as
+length; each factor has a low and a high level. Each answer is written from one version of each
+document, drawn at random, so that documents with a high and a low level differ in nothing else. If
+a query is asked several times, versions of one document under one query are compared. If it is
+asked once, the documents of a query are compared with each other, which is right on average, but
+less precise. The regression is that of effects on ranks (`explaining.factors`): levels are −1 and
+1, and errors are clustered by query and document.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from ranktilt.explaining.factors.result import (
 from ranktilt.statistics.fixed_effects import within
 
 _FEWEST = 10
-"""Queries, and documents, below which nothing is tested."""
+"""Fewest queries, and fewest documents, for a test."""
 
 
 def session_factor_effects(session: AnswerSession) -> FactorEffects:
@@ -62,7 +64,7 @@ def session_factor_effects(session: AnswerSession) -> FactorEffects:
     Raises
     ------
     UserError
-        As `citation_factor_effects` does.
+        If no answer cites a document, there are no factors, or versions do not differ.
     """
     require_citations(session)
     return citation_factor_effects(
@@ -88,10 +90,10 @@ def citation_factor_effects(
     Parameters
     ----------
     answers : Answers
-        Answers that tell what they consulted: versions of the collection's documents.
+        Answers that say what they consulted: versions of the collection's documents.
     collection : Collection
-        Versions of documents by a design. Where documents are judged, only those relevant to the
-        query count; the others are in the prompts all the same.
+        A designed collection. If it has judgments, only documents that are relevant to the query
+        count, although prompts show others too.
     engine : str, optional
         Name of the engine or model.
     failed_too : bool, optional
@@ -99,7 +101,7 @@ def citation_factor_effects(
     spec : mapping, optional
         How the answers were made.
     notes : tuple of Note, optional
-        What a reader should know of them.
+        Notes on how the answers were made.
 
     Returns
     -------
@@ -134,7 +136,12 @@ def citation_factor_effects(
 
 
 def _shown_versions(answers: Answers, collection: Collection, design: FactorDesign) -> pl.DataFrame:
-    """Return a row for each version of an answer: query, origin, row, cited and cited first."""
+    """Return a row for each version that an answer was written from.
+
+    Columns are ``answer``, ``query``, ``origin`` (number of the document), ``row`` (of the version
+    in the collection), ``cited`` and ``cited_first`` (0 or 100). Only versions of the design count,
+    and only relevant documents, if any are judged.
+    """
     is_exact = bool(answers.spec.get("exact_urls"))
     ids = collection.ids if is_exact else pl.Series(list(map(page_key, collection.ids)))
     versions = pl.DataFrame(
@@ -164,24 +171,28 @@ def _shown_versions(answers: Answers, collection: Collection, design: FactorDesi
                 "no answer consulted a version of a document that is judged relevant to its "
                 "query; show more documents (--context), or take another run"
             )
-    rank = pl.col("citation_rank")
-    is_first = (rank == 1).fill_null(value=False)
-    return table.with_columns(cited=100.0 * rank.is_not_null(), cited_first=100.0 * is_first).sort(
-        "query", "origin", "answer", maintain_order=True
+    citation_rank = pl.col("citation_rank")
+    is_first = (citation_rank == 1).fill_null(value=False)
+    with_outcomes = table.with_columns(
+        cited=100.0 * citation_rank.is_not_null(), cited_first=100.0 * is_first
     )
+    return with_outcomes.sort("query", "origin", "answer", maintain_order=True)
 
 
 def _outcomes(table: pl.DataFrame, design: FactorDesign) -> dict[str, Outcome]:
-    """Return both outcomes, grouped so that every factor varies within groups."""
+    """Return the outcomes ``cited`` and ``cited first``, in groups of rows that are compared.
+
+    A group is a document under a query, if all factors vary within these groups, or else a query.
+    """
     query = _numbers(table["query"])
     origin = table["origin"].to_numpy().astype(np.int64)
     row = table["row"].to_numpy().astype(np.int64)
     pairs = table.select(pl.struct("query", "origin").rank("dense").cast(pl.Int64) - 1)
     group = pairs.to_series().to_numpy()
-    mains = design.columns(row, design.terms[: len(design.factors)])
-    if not _varies(mains, group):
+    main_effects = design.columns(row, design.terms[: len(design.factors)])
+    if not _can_estimate(main_effects, group):
         group = query
-        if not _varies(mains, group):
+        if not _can_estimate(main_effects, group):
             raise UserError(
                 "the versions that answers consulted do not tell the factors apart: ask more "
                 "often (--repeats), or more queries"
@@ -193,21 +204,27 @@ def _outcomes(table: pl.DataFrame, design: FactorDesign) -> dict[str, Outcome]:
     return outcomes
 
 
-def _varies(mains: np.ndarray, group: np.ndarray) -> bool:
-    """Tell whether most rows are in groups of several, in which all main effects can be told."""
+def _can_estimate(main_effects: np.ndarray, group: np.ndarray) -> bool:
+    """Return whether all main effects can be estimated from differences within groups.
+
+    `main_effects` has a column of levels for each factor. At least half of the rows must share
+    their group with another row.
+    """
     counts = np.bincount(group)
-    is_compared = 2 * int((counts[group] > 1).sum()) >= len(group)
-    return is_compared and int(np.linalg.matrix_rank(within(mains, group))) == mains.shape[1]
+    most_are_compared = 2 * int((counts[group] > 1).sum()) >= len(group)
+    rank = int(np.linalg.matrix_rank(within(main_effects, group)))
+    return most_are_compared and rank == main_effects.shape[1]
 
 
 def _numbers(names: pl.Series) -> np.ndarray:
+    """Return the number of each name, from 0, in their sorted order."""
     return names.rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def _notes(
     collection: Collection, design: FactorDesign, outcome: Outcome, engine: str
 ) -> Iterator[Note]:
-    """Yield what a reader should know of the comparison."""
+    """Yield notes on factors that are not reported, missing judgments, and small numbers."""
     failed = tuple(factor.name for factor in design.factors if not factor.analysed)
     if failed:
         yield FactorsNotReported(factors=failed)

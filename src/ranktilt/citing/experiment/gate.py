@@ -1,4 +1,9 @@
-"""A gate on an experiment with contexts: what was varied, against a limit."""
+"""A gate on an experiment with contexts: its primary effects against a limit.
+
+A gate passes or fails a result, for CI. The experiment shows a language model documents that differ
+in one thing, such as who wrote them. An effect says how often one of two is cited if only one is,
+in percent; 50 % favours neither.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +18,12 @@ from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 def gate_experiment(
     experiment: ContextExperiment, *, max_tilt: Margin | None = None, inconclusive: str = "fail"
 ) -> Gate:
-    """Judge an experiment by a limit: exit codes and outcomes are those of `gate`.
+    """Pass or fail an experiment by a limit, with the outcomes and exit codes of `gate`.
 
     Parameters
     ----------
     experiment : ContextExperiment
-        The experiment; its primary questions are judged.
+        The experiment; its primary effects are checked.
     max_tilt : float, optional
         Largest distance from 50 %, either way, in points (default: 5).
     inconclusive : {"fail", "pass"}, optional
@@ -27,7 +32,7 @@ def gate_experiment(
     Returns
     -------
     Gate
-        One row a primary question.
+        One row for each primary effect.
 
     Raises
     ------
@@ -69,9 +74,9 @@ def _row(experiment: ContextExperiment, effect: ContextEffect, limit: float) -> 
 def check_effect(effect: ContextEffect, limit: float) -> LimitCheck:
     """Check an effect against a limit, in points from 50 %.
 
-    It is tilted where the whole interval lies beyond the limit, level where the whole interval lies
-    within and the verdict says so, *within* where the limit holds although one is favoured, and
-    inconclusive otherwise.
+    The outcome is *tilted* if the whole interval lies beyond the limit. If the whole interval lies
+    within it, the outcome is *level*, or *within* if one of the two is favoured all the same. All
+    else is *inconclusive*.
     """
     low, high = effect.low - effect.neutral, effect.high - effect.neutral
     verdict = effect.verdict(limit)

@@ -1,10 +1,11 @@
-"""McNemar's share: of the comparisons in which only one of two is cited, those of the first.
+"""How often the first of two is cited, in comparisons in which only one of the two is.
 
-With n_a comparisons in which only a is cited, and n_b in which only b is, the share is
-100 · n_a / (n_a + n_b). In most comparisons both are cited, or neither is, and these say nothing
-about a preference (McNemar, Psychometrika 12(2), 1947). Answers to one query are alike, and so are
-those that show one document. So the error is clustered by query and by document
-(`statistics.two_way`); McNemar's own takes every comparison as independent.
+A comparison is two possible citations, a and b, that differ in one thing, such as the two versions
+of a document in one answer. With n_a comparisons in which only a is cited, and n_b in which only b
+is, the share of a is 100 · n_a / (n_a + n_b). In most comparisons both are cited, or neither is,
+and these say nothing about a preference (McNemar, Psychometrika 12(2), 1947). McNemar's test takes
+comparisons as independent. But answers to one query are alike, and so are answers that show the
+same document. So here the error is clustered by query and by document (`statistics.two_way`).
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 EVEN = 50.0
-"""The share, in percent, that favours neither."""
+"""The share of a, in percent, that favours neither."""
 _HALF = 0.5
-"""Largest half of a lead: that of a where only a is ever cited."""
+"""Largest half lead: that of a if only a is ever cited; `paired_share` defines the half lead."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairedCitations:
-    """Comparisons of two citations that differ in one thing; all arrays have shape (n,)."""
+    """Comparisons of two possible citations; every array has an element for each comparison."""
 
     query: Ints
     """Number of the query, from 0, without gaps."""
     origin: Ints
-    """Number of the document's origin, from 0."""
+    """Number of the document, from 0; its versions share it."""
     weight: Floats
-    """1 / the number of the query's answers, so that every query counts alike."""
+    """1 / the number of the query's answers, so that every query counts equally."""
     is_cited_a: Bools
     """Whether the first of the two is cited."""
     is_cited_b: Bools
@@ -48,10 +49,10 @@ class PairedCitations:
 
 @dataclass(frozen=True, kw_only=True)
 class PairedShare:
-    """How often a is cited alone where only one of the two is."""
+    """How often a is cited in comparisons in which only one of the two is."""
 
     value: float
-    """In percent; NaN where both or neither are cited throughout."""
+    """The share of a in percent; NaN if there is no such comparison."""
     low: float
     """Lower end of the 95 % interval over other queries and documents, in percent."""
     high: float
@@ -59,46 +60,50 @@ class PairedShare:
     error: float
     """Standard error, in points."""
     p: float
-    """p of a share of 50 %, by inversion of the interval."""
+    """p that the true share is 50 %: below .05 exactly if the interval excludes 50 %."""
     effective_n: float
     """Effective number of queries, or of documents, whichever is smaller."""
     rate_a: float
-    """How often a is cited, alone or not, in percent; every query counts alike."""
+    """How often a is cited, alone or with b, in percent; every query counts equally."""
     rate_b: float
-    """How often b is cited, alone or not, in percent."""
+    """How often b is cited, alone or with a, in percent."""
     only_a: int
-    """Comparisons in which a is cited and b is not. With the next three: McNemar's table."""
+    """Number of comparisons in which a is cited and b is not.
+
+    With the next three it makes McNemar's table.
+    """
     only_b: int
-    """Comparisons in which b is cited and a is not."""
+    """Number of comparisons in which b is cited and a is not."""
     both: int
-    """Comparisons in which both are cited."""
+    """Number of comparisons in which both are cited."""
     neither: int
-    """Comparisons in which neither is cited."""
+    """Number of comparisons in which neither is cited."""
     queries: int
-    """Queries with a comparison."""
+    """Number of queries with a comparison."""
     documents: int
-    """Documents in a comparison."""
+    """Number of documents with a comparison."""
 
 
 def paired_share(citations: PairedCitations, *, resamples: int, seed: int) -> PairedShare:
-    """Return the share of a among comparisons in which one is cited, with its interval and p.
+    """Return how often a is cited in comparisons in which only one of the two is.
 
-    Its variance is that of a ratio: the lead of a over the decided comparisons, where a comparison
-    is *decided* if one of the two is cited alone. Exchanging a and b turns the share around 50 %
-    exactly.
+    A comparison is *decided* if only one is cited. The *half lead* of a is ½ for each comparison
+    that a decides and −½ for each that b decides, on average over decided comparisons. The share is
+    50 % + 100 · half lead. Interval and p are computed from the half lead: if a and b are
+    exchanged, it changes its sign exactly, which a share does not after rounding.
+    `resamples` is the number of bootstrap resamples of the queries, and `seed` their random seed.
     """
     weight = citations.weight
     only_a = citations.is_cited_a & ~citations.is_cited_b
     only_b = citations.is_cited_b & ~citations.is_cited_a
     decided = weight * (only_a | only_b)
-    # Computed is half the lead, ± ½ of each decided comparison: where a and b are exchanged it
-    # turns its sign to the last bit, which a share does not. The share is 50 % + 100 · half lead.
     lead = weight * (only_a.astype(np.float64) - only_b) * _HALF
     value = low = high = error = p = np.nan
     effective_n = 0.0
     if decided.any():
         total = float(decided.sum())
         half_lead = float(lead.sum()) / total
+        # Both sides of a comparison have the same document.
         dyads = Dyads(citations.query, citations.origin, citations.origin)
         variance = dyads.variance((lead - half_lead * decided) / total, decided / total)
         effective_n = variance.effective_n
@@ -134,7 +139,7 @@ def paired_share(citations: PairedCitations, *, resamples: int, seed: int) -> Pa
 
 
 def _rates(citations: PairedCitations) -> tuple[float, float]:
-    """Return how often each of the two is cited, in percent; every query counts alike."""
+    """Return how often each of the two is cited, in percent; every query counts equally."""
     total = float(citations.weight.sum()) or np.nan
     rate_a, rate_b = (
         100 * float(citations.weight[is_cited].sum()) / total

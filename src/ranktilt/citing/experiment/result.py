@@ -1,6 +1,10 @@
 """The outcome of an experiment with contexts: data only.
 
-Its words are in `reporting/sentences/citing/context_experiment`.
+A language model answers queries from *contexts*, the documents that it is shown, and cites some. A
+*comparison* is two possible citations that differ in one thing: the two *versions* of a document,
+by group a and group b; the two *positions* at which versions are shown; or one text shown with
+either *label*, the group that is said to be its author. The words about the outcome are in
+`reporting/sentences/citing/context_experiment`.
 """
 
 from __future__ import annotations
@@ -18,19 +22,23 @@ from ranktilt.data.notes.base import Note
 from ranktilt.statistics.correction import detectable_effect
 
 Question = Literal["version", "label", "position"]
-"""What decides which of two is cited: who wrote it, whose label it shows, or where it stands."""
+"""What differs between two possible citations."""
 LabelsOfAnswers = Literal["none", "true", "swapped", "both", "all"]
-"""Labels that the compared answers were shown: ``both`` are the true and the swapped ones."""
+"""Labels that the documents of the compared answers were shown with.
+
+``swapped`` names the other group, ``both`` are answers with true and with swapped labels, and
+``all`` are also those without.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContextEffect:
-    """How often one of two is cited where only one is; 50 % favours neither."""
+    """How often the first of two is cited, in comparisons in which only one is; 50 % is neutral."""
 
     question: Question
     """What differs between the two."""
     labels: LabelsOfAnswers
-    """Labels that the compared answers were shown."""
+    """Labels that the documents of the compared answers were shown with."""
     is_primary: bool
     """Whether the effect decides the verdict."""
     a: str
@@ -38,7 +46,7 @@ class ContextEffect:
     b: str
     """The second of the two: a group, or ``second`` of two positions."""
     value: float
-    """In percent; NaN where both or neither are cited throughout."""
+    """The share of the first, in percent; NaN if no comparison has only one of the two cited."""
     low: float
     """Lower end of the 95 % interval over other queries and documents, in percent."""
     high: float
@@ -46,29 +54,32 @@ class ContextEffect:
     error: float
     """Standard error, in points."""
     p: float
-    """p of a share of 50 %."""
+    """p that the true share is 50 %."""
     p_corrected: float
     """`p` corrected for the number of tests in `family_size`."""
     effective_n: float
     """Effective number of queries, or of documents, whichever is smaller."""
     rate_a: float
-    """How often a is cited, alone or not, in percent."""
+    """How often a is cited, alone or with b, in percent."""
     rate_b: float
-    """How often b is cited, alone or not, in percent."""
+    """How often b is cited, alone or with a, in percent."""
     only_a: int
-    """Comparisons in which a is cited and b is not. With the next three: McNemar's table."""
+    """Number of comparisons in which a is cited and b is not.
+
+    With the next three it makes McNemar's table.
+    """
     only_b: int
-    """Comparisons in which b is cited and a is not."""
+    """Number of comparisons in which b is cited and a is not."""
     both: int
-    """Comparisons in which both are cited."""
+    """Number of comparisons in which both are cited."""
     neither: int
-    """Comparisons in which neither is cited."""
+    """Number of comparisons in which neither is cited."""
     queries: int
-    """Queries with a comparison."""
+    """Number of queries with a comparison."""
     documents: int
-    """Documents in a comparison."""
+    """Number of documents with a comparison."""
     family_size: int
-    """Tests that are corrected together."""
+    """Number of tests that are corrected together."""
 
     @property
     def neutral(self) -> float:
@@ -82,13 +93,17 @@ class ContextEffect:
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
-        """The one that the whole interval favours; empty where it holds 50 %."""
+        """Which of the two the whole interval favours; empty if it contains 50 %."""
         if self.low > EVEN:
             return "a"
         return "b" if self.high < EVEN else ""
 
     def verdict(self, margin: float) -> Literal["a", "b", "level", "inconclusive"]:
-        """Return which of the two is favoured, by the rule of every command."""
+        """Return which of the two is favoured, by the rule that all commands share.
+
+        One is favoured if the interval and the corrected p both say so. An effect is level if its
+        whole interval lies within `margin` points of 50 %. All else is inconclusive.
+        """
         if not self.is_testable:
             return "inconclusive"
         if self.leans and self.p_corrected < ALPHA:
@@ -98,16 +113,16 @@ class ContextEffect:
 
     @property
     def detectable(self) -> float:
-        """Smallest distance from 50 %, in points, that is found four times in five.
+        """Smallest true distance from 50 % that these data would show four times in five.
 
-        NaN where queries or documents are too few.
+        It is in points; NaN with too few queries or documents.
         """
         if not self.is_testable:
             return np.nan
         return detectable_effect(self.error, self.family_size, self.effective_n)
 
     def side(self, which: str) -> str:
-        """Name of ``a`` or ``b``; empty for neither."""
+        """Return the name of ``a`` or ``b``; empty for any other verdict."""
         return {"a": self.a, "b": self.b}.get(which, "")
 
     def derived(self) -> dict[str, Any]:
@@ -120,7 +135,7 @@ class PositionRate:
     """How often the document at a position of the prompt is cited."""
 
     position: int
-    """From 1."""
+    """Position in the prompt, from 1."""
     value: float
     """Part of the answers that cite it, 0 to 1."""
     low: float
@@ -128,7 +143,7 @@ class PositionRate:
     high: float
     """Upper end of the 95 % interval."""
     answers: int
-    """Answers with a document at this position."""
+    """Number of answers with a document at this position."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -144,7 +159,7 @@ class ContextExperiment(
     model: str
     """The language model that was asked."""
     effects: tuple[ContextEffect, ...]
-    """The primary questions first."""
+    """Effects of version, label and position; the primary ones, which decide the verdict, first."""
     positions: tuple[PositionRate, ...]
     """How often each position of the prompt is cited."""
     counts: SessionCounts
@@ -152,17 +167,17 @@ class ContextExperiment(
     groups: tuple[str, str]
     """Groups a and b."""
     shown_labels: tuple[str, ...]
-    """Which author each document was shown with: ``none``, ``true`` or ``swapped``."""
+    """Labels that documents were shown with: ``none``, ``true`` or ``swapped``."""
     has_twins: bool
     """Whether both versions of each document were shown."""
     margin: float
-    """Points around 50 % that count as level."""
+    """Largest distance from 50 %, in points, that counts as level."""
     correction: str
     """How p-values are corrected for many tests: ``holm`` or ``bonferroni``."""
     notes: tuple[Coded[Note], ...] = ()
-    """What a reader should know, what endangers the verdict first."""
+    """Notes for the reader; those that cast doubt on the verdict come first."""
     spec: dict[str, Any] = field(default_factory=dict)
-    """How answers were made, and settings that make this experiment again."""
+    """How answers were made, and settings from which the experiment can be repeated."""
 
     @property
     def primary(self) -> tuple[ContextEffect, ...]:
@@ -170,5 +185,5 @@ class ContextExperiment(
         return tuple(effect for effect in self.effects if effect.is_primary)
 
     def effect(self, question: Question) -> ContextEffect | None:
-        """Return the first effect of a question; None where it was not asked."""
+        """Return the first effect of a question; None if there is none."""
         return next((effect for effect in self.effects if effect.question == question), None)

@@ -1,13 +1,17 @@
-"""Correct an audit of citations whose labels err by parts: shares, stages and funnel.
+"""Correct an audit of citations for labels that are wrong more often in some parts of the pages.
 
-A page counts for a group what its label says in its part (`PairCorrection.with_membership`). All
-numbers here are sums of what pages count, so they are computed as those of the labels are, with
-memberships in their place. Their interval is that of these sums over other questions and units,
-widened by the error of each part's rates. With one part, this is the correction of `label_errors`.
+An audit compares two groups of pages, a and b, by labels that may be wrong. A *part* is pages whose
+labels err equally often, such as the short ones. A page's *membership* says how much of it counts
+for group a: it follows from the page's label and from how often labels of its part are wrong
+(`PairCorrection`). Shares, stages and the terms of the funnel are sums over pages. So they are
+computed as ever, with memberships in place of labels. Their interval is that of these sums over
+other questions and units (a unit is pages that are labelled together, such as those of a domain),
+widened by the error of each part's error rates. With one part, this is what `label_errors.correct`
+does.
 
-The test by exchanged labels deals the labels of all units out again, each counted as in its part.
-If parts are cited unequally often, the mean of the exchanges is not neutral. So the test counts how
-many are at least as far from their mean as the corrected answer is from neutral.
+The permutation test exchanges the labels of all units, where each page counts as in its part. If
+parts are cited unequally often, the mean over exchanges is not neutral. So the test counts the
+exchanges that are at least as far from their mean as the corrected value is from neutral.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import numpy as np
 
 from ranktilt.citing.funnel import stage_masks
 from ranktilt.citing.inference.exchange import exchanged_p
-from ranktilt.citing.inference.infer import Spread, plain_spread, spread
+from ranktilt.citing.inference.infer import Spread, estimate_spread, plain_spread
 from ranktilt.citing.label_errors.correct import (
     PairCorrection,
     corrected_part,
@@ -48,27 +52,31 @@ def share_by_parts(
     resamples: int,
     seed: int,
 ) -> tuple[CitationEstimate, Spread]:
-    """Return a corrected share in percent with its neutral value, and its interval and p."""
+    """Return a corrected share in percent with its neutral value, and its interval and p.
+
+    `resamples` is the number of exchanges of labels, and `seed` their random seed.
+    """
     estimate = QUESTIONS[question].estimate(correction.with_membership(rows))
     has_pool = not np.isnan(estimate.neutral)
-    # What a row of group a adds to the share, less what it adds to that of the pool.
-    parts = estimate.exchange.amount
+    # What a row of group a adds to its share of citations, minus what it adds to its pool share.
+    amounts = estimate.exchange.amount
     if has_pool:
-        estimate = replace(estimate, exchange=_exchange(rows, parts, correction))
-    around = spread(rows, estimate, resamples=resamples, seed=seed)
+        estimate = replace(estimate, exchange=_exchange(rows, amounts, correction))
+    spread = estimate_spread(rows, estimate, resamples=resamples, seed=seed)
     gap = Gap(
         value=estimate.distance if has_pool else estimate.value,
-        low=around.low - estimate.neutral if has_pool else around.low,
-        high=around.high - estimate.neutral if has_pool else around.high,
-        error=around.error,
-        p=around.p,
+        low=spread.low - estimate.neutral if has_pool else spread.low,
+        high=spread.high - estimate.neutral if has_pool else spread.high,
+        error=spread.error,
+        p=spread.p,
     )
-    gap = widened(gap, correction.share_error(correction.totals(rows, 100 * parts)))
+    # In points, as the gap is.
+    gap = widened(gap, correction.error_of_sum(correction.part_totals(rows, 100 * amounts)))
     centre = estimate.neutral if has_pool else 0.0
     low, high = np.clip([centre + gap.low, centre + gap.high], 0.0, 100.0).tolist()
     value = float(np.clip(estimate.value, 0.0, 100.0))
     estimate = replace(estimate, value=value, value_a=value, value_b=100 - value)
-    return estimate, replace(around, low=low, high=high, error=gap.error, p=gap.p)
+    return estimate, replace(spread, low=low, high=high, error=gap.error, p=gap.p)
 
 
 def rates_exchanged_p(
@@ -79,9 +87,11 @@ def rates_exchanged_p(
     resamples: int,
     seed: int,
 ) -> float:
-    """Return the p of two corrected rates by exchanged labels.
+    """Return the p of a test by exchanged labels that two corrected rates are equal.
 
-    The statistic is Σ what a page counts for group a · (cited − rate of all pages).
+    The statistic is Σ membership of group a · (cited − citation rate of all pages), over the pages
+    that could have been cited. `resamples` is the number of exchanges of labels, and `seed` their
+    random seed.
     """
     estimate = QUESTIONS[question].estimate(rows)
     cited, in_pool = rate_amounts(question, rows)
@@ -91,17 +101,17 @@ def rates_exchanged_p(
 
 
 def _exchange(rows: CitationRows, amounts: Floats, correction: PairCorrection) -> Exchange:
-    """Return the exchange of a sum over what pages count for group a, whose neutral value is 0."""
+    """Return the exchange whose statistic is Σ amount · membership of a, with neutral value 0."""
     return Exchange(
-        amount=amounts * correction.stretches(rows),
-        distance=float((amounts * correction.page_counts(rows, 0)).sum()),
+        amount=amounts * correction.inverse_strengths(rows),
+        distance=float((amounts * correction.row_memberships(rows, 0)).sum()),
     )
 
 
 def corrected_stages(
     stages: Sequence[StageShare], rows: CitationRows, correction: PairCorrection
 ) -> list[StageShare]:
-    """Correct each group's share of the stages."""
+    """Correct each group's share of the stages: of retrieved, consulted and cited pages."""
     if correction.model.is_plain:
         return [corrected_stage(stage, correction) for stage in stages]
     masks = stage_masks(rows)
@@ -111,22 +121,23 @@ def corrected_stages(
 def _stage_by_parts(
     stage: StageShare, rows: CitationRows, mask: Bools, correction: PairCorrection
 ) -> StageShare:
-    """Correct a group's share of one stage."""
+    """Correct a group's share of one stage; `mask` says which rows are in the stage."""
     amount = rows.weight * mask
     share = weighted_share(correction.with_membership(rows), amount)
     if np.isnan(share.value):
         return stage
     value, is_first = 100 * share.value, stage.group == correction.a
-    around = plain_spread(rows, value, 100 * share.influence, support=mask)
-    low, high = around.low, around.high
+    spread = plain_spread(rows, value, 100 * share.influence, support=mask)
+    low, high = spread.low, spread.high
     if stage.value in (0.0, 100.0):
-        # All labels are alike, and do not scatter: the ends are those of the labels, stretched.
-        stretch = float(correction.stretches(rows)[mask].max())
-        reaches = [stage.low - stage.value, stage.high - stage.value]
+        # All labels are the same, so that the share does not scatter. The ends are as far from it
+        # as those by labels, times the largest 1/J. For group b, low and high change places.
+        inverse_strength = float(correction.inverse_strengths(rows)[mask].max())
+        to_low, to_high = stage.low - stage.value, stage.high - stage.value
         if not is_first:
-            reaches = [-reaches[1], -reaches[0]]
-        low, high = value + stretch * reaches[0], value + stretch * reaches[1]
-    rate_error = correction.share_error(correction.totals(rows, 100 * amount / amount.sum()))
+            to_low, to_high = -to_high, -to_low
+        low, high = value + inverse_strength * to_low, value + inverse_strength * to_high
+    rate_error = correction.error_of_sum(correction.part_totals(rows, 100 * amount / amount.sum()))
     gap = widened(Gap(value=value, low=low, high=high, error=np.nan, p=np.nan), rate_error)
     value, low, high = np.clip([gap.value, gap.low, gap.high], 0.0, 100.0).tolist()
     if is_first:
@@ -137,25 +148,25 @@ def _stage_by_parts(
 def corrected_funnel(
     funnel: Sequence[FunnelPart], rows: CitationRows, correction: PairCorrection
 ) -> list[FunnelPart]:
-    """Correct the parts of a difference of shares."""
+    """Correct the parts into which the funnel divides a difference of shares."""
     if correction.model.is_plain or not funnel:
         return [corrected_part(part, correction) for part in funnel]
     support = rows.is_retrieved | rows.is_cited
     terms = {term.name: term for term in funnel_terms(correction.with_membership(rows))}
-    cell_points = _cell_points(rows, correction)
+    points_by_cell = _points_by_cell(rows, correction)
     corrected = []
     for part in funnel:
         term = terms[part.name]
-        around = plain_spread(rows, term.points, term.influence, support=support)
-        gap = Gap(value=term.points, low=around.low, high=around.high, error=np.nan, p=around.p)
-        gap = widened(gap, correction.share_error(np.array(cell_points[part.name])))
+        spread = plain_spread(rows, term.points, term.influence, support=support)
+        gap = Gap(value=term.points, low=spread.low, high=spread.high, error=np.nan, p=spread.p)
+        gap = widened(gap, correction.error_of_sum(np.array(points_by_cell[part.name])))
         corrected.append(replace(part, value=gap.value, low=gap.low, high=gap.high, p=gap.p))
     return corrected
 
 
-def _cell_points(rows: CitationRows, correction: PairCorrection) -> dict[str, list[float]]:
-    """Return what the pages of each part and label add to each term of the funnel."""
-    cells = correction.cells(rows)
+def _points_by_cell(rows: CitationRows, correction: PairCorrection) -> dict[str, list[float]]:
+    """Return the points that the pages of each part and label add to each term of the funnel."""
+    cells = correction.cells(rows)  # a number for each combination of part and label
     points = dict[str, list[float]]()
     for cell in range(2 * len(correction.model.parts)):
         of_cell = replace(rows, membership=(cells == cell).astype(np.float64))

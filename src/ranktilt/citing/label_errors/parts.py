@@ -1,8 +1,8 @@
-"""Parts of the pages whose labels err differently, such as short, middling and long ones.
+"""Parts of the pages whose labels are wrong more or less often, such as short and long pages.
 
-``by=words:3`` divides the pages as an audit of rankers divides documents (`grouping`): by a column
-of the label file, its bins, or words of a collection's texts. All labelled pages are divided, not
-only those that answers hold, so that the borders do not depend on the answers.
+The user names the column that divides pages, such as ``by=words:3``: a column of the label file, in
+three bins, or the words of a collection's texts. All labelled pages are divided, not only those
+that answers hold, so that the borders of the bins do not depend on the answers.
 """
 
 from __future__ import annotations
@@ -24,26 +24,43 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.measures.ranking import Ints
 
 _ROLES = ("page", "label", "domain", "id", "title", "text", "origin")
-"""Columns of pages that have a role of their own; nobody divides pages by them."""
+"""Columns of pages that have another role, and do not divide them."""
 
 
 def citation_label_model(errors: LabelErrors, by: str, groups: list[str]) -> LabelModel:
-    """Return how often labels of the two groups are wrong; there must be two groups.
+    """Return how often labels of the two groups are wrong, if that is the same for all pages.
 
-    `errors` is what the user knows: rates, or a sample of pages whose labels were checked. They
-    hold for all pages.
+    Parameters
+    ----------
+    errors : LabelErrors
+        What the user knows: error rates, or a sample of pages whose labels were checked.
+    by : str
+        Column of the labels.
+    groups : list of str
+        Names of the groups. `UserError` if there are not two.
     """
     _require_two(groups)
-    names = Groups(by=by, names=tuple(groups), code=np.empty(0, dtype=np.int64))
-    return label_model(errors, None, names)
+    label_groups = Groups(by=by, names=tuple(groups), code=np.empty(0, dtype=np.int64))
+    return label_model(errors, None, label_groups)
 
 
 def fitted_errors(
     errors: LabelErrors, by: str, inputs: CitationInputs, labels: object
 ) -> tuple[LabelModel, CitationInputs]:
-    """Return how often labels are wrong, and the pages with their parts, if rates differ by parts.
+    """Return how often labels are wrong, and the pages of answers with their parts.
 
-    `labels` is what the pages were labelled by; a collection knows the texts of its documents.
+    Without ``by=`` in the errors there is one part, and the pages stay as they are.
+
+    Parameters
+    ----------
+    errors : LabelErrors
+        What the user knows: error rates, or a sample of pages whose labels were checked.
+    by : str
+        Column of the labels.
+    inputs : CitationInputs
+        The pages of answers with their labels.
+    labels : object
+        What the pages were labelled by: a file, or a collection, whose texts have words to count.
     """
     if not errors.by:
         return citation_label_model(errors, by, inputs.groups), inputs
@@ -53,13 +70,13 @@ def fitted_errors(
     pages = _divisible_pages(errors, inputs, collection, is_exact=is_exact)
     groups = Groups(by=by, names=tuple(inputs.groups), code=_group_codes(inputs, pages))
     model = label_model(_with_keys(errors, is_exact=is_exact), pages, groups)
-    parts = pl.DataFrame({"page": pages.docs["id"], PART: model.part})
-    rows = inputs.rows.join(parts, on="page", how="left", maintain_order="left")
+    part_of_page = pl.DataFrame({"page": pages.docs["id"], PART: model.part})
+    rows = inputs.rows.join(part_of_page, on="page", how="left", maintain_order="left")
     return model, replace(inputs, rows=rows)
 
 
 def _require_two(groups: list[str]) -> None:
-    """Refuse more groups than two, whose rates are corrected apart."""
+    """Refuse more than two groups, for which there is no correction."""
     if len(groups) != 2:
         raise UserError(
             f"{OPTION}: cite corrects two groups of pages, and there are {len(groups)} "
@@ -70,7 +87,7 @@ def _require_two(groups: list[str]) -> None:
 def _divisible_pages(
     errors: LabelErrors, inputs: CitationInputs, labels: Collection | None, *, is_exact: bool
 ) -> Collection:
-    """Return all labelled pages as documents, with the column that divides them."""
+    """Return all labelled pages as a collection of documents with the column that divides them."""
     column = errors.by.rpartition(":")[0] or errors.by
     pages = inputs.labelled_pages
     valid = [name for name in pages.columns if name not in _ROLES]
@@ -88,7 +105,7 @@ def _divisible_pages(
             f"{OPTION} {errors.text}: {unknown('column of the pages', column, valid)}; name a "
             "column of --groups, such as by=words:3, or state one rate for all"
         )
-    # Pages that only `--rest` labels are in no row of the file.
+    # Pages that the file does not list have the label of the rest, and no value in the column.
     used = inputs.rows.select(pl.col("page").alias("id")).unique(maintain_order=True)
     unlisted = used.join(docs.select("id"), on="id", how="anti", maintain_order="left")
     docs = pl.concat([docs, unlisted.with_columns(text=pl.lit(""))], how="diagonal")
@@ -98,18 +115,22 @@ def _divisible_pages(
 
 
 def _group_codes(inputs: CitationInputs, pages: Collection) -> Ints:
-    """Return the group of each page that answers or lists hold; −1 for all others."""
+    """Return the index of each page's group; −1 for a page that no answer or list holds."""
     used = inputs.rows.select("page", "label").unique("page", maintain_order=True)
     labels = pages.docs.select(pl.col("id").alias("page")).join(
         used, on="page", how="left", maintain_order="left"
     )["label"]
-    numbers = {name: number for number, name in enumerate(inputs.groups)}
-    codes = labels.replace_strict(numbers, default=-1, return_dtype=pl.Int64)
+    index_of_group = {name: number for number, name in enumerate(inputs.groups)}
+    codes = labels.replace_strict(index_of_group, default=-1, return_dtype=pl.Int64)
     return codes.fill_null(-1).to_numpy()
 
 
 def _with_keys(errors: LabelErrors, *, is_exact: bool) -> LabelErrors:
-    """Return errors whose checked pages are known by their keys, as those of answers are."""
+    """Return the errors with the checked pages named by keys, as pages of answers are.
+
+    A key is the same for all spellings of an address. With `is_exact` pages are known by their
+    addresses, and nothing changes.
+    """
     if errors.sample is None or is_exact:
         return errors
     ids = errors.sample.rows["id"]

@@ -1,4 +1,4 @@
-"""Audit whom a model's answers cite, of the documents that it was shown."""
+"""Audit whom a language model's answers cite, among the documents that it was shown."""
 
 from __future__ import annotations
 
@@ -27,18 +27,44 @@ def cite_session(
     label_errors: str | LabelErrors | None = None,
     by_query: str | None = None,
 ) -> CitationAudit:
-    """Audit whom the answers of `make_answers` cite: retrieved, shown to the model, cited.
+    """Audit whom the answers of `make_answers` cite.
 
-    Consulted is what the context showed; retrieved is the run's list. The labels are those of the
-    collection. The parameters are those of `cite`.
+    Documents that the model was shown count as consulted, and those of the run as retrieved. The
+    groups are those of the column that `make_answers` was given.
+
+    Parameters
+    ----------
+    session : AnswerSession
+        Answers of `make_answers`.
+    pairs : sequence of (str, str), optional
+        Groups to compare, such as ``[("ai", "human")]``.
+    reference : str, optional
+        Group to compare each other group with, in place of `pairs`; ``human`` by default.
+    cluster : str, optional
+        Unit at which labels are constant: ``page`` or a column of the documents.
+    margin : float, optional
+        Largest difference, in percent of a ratio or points of a share, that counts as level.
+    correction : {"holm", "bonferroni"}, optional
+        How p-values are corrected for many tests.
+    resamples, seed : int, optional
+        Number of exchanges of labels; random seed.
+    label_errors : str or LabelErrors, optional
+        How often labels of two groups are wrong, such as ``"ai:fpr=.02,fnr=.05"``.
+    by_query : str, optional
+        Column of the queries by whose values results are given too.
+
+    Returns
+    -------
+    CitationAudit
+        The audit that `cite` makes, with notes on how the answers were made.
 
     Raises
     ------
     UserError
-        If no answer cites a document, or as `cite` does.
+        If no answer cites a document, all have one group, or a pair names no group.
     """
     require_citations(session)
-    # The run ranks no version that the contexts drew or put together.
+    # With twins or drawn versions, prompts also show versions that the run does not rank.
     is_ranked = not (session.making.has_twins or session.making.draws_versions)
     audit = cite(
         session.answers,

@@ -1,4 +1,9 @@
-"""The documents that each request shows: chosen from a run, and put into an order."""
+"""The documents that each request shows to a language model: chosen from a run, and ordered.
+
+A *run* lists the documents that were retrieved for each query. A *context* is the documents of one
+request. *Twins* are the two versions of a document, by two groups of sources; in a *swapped*
+context they have exchanged their positions.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ from ranktilt.rankers.base import top_k
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What one request shows."""
+    """The documents that one request shows, and how."""
 
     query: str
     """Id of the query."""
@@ -31,31 +36,31 @@ class Context:
     is_swapped: bool = False
     """Whether the two versions of each document have exchanged their positions."""
     shown_label: ShownLabel = "none"
-    """Which author the documents are shown with: none, their own, or that of the other group."""
+    """Which author documents are shown with: none, the true one, or that of the other group."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnshownEntries:
-    """What a run holds and no request shows."""
+    """Numbers of queries and documents of a run that no request shows."""
 
     without_text: int
-    """Queries that the collection does not hold, or whose text is empty."""
+    """Number of queries that the collection does not hold, or whose text is empty."""
     without_documents: int
-    """Queries whose list has nothing to show, such as no twin."""
+    """Number of queries whose list has no document to show, such as no twins."""
     unknown_documents: int
-    """Entries whose document the collection does not hold."""
+    """Number of entries of the run whose document the collection does not hold."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ContextSet:
-    """The contexts of all requests, and what could not be shown."""
+    """The contexts of all requests, and what was left out."""
 
     contexts: tuple[Context, ...]
-    """One for each request, in the order of the requests."""
+    """One context for each request, in the order of the requests."""
     ranked: dict[str, tuple[int, ...]]
-    """The documents of each query, as rows in the order of the run."""
+    """The documents of each query, as rows of the collection in the order of the run."""
     left_out: UnshownEntries
-    """What the run holds and no request shows."""
+    """Numbers of queries and documents of the run that no request shows."""
 
     @property
     def rows(self) -> set[int]:
@@ -68,9 +73,21 @@ def build_contexts(
 ) -> ContextSet:
     """Choose the documents of each query, and order them for each repeat.
 
-    A query shows the first documents of its list; with twins, both versions of the first documents
-    that have two, whichever of them was ranked; with drawn versions, one version of each. Ties at
-    the last rank fall by a seeded hash of the origin, never by source.
+    A request shows the first documents of the query's list. With twins it shows both versions of
+    the first documents that have two, even if only one was ranked. With drawn versions it shows one
+    version of each document. Where documents tie at the last rank, a hash of the document decides,
+    which is the same for all its versions.
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents and queries.
+    run : Run
+        The documents that were retrieved for each query.
+    making : AnswerMaking
+        Size and order of contexts, repeats, twins and labels.
+    pair : (str, str), optional
+        The two groups whose versions are twins; None if no twins are shown.
 
     Raises
     ------
@@ -82,9 +99,10 @@ def build_contexts(
     lists = _RankedLists.from_run(run, collection)
     twins = None if pair is None else Twins.from_collection(collection, pair)
     versions = DrawnVersions.from_collection(collection) if making.draws_versions else None
-    known = _known_queries(run, collection)
+    with_text = _known_queries(run, collection)
     ranked, scores = dict[str, tuple[int, ...]](), dict[str, tuple[float, ...]]()
-    for query in known[: making.first]:
+    queries = with_text[: making.first]  # all where `first` is None
+    for query in queries:
         if twins is not None:
             rows, scores[query] = lists.best(query, None)
             rows = twins.first_pairs(rows, making.context // 2)
@@ -98,22 +116,22 @@ def build_contexts(
     if not ranked:
         raise _nothing_to_show(run, pair)
     if versions is None:
-        contexts = _contexts(ranked, scores, making, twins)
+        contexts = _ordered_contexts(ranked, scores, making, twins)
     else:
         contexts = _drawn_contexts(ranked, making, versions)
     return ContextSet(
         contexts=tuple(contexts),
         ranked=ranked,
         left_out=UnshownEntries(
-            without_text=len(run.queries) - len(known),
-            without_documents=len(known[: making.first]) - len(ranked),
+            without_text=len(run.queries) - len(with_text),
+            without_documents=len(queries) - len(ranked),
             unknown_documents=lists.unknown_documents,
         ),
     )
 
 
 def _nothing_to_show(run: Run, pair: Pair | None) -> UserError:
-    """Return the refusal of a run of which no query has a document to show."""
+    """Return the error for a run none of whose queries has a document to show."""
     noun = "document" if pair is None else f"twins of {pair[0]} and {pair[1]}"
     return UserError(f"nothing to show: the lists of {run.name} hold no {noun} of the collection")
 
@@ -121,26 +139,26 @@ def _nothing_to_show(run: Run, pair: Pair | None) -> UserError:
 def _known_queries(run: Run, collection: Collection) -> list[str]:
     """Return the run's queries that have a text; `DataError` if none has."""
     texts = dict(collection.queries.select("id", "text").iter_rows())
-    known = [query for query in run.queries if (texts.get(query) or "").strip()]
-    if not known:
+    with_text = [query for query in run.queries if (texts.get(query) or "").strip()]
+    if not with_text:
         examples = f"first: {run.queries[0]!r}" if run.queries else "it is empty"
         message = f"no overlap: none of its queries has a text in the collection ({examples})"
         raise DataError(run.spec.get("file", run.name), message)
-    return known
+    return with_text
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _RankedLists:
-    """A run's lists as rows of a collection."""
+    """A run's lists as rows of a collection; an entry is a document in the list of a query."""
 
     rows: np.ndarray
-    """Row of each entry's document; −1 where the collection does not hold it."""
+    """Row of each entry's document in the collection; −1 if the collection does not hold it."""
     scores: np.ndarray
     """Score of each entry."""
     keys: np.ndarray
-    """Key of each row of the collection, by which ties fall."""
+    """Number for each row of the collection, which decides between tied documents."""
     bounds: dict[str, tuple[int, int]]
-    """First entry of each query, and the one after its last."""
+    """Index of the first entry of each query, and of the entry after its last."""
 
     @classmethod
     def from_run(cls, run: Run, collection: Collection) -> _RankedLists:
@@ -164,33 +182,36 @@ class _RankedLists:
         return int((self.rows < 0).sum())
 
     def best(self, query: str, count: int | None) -> tuple[list[int], tuple[float, ...]]:
-        """Return rows and scores of a query's best documents; of all where `count` is None."""
+        """Return rows and scores of the `count` best documents of a query; None for all."""
         low, high = self.bounds[query]
         rows, scores = self.rows[low:high], self.scores[low:high]
         is_known = rows >= 0
         rows, scores = rows[is_known], scores[is_known]
         most = len(rows) if count is None else count
-        # Twins with one key at the last rank come together; the context then has one more.
+        # Versions that tie at the last rank have one key and come together, even beyond `count`.
         best = top_k(scores, self.keys[rows], most)
         return rows[best].tolist(), tuple(scores[best].tolist())
 
 
-def _contexts(
+def _ordered_contexts(
     ranked: dict[str, tuple[int, ...]],
     scores: dict[str, tuple[float, ...]],
     making: AnswerMaking,
     twins: Twins | None,
 ) -> Iterator[Context]:
-    """Yield the contexts of each query and repeat, in each order and with each label."""
+    """Yield the contexts of each query and repeat: in both orders of twins, and with each label.
+
+    `ranked` has the documents of each query, and `scores` their scores in the run.
+    """
     for (query, rows), repeat in product(ranked.items(), range(1, making.repeats + 1)):
         rng = random.Random(f"{making.order_seed} {query} {repeat}")
         if making.order == "shuffled":
             order = rng.sample(rows, len(rows))
         elif twins is None:
-            order = _in_order(rows, scores[query], rng)
+            order = _by_score(rows, scores[query], rng)
         else:
-            order = twins.with_coins(rows, rng)
-        orders = [order] if twins is None else [order, twins.swapped(order)]
+            order = twins.randomly_ordered(rows, rng)
+        orders = [order] if twins is None else [order, twins.with_exchanged_positions(order)]
         for (is_swapped, documents), label in product(enumerate(orders), making.shown_labels):
             yield Context(
                 query=query,
@@ -207,15 +228,18 @@ def _drawn_contexts(
     """Yield a context for each query and repeat, with one version of each document."""
     for query, rows in ranked.items():
         for repeat in range(1, making.repeats + 1):
-            order = versions.drawn(rows, query, repeat, seed=making.order_seed)
+            order = versions.draw(rows, query, repeat, seed=making.order_seed)
             if making.order == "shuffled":
                 rng = random.Random(f"{making.order_seed} {query} {repeat}")
                 order = rng.sample(order, len(order))
             yield Context(query=query, repeat=repeat, rows=tuple(order))
 
 
-def _in_order(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:
-    """Return documents by falling score; chance orders tied ones, so that no group gains by ids."""
-    coins = [rng.random() for _row in rows]
-    order = sorted(range(len(rows)), key=lambda index: (-scores[index], coins[index]))
+def _by_score(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:
+    """Return documents by falling score, tied ones in random order.
+
+    If ids decided between tied documents, one group might always come first.
+    """
+    tie_breakers = [rng.random() for _row in rows]
+    order = sorted(range(len(rows)), key=lambda index: (-scores[index], tie_breakers[index]))
     return [rows[index] for index in order]

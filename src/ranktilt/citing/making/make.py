@@ -1,4 +1,8 @@
-"""Let a language model answer queries from a run's documents, and read what it cites."""
+"""Let a language model answer queries from a run's documents, and read what it cites.
+
+A *run* lists the documents that were retrieved for each query. A *context* is the documents that
+one request shows to the model, with numbers in brackets, by which the answer cites them.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +48,8 @@ def make_answers(
 
     Each request shows the first documents of a query's list with numbers in brackets. Each answer
     goes into the journal first, so you never pay twice for an interrupted call. Citations are read
-    strictly (`read_citations`): numbers that no document has, and numbers in passages that repeat
-    the prompt, are counted and cite nothing.
+    strictly: numbers that no document has, and numbers in passages that repeat the prompt, are
+    counted but are no citations.
 
     Parameters
     ----------
@@ -54,18 +58,19 @@ def make_answers(
     llm : LLM
         The model, such as ``ranktilt.llm.base.llm("openai:NAME")``.
     run : Run
-        Which documents each query retrieves.
+        The documents that were retrieved for each query.
     making : AnswerMaking, optional
         Prompt, size and order of the context, repeats, twins and labels.
     by : str, optional
         Column of the documents' groups.
     pair : (str, str), optional
-        The two groups whose versions are twins, or whose labels are swapped; needed where there
-        are more than two.
+        The two groups whose versions of a document are compared (twins), or whose labels are
+        swapped; needed if there are more than two groups.
     reference : str, optional
-        Group that comes second where no pair is named; ``human`` by default.
+        Group that comes second if no pair is named; ``human`` by default.
     journal : Journal, optional
-        Earlier answers; by default the model's journal in the cache.
+        Where answers are kept, and earlier ones are taken from; by default the model's own journal
+        in the cache.
 
     Returns
     -------
@@ -75,27 +80,30 @@ def make_answers(
     Raises
     ------
     UserError
-        As `prepare_answers` does, or if the model cannot be asked; answers until then are kept.
+        If the settings do not fit the collection, no query has a document to show, or the model
+        cannot be asked; answers until then are kept.
     """
     choice = GroupChoice(by=by, pair=pair, reference=reference)
     requests = prepare_answers(collection, llm, run, making, choice=choice)
     llm.check()
+    # Generation may write texts under several names, each with its sampling; here is one.
     ((model, sampling),) = requests.sources.items()
-    with journal_of(llm) if journal is None else journal as known:
+    # On leaving, the file of the journal is closed; a caller's journal opens it again on use.
+    with journal_of(llm) if journal is None else journal as open_journal:
         config = RoundConfig(
             llm=llm,
-            journal=known,
+            journal=open_journal,
             sampling=sampling,
             template=requests.template,
             check=check_cited_answer,
             attempts=requests.settings.attempts,
             truncate=True,
             shortened=shortened_lines,
-            part="answer",
+            part="answer",  # of a document, generation asks for the text or the title
             label=f"answering as {model}",
         )
         outcome = ask_until_accepted(config, requests.tasks)
-    answers = _read(requests, outcome)
+    answers = _cited_answers(requests, outcome)
     documents = document_table(requests, collection, answers)
     messages = dict.fromkeys(rejected.message for rejected in outcome.rejected if rejected.message)
     return AnswerSession(
@@ -113,8 +121,8 @@ def make_answers(
     )
 
 
-def _read(requests: AnswerRequests, outcome: RoundOutcome) -> list[CitedAnswer]:
-    """Read the citations of each answer, in the order of the requests."""
+def _cited_answers(requests: AnswerRequests, outcome: RoundOutcome) -> list[CitedAnswer]:
+    """Return each answer with its citations, in the order of the requests."""
     answers = []
     for row, text in sorted(outcome.accepted.items()):
         task, context = requests.tasks[row], requests.contexts.contexts[row]
@@ -127,7 +135,7 @@ def _read(requests: AnswerRequests, outcome: RoundOutcome) -> list[CitedAnswer]:
 def _counts(
     requests: AnswerRequests, outcome: RoundOutcome, answers: Sequence[CitedAnswer]
 ) -> SessionCounts:
-    """Count what became of the requests, and what answers cite beside their documents."""
+    """Count requests by outcome, and numbers in answers that are no citations."""
     records = pl.concat(outcome.records)
     is_accepted = pl.col("flags").list.len() == 0
     cut_off = records.filter(is_accepted & (pl.col("finish") == "length")).height
@@ -135,6 +143,7 @@ def _counts(
     fresh, prompt_tokens, completion_tokens = map(int, totals.row(0))
     outside = [answer.citations.outside for answer in answers]
     quoted = [answer.citations.quoted for answer in answers]
+    # Answers with at least one such number.
     answers_outside, answers_quoting = (sum(map(bool, counts)) for counts in (outside, quoted))
     without_citations = sum(not answer.citations.positions for answer in answers)
     other_form = sum(answer.citations.other_form for answer in answers)
@@ -161,12 +170,12 @@ def _counts(
 
 
 def _reason(rejected: Rejected) -> str:
-    """Return why a request has no answer; for one that a check refused, the check's first flag."""
+    """Return why a request has no answer; if a check refused its answer, the check's first flag."""
     return rejected.flags[0] if rejected.reason == FLAGGED else rejected.reason
 
 
 def _spec(spec: dict[str, Any], requests: AnswerRequests, run: Run, by: str) -> dict[str, Any]:
-    """Add to the spec of every generation what is chosen for answers alone."""
+    """Add the settings of answers to `spec`, which has those of every generation."""
     making = requests.settings
     inputs = [{"path": path, "sha256": digest} for path, digest in spec["inputs"].items()]
     return {

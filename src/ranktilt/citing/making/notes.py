@@ -1,4 +1,4 @@
-"""What a reader of answers that a model wrote should know, and when they say nothing at all."""
+"""Notes on answers that a language model wrote, and the refusal of answers without citations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ranktilt.errors import UserError, counted, join_words
 
 
 def require_citations(session: AnswerSession) -> None:
-    """Refuse answers none of which cites a document; say what they have in its place."""
+    """Refuse answers none of which cites a document; the error says which numbers they have."""
     counts = session.counts
     if not counts.answers:
         reasons = [f"{number:,} {reason}" for reason, number in counts.rejected.items()]
@@ -46,7 +46,7 @@ def require_citations(session: AnswerSession) -> None:
 
 
 def session_notes(session: AnswerSession) -> Iterator[Note]:
-    """Yield the notes on how answers were made, and on what they cite beside their documents."""
+    """Yield the notes on how answers were made, and on numbers in them that are no citations."""
     counts, making = session.counts, session.making
     lost = counts.requests - counts.answers
     if lost:
@@ -87,7 +87,7 @@ def session_notes(session: AnswerSession) -> Iterator[Note]:
 
 
 def _cut_notes(counts: SessionCounts) -> Iterator[Note]:
-    """Yield what was cut: prompts that did not fit the model, and answers at their limit."""
+    """Yield notes on prompts that were shortened to fit, and on answers that end at the limit."""
     if counts.cut_prompts:
         yield PromptsCut(prompts=counts.cut_prompts, of_all=counts.answers)
     if counts.cut_off:

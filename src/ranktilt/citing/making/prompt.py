@@ -1,4 +1,4 @@
-"""The prompt for an answer: numbered documents, whose texts no model can take for instructions."""
+"""The prompt for an answer: numbered documents, written so that texts cannot fake the form."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ranktilt.llm.prompts import find_prompt
 from ranktilt.rankers.llm.passage_text import one_line
 
 CITE_PROMPTS = ("numbered",)
-"""The prompts that come with RankTilt."""
+"""Names of the prompts that come with RankTilt."""
 _AUTHOR = re.compile(r"[(\uff08]\s*author\s*[:\uff1a]", re.IGNORECASE)
-"""How a text could name an author in the form of a prompt; brackets and colons of wide form too."""
+"""How a text could name an author as prompts do, also with full-width brackets and colons."""
 _SLOTS = ("documents", "query")
-"""Slots that a prompt for answers has, filled in this order."""
+"""Placeholders of a prompt, which are filled in this order."""
 
 
 def cite_template(name: str | Path) -> PromptTemplate:
@@ -35,9 +35,10 @@ def cite_template(name: str | Path) -> PromptTemplate:
 def document_lines(texts: Sequence[str], labels: Sequence[str | None] | None = None) -> str:
     """Write documents for a prompt, a line each: ``[1] text``, or ``[1] (author: human) text``.
 
-    A number in brackets inside a text gets round ones, so that no document passes for another, and
-    marks by which chat models tell who speaks are broken. Where authors are shown, no text can
-    name one in their form.
+    `labels` are the authors to show; None for none. A number in square brackets inside a text gets
+    round brackets, so that no document passes for another. The special marks of chat models are
+    broken, so that no text passes for an instruction. If authors are shown, a text cannot name one
+    in the same form.
     """
     lines = []
     for number, text in enumerate(texts, start=1):

@@ -1,4 +1,8 @@
-"""The requests for answers, settled before any is sent: contexts, labels and prompt."""
+"""Prepare the requests for answers, before any is sent: contexts, labels and prompt.
+
+A *context* is the documents that one request shows to a language model. *Twins* are two versions of
+a document, by two groups of sources. A *label* is the author that a document is shown with.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,9 @@ from ranktilt.llm.base import LLM
 from ranktilt.rankers.llm.passage_text import one_line
 
 _ANSWER_TOKENS = 150
-"""Expected tokens of an answer, by which a price is estimated before anything is asked."""
+"""Tokens that an answer is expected to have, to estimate a price."""
 _HUMAN = "human"
-"""Group that comes second where there is one of this name, as in every audit."""
+"""Name of the group that comes second by default, if there is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,36 +36,36 @@ class GroupChoice:
     by: str = "source"
     """Column of the documents' groups."""
     pair: Pair | None = None
-    """The two groups; None where the user named none."""
+    """The two groups; None if the user names none."""
     reference: str | None = None
-    """Group that comes second where no pair is named; ``human`` by default."""
+    """Group that comes second if no pair is named; ``human`` by default."""
 
     def require_pair(self, collection: Collection) -> Pair:
-        """Return the two groups; `UserError` where more are there and none are named."""
+        """Return the two groups; `UserError` if there are others and the user names no pair."""
         self.check(collection)
         if self.pair is not None:
             return self.pair
-        names = _groups(collection, self.by)
-        if len(names) != 2:
-            listed = ", ".join(names) or "none"
+        groups = _group_names(collection, self.by)
+        if len(groups) != 2:
+            listed = ", ".join(groups) or "none"
             raise UserError(
-                f"expected two groups by {self.by}, got {len(names)} ({listed}); name two with "
+                f"expected two groups by {self.by}, got {len(groups)} ({listed}); name two with "
                 "--pair A,B"
             )
-        reference = self.reference or (_HUMAN if _HUMAN in names else names[0])
-        return next(name for name in names if name != reference), reference
+        reference = self.reference or (_HUMAN if _HUMAN in groups else groups[0])
+        return next(group for group in groups if group != reference), reference
 
     def check(self, collection: Collection) -> None:
         """Refuse a column or a group that the collection lacks, before a model is asked."""
-        names = _groups(collection, self.by)
+        known_groups = _group_names(collection, self.by)
         for name in (*(self.pair or ()), self.reference):
-            if name is not None and name not in names:
-                raise unknown("group", name, names)
+            if name is not None and name not in known_groups:
+                raise unknown("group", name, known_groups)
         if self.pair is not None and self.pair[0] == self.pair[1]:
             raise UserError(f"expected two different groups, got {self.pair[0]!r} twice")
 
     def require_groups(self, groups: pl.Series) -> None:
-        """Refuse documents of a single group, which leave nothing to compare."""
+        """Refuse documents of a single group; `groups` has the group of each document shown."""
         names = groups.drop_nulls().unique().sort().to_list()
         if len(names) < 2:
             present = f"those of {names[0]!r} alone" if names else "none with a group"
@@ -72,8 +76,8 @@ class GroupChoice:
             )
 
 
-def _groups(collection: Collection, by: str) -> list[str]:
-    """Return the groups of a column by name."""
+def _group_names(collection: Collection, by: str) -> list[str]:
+    """Return the groups that a column of the documents names, in alphabetical order."""
     columns = [name for name in collection.docs.columns if name not in ("id", "title", "text")]
     if by not in columns:
         raise unknown("column", by, columns)
@@ -83,19 +87,19 @@ def _groups(collection: Collection, by: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerRequests(GenerationInputs):
-    """The requests for answers; the task of context ``n`` has row ``n``."""
+    """The requests for answers; the task, or request, of context ``n`` has row ``n``."""
 
     noun: ClassVar[str] = "answer"
-    """What a request is for, in messages."""
+    """Word for what is asked for, in messages."""
     answer_noun: ClassVar[str] = "an answer"
-    """The same with its article."""
+    """The same word with its article."""
 
     settings: AnswerMaking
-    """What the user chose."""
+    """The user's options."""
     contexts: ContextSet
     """The documents of each request."""
     pair: Pair | None
-    """Groups of twins, or of swapped labels; None where neither is asked for."""
+    """Groups of twins, or of swapped labels; None if neither is asked for."""
     groups: pl.Series
     """Group of each document of the collection; null for none."""
 
@@ -110,11 +114,16 @@ def prepare_answers(
 ) -> AnswerRequests:
     """Prepare the requests for answers, without asking yet.
 
+    `choice` says which groups are compared, by default the sources. `make_answers` explains the
+    other parameters.
+
     Raises
     ------
+    DataError
+        If the run ranks no query, or no document, of the collection.
     UserError
-        If twins or swapped labels need two groups and there are others, if no document has two
-        versions, or as `build_contexts` does.
+        If twins or swapped labels need two groups and there are others, no document has two
+        versions, or no query has a document to show.
     """
     making, choice = making or AnswerMaking(), choice or GroupChoice()
     template = cite_template(making.prompt)
@@ -133,14 +142,14 @@ def prepare_answers(
     texts = collection.texts(making.text)
     queries = dict(collection.queries.select("id", "text").iter_rows())
     tasks = []
-    for number, context in enumerate(contexts.contexts):
+    for row, context in enumerate(contexts.contexts):
         task = GenerationTask(
-            row=number,
+            row=row,
             text=document_lines(
                 texts.gather(list(context.rows)).to_list(), _authors(context, groups, pair)
             ),
-            title=one_line(queries[context.query]),
-            draw=context.repeat - 1,
+            title=one_line(queries[context.query]),  # generation has the title of a document here
+            draw=context.repeat - 1,  # makes repeats with the same prompt different requests
         )
         tasks.append(task)
     return AnswerRequests(
@@ -157,7 +166,10 @@ def prepare_answers(
 
 
 def _authors(context: Context, groups: pl.Series, pair: Pair | None) -> Sequence[str | None] | None:
-    """Return the author that each document is shown with; None where none are shown."""
+    """Return the author that each document is shown with; None if no authors are shown.
+
+    `groups` has the group of each document of the collection, which is its true author.
+    """
     if context.shown_label == "none":
         return None
     authors: list[str | None] = groups.gather(list(context.rows)).to_list()

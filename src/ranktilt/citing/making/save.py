@@ -1,4 +1,4 @@
-"""Answers as JSON lines that `cite` reads, so that nobody has to ask twice."""
+"""Write answers as JSON lines, which `cite` reads, so that no model has to be asked again."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ranktilt.errors import UserError
 def save_answers(session: AnswerSession, path: str | Path) -> Path:
     """Write each answer as a line of JSON, and ``<path>.json`` with how they were made.
 
-    A line has ``query_id``, ``run`` (which repeat), ``engine`` (the model), ``cited`` in order,
-    ``consulted`` in the order of the prompt, ``retrieved`` as ranked, and ``text``; of twins and
-    labels also which were shown.
-    Both files or neither; compressed where `path` ends in ``.gz``.
+    A line has ``query_id``, ``run`` (which of several answers to the query), ``engine`` (the
+    model), ``cited`` in the order of citations, ``consulted`` in the order of the prompt,
+    ``retrieved`` as ranked, and ``text``. With twins or labels it also says which were shown.
+    Either both files are written or neither. They are compressed if `path` ends in ``.gz``.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def save_answers(session: AnswerSession, path: str | Path) -> Path:
 
 
 def answer_records(session: AnswerSession) -> list[dict[str, object]]:
-    """Return each answer as a record of our own layout (`data.formats.citations.plain_records`)."""
+    """Return each answer as a record for JSON, in a layout that `cite` reads."""
     is_cited = pl.col("citation_rank").is_not_null()
     lists = session.answers.pages.group_by("answer", maintain_order=True).agg(
         cited=pl.col("page").sort_by("citation_rank").filter(is_cited.sort_by("citation_rank")),

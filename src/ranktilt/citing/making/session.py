@@ -1,4 +1,8 @@
-"""Answers that a language model wrote, and what became of the requests for them: data only."""
+"""Answers that a language model wrote, and what became of the requests for them: data only.
+
+A *context* is the documents that one request shows to the model. A *run* lists the documents that
+were retrieved for each query.
+"""
 
 from __future__ import annotations
 
@@ -29,46 +33,56 @@ DOCUMENT_SCHEMA = pl.Schema(
         "citation_rank": pl.Int64(),
     }
 )
-"""Columns of the documents that answers were written from, a row for each."""
+"""Columns of a table with a row for each document of each answer's context.
+
+``answer`` is the number of the answer, and ``repeat`` which request about the query it answers.
+``is_swapped`` says whether the two versions of each document have exchanged their positions.
+``shown_label`` is the author that documents are shown with: ``none``, ``true`` or ``swapped`` (of
+the other group). ``position`` in the prompt is from 1. ``origin`` is shared by versions of one
+document, and ``group`` is that of its source. ``citation_rank`` is from 1, and null if not cited.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionCounts:
-    """What became of the requests, and what answers cite beside their documents."""
+    """Numbers of requests by outcome, and of numbers in answers that are no citations."""
 
     queries: int
-    """Queries that were asked."""
+    """Number of queries that were asked."""
     requests: int
-    """Requests for an answer; the repeats of a query are one each."""
+    """Number of requests for an answer, with several for a query that is asked repeatedly."""
     answers: int
-    """Requests with an answer."""
+    """Number of requests with an answer."""
     rejected: Mapping[str, int]
-    """Requests without an answer, by reason: ``unanswered``, ``refused``, ``too long``,
-    ``empty``, ``filtered``."""
+    """Number of requests without an answer, by reason.
+
+    The reasons are ``unanswered``, ``refused`` (by the server), ``too long``, ``empty`` (an answer
+    without a word) and ``filtered`` (a content filter held the answer back).
+    """
     fresh: int
-    """Answers that were asked for by this call; the others were in the journal."""
+    """Number of answers that this call asked for; the others were in the journal."""
     without_citations: int
-    """Answers that cite no document."""
+    """Number of answers that cite no document."""
     outside: int
-    """Cited numbers that no document of the context has."""
+    """Count of numbers in brackets that no document of the context has."""
     answers_outside: int
-    """Answers with such a number."""
+    """Number of answers with such a number."""
     quoted: int
-    """Numbers in passages that repeat the prompt, which cite nothing."""
+    """Count of numbers in passages that are copied from the prompt, which are no citations."""
     answers_quoting: int
-    """Answers with such a passage."""
+    """Number of answers with such a passage."""
     other_form: int
-    """Numbers in brackets in another form, such as ``[1-3]``, which are not read."""
+    """Count of numbers in brackets in another form, such as ``[1-3]``, which are not read."""
     cut_off: int
-    """Answers that end at the limit of tokens."""
+    """Number of answers that end at the limit of tokens."""
     left_out: UnshownEntries
-    """What the run holds and no request showed."""
+    """Numbers of queries and documents of the run that no request shows."""
     prompt_tokens: int
     """Tokens of all prompts, as the server counted them."""
     completion_tokens: int
     """Tokens of all answers, as the server counted them."""
     cut_prompts: int = 0
-    """Answers to prompts that did not fit the model until their documents were cut."""
+    """Number of answers to prompts whose documents were shortened to fit the model."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,23 +94,23 @@ class AnswerSession:
     collection: Collection
     """The documents and queries."""
     run: Run
-    """Which documents each query retrieved."""
+    """The documents that were retrieved for each query."""
     making: AnswerMaking
-    """What the user chose."""
+    """The user's options."""
     pair: Pair | None
-    """Groups whose versions stand in one context, or whose labels are shown."""
+    """Groups whose versions are shown together, or whose labels are shown; None for neither."""
     answers: Answers
-    """What `cite` audits: consulted is what the context showed, retrieved the same as ranked."""
+    """The answers in the form that `cite` audits: documents of a context count as consulted."""
     documents: pl.DataFrame
-    """A row for each document that an answer was written from; see `DOCUMENT_SCHEMA`."""
+    """A row for each document of each answer's context, with the columns of `DOCUMENT_SCHEMA`."""
     texts: pl.DataFrame
-    """A row for each answer: ``answer``, ``text``, ``outside`` and ``quoted``."""
+    """A row for each answer: ``answer``, ``text``, and the counts ``outside`` and ``quoted``."""
     counts: SessionCounts
-    """What became of the requests."""
+    """Numbers of requests by outcome."""
     messages: tuple[str, ...] = ()
-    """What the server said where it did not answer, each once."""
+    """Messages of the server in place of answers, without repetitions."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """How they were made; plain JSON values."""
+    """How the answers were made; plain JSON values."""
 
     @property
     def unanswered(self) -> int:

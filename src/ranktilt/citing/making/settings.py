@@ -1,4 +1,8 @@
-"""How a language model is asked for answers with citations: what a user may choose."""
+"""Options for how a language model is asked for answers with citations.
+
+A *context* is the documents that one request shows. *Twins* are two versions of a document, written
+by two groups of sources. A *label* is the author that a document is shown with.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,11 @@ from ranktilt.errors import UserError, refuse_twice
 from ranktilt.generation.settings import DRAWS_APART, GenerationSettings
 
 ShownLabel = Literal["none", "true", "swapped"]
-"""Which author a document is shown with: none, its own, or that of the other group."""
+"""Which author a document is shown with: none, the true one, or that of the other group."""
 SHOWN_LABELS: tuple[ShownLabel, ...] = get_args(ShownLabel)
 """All choices of `ShownLabel`."""
 Order = Literal["shuffled", "ranked"]
-"""Order of the documents in a prompt: by chance, or as the run ranks them."""
+"""Order of the documents in a prompt: at random, or as the run ranks them."""
 _WITHOUT_LABEL: tuple[ShownLabel, ...] = ("none",)
 """The default: documents are shown without an author."""
 
@@ -28,22 +32,24 @@ class AnswerMaking(GenerationSettings):
     prompt: str | Path = "numbered"
     """``numbered``, or a file with ``{documents}`` and ``{query}``."""
     context: Annotated[int, msgspec.Meta(ge=1, le=999)] = 10
-    """Documents that a request shows: the first of the run."""
+    """Number of documents that a request shows, the first of the run."""
     order: Order = "shuffled"
-    """Order of the documents: shuffled anew for each repeat, or as the run ranks them, where
-    chance orders those of equal score."""
+    """Order of the documents: shuffled anew for each repeat, or as the run ranks them.
+
+    Ranked documents of equal score are in random order.
+    """
     repeats: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
-    """Ask for each query this often."""
+    """How often each query is asked."""
     has_twins: bool = False
-    """Show both versions of each document, and ask again with their positions exchanged."""
+    """Whether both versions of each document are shown, in two orders with exchanged positions."""
     draws_versions: bool = False
-    """Show one version of each document of a designed collection, drawn anew for each repeat."""
+    """Whether one version of each document of a designed collection is drawn for each repeat."""
     shown_labels: tuple[ShownLabel, ...] = _WITHOUT_LABEL
-    """Which author each document is shown with; several ask again with each."""
+    """Which author each document is shown with; with several, a query is asked once with each."""
     order_seed: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Seed of the order."""
+    """Random seed of the order."""
     temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.0,)
-    """Sampling temperature: one alone."""
+    """Sampling temperature; only one."""
     attempts: Annotated[int, msgspec.Meta(ge=1, le=DRAWS_APART)] = 1
     """Maximum attempts until an answer is not empty."""
     text: Literal["title+text", "text", "title"] = "title+text"
@@ -70,10 +76,10 @@ class AnswerMaking(GenerationSettings):
 
     @property
     def compares_labels(self) -> bool:
-        """Whether each document is shown with either label, so that their effect can be told."""
+        """Whether each document is shown with its true and with the swapped label."""
         return {"true", "swapped"} <= set(self.shown_labels)
 
     @property
     def is_experiment(self) -> bool:
-        """Whether answers differ in one thing only, which is to be compared."""
+        """Whether some answers differ in one thing only, so that they can be compared."""
         return self.has_twins or self.compares_labels

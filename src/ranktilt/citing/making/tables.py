@@ -1,4 +1,7 @@
-"""Answers as tables: the documents behind each, what it cites, and what `cite` audits."""
+"""Answers as tables: the documents of each, what it cites, and the form that `cite` audits.
+
+A *context* is the documents that a request shows to the model that answers.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +18,39 @@ from ranktilt.citing.making.session import DOCUMENT_SCHEMA
 from ranktilt.data.answers import ANSWER_SCHEMA, PAGE_SCHEMA, Answers
 from ranktilt.data.collection import Collection
 
+_ANSWER_COLUMNS = ("answer", "query", "repeat", "is_swapped", "shown_label")
+"""Columns of `DOCUMENT_SCHEMA` with one value for all documents of an answer."""
 _LISTS = ("position", "row", "citation_rank", "cited_words", "retrieval_rank")
 """Columns with a value for each document of an answer."""
-_COUNTED = {"cited_words": pl.Float64(), "retrieval_rank": pl.Int64()}
-"""Columns that a document has besides `DOCUMENT_SCHEMA`, for the audit alone."""
+_AUDIT_COLUMNS = ("cited_words", "retrieval_rank")
+"""Columns besides `DOCUMENT_SCHEMA`, which only the audit needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CitedAnswer:
-    """An answer, what it was written from, and what it cites."""
+    """An answer, with its context and its citations."""
 
     context: Context
     """The documents that the request showed."""
     text: str
     """The answer, without reasoning."""
     citations: CitationsRead
-    """What it cites."""
+    """The citations of the answer."""
 
 
 def document_table(
     requests: AnswerRequests, collection: Collection, answers: Sequence[CitedAnswer]
 ) -> pl.DataFrame:
-    """Return a row for each document of each answer: `DOCUMENT_SCHEMA`, words and rank."""
+    """Return a row for each document of each answer's context.
+
+    Columns are those of `DOCUMENT_SCHEMA`, and ``cited_words`` (words of the answer that the
+    document supports) and ``retrieval_rank``.
+    """
     rows = [_document_row(requests, number, answer) for number, answer in enumerate(answers)]
     lists = {name: pl.List(pl.Int64()) for name in _LISTS}
     lists["cited_words"] = pl.List(pl.Float64())
     of_answer = {name: DOCUMENT_SCHEMA[name] for name in _ANSWER_COLUMNS}
+    # A row for each answer becomes a row for each of its documents.
     table = pl.DataFrame(rows, schema={**of_answer, **lists}, orient="row").explode(*_LISTS)
     ids = pl.DataFrame(
         {
@@ -52,18 +62,14 @@ def document_table(
         schema_overrides={"row": pl.Int64()},
     )
     table = table.join(ids, on="row", how="left", maintain_order="left")
-    return table.select(*DOCUMENT_SCHEMA, *_COUNTED)
-
-
-_ANSWER_COLUMNS = ("answer", "query", "repeat", "is_swapped", "shown_label")
-"""Columns with one value for all documents of an answer."""
+    return table.select(*DOCUMENT_SCHEMA, *_AUDIT_COLUMNS)
 
 
 def _document_row(requests: AnswerRequests, number: int, answer: CitedAnswer) -> tuple[Any, ...]:
     """Return one answer as a row: `_ANSWER_COLUMNS`, and then a list for each of `_LISTS`."""
     context, citations = answer.context, answer.citations
     positions = list(range(1, len(context.rows) + 1))
-    citation_ranks = {position: n for n, position in enumerate(citations.positions, start=1)}
+    citation_ranks = {position: rank for rank, position in enumerate(citations.positions, start=1)}
     ranked = requests.contexts.ranked[context.query]
     retrieval_ranks = {row: rank for rank, row in enumerate(ranked, start=1)}
     return (
@@ -83,10 +89,10 @@ def _document_row(requests: AnswerRequests, number: int, answer: CitedAnswer) ->
 def answers_of(
     requests: AnswerRequests, documents: pl.DataFrame, answers: Sequence[CitedAnswer]
 ) -> Answers:
-    """Return the answers as `cite` audits them.
+    """Return the answers in the form that `cite` audits.
 
-    With twins, or drawn versions, no page has a rank: a version is shown because its document was
-    retrieved.
+    `documents` comes from `document_table`. With twins or drawn versions, no page has a rank,
+    because a version may be shown although only another version of its document was retrieved.
     """
     is_ranked = not (requests.settings.has_twins or requests.settings.draws_versions)
     contexts = [answer.context for answer in answers]
@@ -113,7 +119,7 @@ def answers_of(
 
 
 def repeat_name(context: Context) -> str:
-    """Name an answer among those to its query: ``1``, or ``1, true label, exchanged``."""
+    """Return an answer's name among those to its query: ``1``, ``1, true label, exchanged``."""
     parts = [str(context.repeat)]
     if context.shown_label != "none":
         parts.append(f"{context.shown_label} label")
@@ -123,7 +129,7 @@ def repeat_name(context: Context) -> str:
 
 
 def text_table(answers: Sequence[CitedAnswer]) -> pl.DataFrame:
-    """Return a row for each answer: its text, and the numbers that cite nothing."""
+    """Return a row for each answer: its text, and counts of numbers that are no citations."""
     rows = []
     for number, answer in enumerate(answers):
         rows.append((number, answer.text, answer.citations.outside, answer.citations.quoted))

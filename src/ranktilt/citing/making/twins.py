@@ -1,4 +1,4 @@
-"""Twins in one context: both versions of each document, and the same with positions exchanged."""
+"""Twins, the two versions of a document by two groups of sources, for prompts that show both."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Twins:
     """The two versions of each document that has two, as rows of a collection."""
 
     twin_of: dict[int, int]
-    """The other version of each row."""
-    first_rows: frozenset[int]
+    """Row of the other version, by the row of a version."""
+    rows_of_a: frozenset[int]
     """Rows of the versions of group a."""
 
     @classmethod
     def from_collection(cls, collection: Collection, pair: Pair) -> Twins:
-        """Return the twins of two sources; of several versions of one source the first counts."""
+        """Return the twins of two sources; if a source has several versions, the first counts."""
         pairs = collection.pairs(*pair)
         pairs = pairs.unique("origin", keep="first", maintain_order=True)
         if not pairs.height:
@@ -36,25 +36,28 @@ class Twins:
         rows_a = codes(pairs["a"], collection.ids).tolist()
         rows_b = codes(pairs["b"], collection.ids).tolist()
         twin_of = dict(zip(rows_a, rows_b, strict=True)) | dict(zip(rows_b, rows_a, strict=True))
-        return cls(twin_of=twin_of, first_rows=frozenset(rows_a))
+        return cls(twin_of=twin_of, rows_of_a=frozenset(rows_a))
 
     def first_pairs(self, rows: Sequence[int], count: int) -> list[int]:
-        """Return both versions of the first documents that have two, one after the other."""
-        chosen = list[int]()
-        for row in rows:
-            if row in self.twin_of and row not in chosen:
-                version_a = row if row in self.first_rows else self.twin_of[row]
-                chosen += [version_a, self.twin_of[version_a]]
-            if len(chosen) == 2 * count:
-                break
-        return chosen
+        """Return both versions of the first `count` documents of `rows` that have two.
 
-    def swapped(self, rows: Sequence[int]) -> list[int]:
-        """Return the order in which each document's other version has its position."""
+        The version of group a comes first, and then that of group b.
+        """
+        versions = list[int]()
+        for row in rows:
+            if row in self.twin_of and row not in versions:
+                version_a = row if row in self.rows_of_a else self.twin_of[row]
+                versions += [version_a, self.twin_of[version_a]]
+            if len(versions) == 2 * count:
+                break
+        return versions
+
+    def with_exchanged_positions(self, rows: Sequence[int]) -> list[int]:
+        """Return the order in which the two versions of each document have exchanged positions."""
         return [self.twin_of[row] for row in rows]
 
-    def with_coins(self, rows: Sequence[int], rng: random.Random) -> list[int]:
-        """Order the two versions of each document by a coin; they stay next to each other.
+    def randomly_ordered(self, rows: Sequence[int], rng: random.Random) -> list[int]:
+        """Order the two versions of each document at random; they stay next to each other.
 
         `rows` holds both versions of each document, one after the other.
         """

@@ -1,4 +1,8 @@
-"""Versions by design in a context: one of each document, drawn anew for each repeat."""
+"""Versions of a designed collection for prompts: one of each document, drawn for each repeat.
+
+A designed collection has several versions of each document, which differ in factors such as length.
+A query may be asked several times; these are its repeats.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ class DrawnVersions:
     """The versions of each document of a designed collection, as rows of the collection."""
 
     document_of: tuple[int, ...]
-    """Number of each row's document."""
+    """Number of the document of each row."""
     versions_of: dict[int, tuple[int, ...]]
     """Rows of each document's versions."""
 
@@ -25,14 +29,14 @@ class DrawnVersions:
     def from_collection(cls, collection: Collection) -> DrawnVersions:
         """Group the rows of a designed collection by document.
 
-        `UserError` if it has no design, or no factor whose effect can be told.
+        `UserError` if it has no design, or no factor whose effect can be estimated.
         """
         if not any(name.startswith(PREFIX) for name in collection.docs.columns):
             raise UserError(
                 "--by-factor needs versions by design: a collection with columns factor:NAME, as "
                 "ranktilt generate versions DIR --factors position,length writes it"
             )
-        # Before a model is asked: whether anything could be said of the factors.
+        # This refuses a design that says nothing about factors, before a model is asked.
         FactorDesign.from_collection(
             collection, collection.spec.get("design", {}).get("failed", ())
         )
@@ -44,19 +48,22 @@ class DrawnVersions:
         return cls(document_of=document_of, versions_of=versions_of)
 
     def of_first_documents(self, rows: Sequence[int], count: int) -> list[int]:
-        """Return all versions of the first documents of a list, document by document."""
+        """Return all versions of the first `count` documents of a list, document by document."""
         documents = list(dict.fromkeys(self.document_of[row] for row in rows))[:count]
         versions = list[int]()
         for document in documents:
             versions += self.versions_of[document]
         return versions
 
-    def drawn(self, rows: Sequence[int], query: str, repeat: int, *, seed: int) -> list[int]:
-        """Draw a version of each document; in as many repeats as there are, each comes once."""
-        drawn = list[int]()
+    def draw(self, rows: Sequence[int], query: str, repeat: int, *, seed: int) -> list[int]:
+        """Draw a version of each document of a list, for a query and the number of a repeat.
+
+        A document with n versions shows each of them once in n repeats, in random order.
+        """
+        versions_drawn = list[int]()
         for document in dict.fromkeys(self.document_of[row] for row in rows):
             versions = self.versions_of[document]
             rng = random.Random(f"{seed} {query} {document} versions")
             order = rng.sample(versions, len(versions))
-            drawn.append(order[(repeat - 1) % len(order)])
-        return drawn
+            versions_drawn.append(order[(repeat - 1) % len(order)])
+        return versions_drawn

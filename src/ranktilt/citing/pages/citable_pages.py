@@ -1,8 +1,9 @@
 """The pages that an engine could have cited, as a collection with properties.
 
-A gap between citation rates is explained by the same code as that of a ranker, which takes a
-collection of documents and what happened to them. Here pages become the documents, queries the
-queries, and what happened is the percentage of a query's answers that cite the page.
+The code that explains a ranker's gap between groups of documents also explains a gap between
+citation rates of groups of pages. It takes a collection of documents, and an *outcome* for each
+query and document. Here pages become the documents, and the outcome is the percentage of a query's
+answers that cite the page.
 """
 
 from __future__ import annotations
@@ -27,19 +28,22 @@ from ranktilt.measures.citations.base import Floats, Ints
 SEARCH_RANK = "search rank"
 """Name of the property that says at which rank a page was retrieved."""
 _PAGE_TEXT = "page_text"
-"""Column that holds the texts of a label file while it is read."""
-_TAKEN = ("id", "source", "origin", "label", "unit")
-"""Columns that a collection, or this file, uses; those of a label file are dropped."""
+"""Temporary name of the column of texts while a label file is read."""
+_RESERVED_COLUMNS = ("id", "source", "origin", "label", "unit")
+"""Columns with a meaning here; columns of these names in a label file are dropped."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _SearchRank(MeasuredProperty):
-    """The rank at which a page was retrieved for a query: a property of both, not of the page."""
+    """The rank at which a page was retrieved: a property of a query and a page together."""
 
     keys: Ints
-    """Query · number of pages + page of each pair of both, in ascending order."""
+    """A number for each pair of query and page, in ascending order.
+
+    It is index of the query · number of pages + index of the page.
+    """
     ranks: Floats
-    """Rank of each pair, in the order of the keys; NaN where the page was not retrieved."""
+    """Rank of each pair, in the order of the keys; NaN if the page was not retrieved."""
 
     def of_entries(self, collection: Collection, query: Ints, document: Ints) -> Floats:
         """Return the rank of each pair of query and page, all of which must be among the keys."""
@@ -50,26 +54,29 @@ class _SearchRank(MeasuredProperty):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CitablePages:
-    """The pages that could be cited, as documents, and how often each query's answers cite them."""
+    """The pages that could have been cited, and how often the answers to each query cite them."""
 
     collection: Collection
     """The pages as documents, with the columns of the label file.
 
-    Their origin, by which errors are clustered, is the unit at which labels are constant.
+    Their origin, by which errors are clustered, is the unit at which labels are constant, such as
+    the domain.
     """
     entries: RunEntries
     """A row for each query and page: the outcome ``cited``, in percent of the query's answers."""
     search_rank: MeasuredProperty | None
-    """The rank of a page among the search results; None where no results are known."""
+    """The rank of a page among the search results; None if no results are known."""
 
 
 def citable_pages(audit: CitationAudit, label_file: LabelFile, by: str) -> CitablePages:
     """Return the pages that an audited engine could have cited.
 
+    `label_file` has the properties of pages, and `by` is its column of labels.
+
     Raises
     ------
     UserError
-        If nothing tells what could have been cited.
+        If it is not known what could have been cited.
     """
     pool = _pool(audit)
     collection = _collection(audit, pool, label_file, by)
@@ -92,9 +99,10 @@ def label_file_of(audit: CitationAudit) -> LabelFile:
 def _pool(audit: CitationAudit) -> pl.DataFrame:
     """Return the pool, which is what could have been cited: a row for each query and page.
 
-    That is what was consulted or, where nobody knows, what was retrieved. Columns: ``query``,
-    ``page``, ``label``, ``unit``, ``cited`` (percentage of the query's answers that cite the page)
-    and ``rank`` (0 where not retrieved).
+    These are the pages that the engine consulted (read before it answered) or, if that is unknown,
+    the pages that were retrieved for the query. Columns: ``query``, ``page``, ``label``, ``unit``,
+    ``cited`` (percentage of the query's answers that cite the page) and ``rank`` (0 where not
+    retrieved).
     """
     rows = audit.pages.rows()
     in_pool = pl.col("is_consulted") if rows["is_consulted"].any() else pl.col("retrieval_rank") > 0
@@ -121,14 +129,14 @@ def _collection(
     keys = columns["doc_id"]
     if not audit.spec.get("exact_urls"):
         keys = pl.Series([page_key(page) for page in keys], dtype=pl.String)
-    # The audit knows the labels; the file gives all other columns.
-    dropped = [name for name in ("doc_id", by, *_TAKEN) if name in columns.columns]
+    # Labels come from the audit, and all other columns from the file.
+    dropped = [name for name in ("doc_id", by, *_RESERVED_COLUMNS) if name in columns.columns]
     columns = columns.drop(dropped).with_columns(page=keys).unique("page", maintain_order=True)
     docs = pages.join(columns, on="page", how="left", maintain_order="left")
     text = pl.col("text").cast(pl.String).fill_null("") if "text" in docs.columns else pl.lit("")
     docs = docs.with_columns(text=text).rename({"page": "id", "label": by, "unit": "origin"})
     queries = pool["query"].unique(maintain_order=True)
-    # A collection has judgments; nobody judged the pages, so the table is empty.
+    # A collection must have judgments; pages have none, so the table is empty.
     judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     return Collection(
         docs,
@@ -139,15 +147,15 @@ def _collection(
 
 
 def _read_pages(label_file: LabelFile, by: str) -> pl.DataFrame:
-    """Read the columns of a label file, its texts among them where it has some.
+    """Read the columns of a label file, with its texts if it has any.
 
-    `read_labels` leaves out a column ``text``, unless it is asked for by another name.
+    `read_labels` leaves out a column ``text``, unless the user gives it another name.
     """
     with_text = replace(label_file, columns={**label_file.columns, _PAGE_TEXT: "text"})
     try:
         return read_labels(with_text, by=by).rename({_PAGE_TEXT: "text"})
     except DataError:
-        # There is no column ``text``; or the file is at fault, which this raises again.
+        # There is no column ``text``. If another fault of the file was the reason, this raises it.
         return read_labels(label_file, by=by)
 
 
@@ -163,7 +171,7 @@ def _run_entries(pool: pl.DataFrame, collection: Collection) -> RunEntries:
 
 
 def _search_rank(pool: pl.DataFrame, collection: Collection) -> MeasuredProperty | None:
-    """Return the rank of pages among the search results; None where no results are known."""
+    """Return the rank of pages among the search results; None if no results are known."""
     if not (pool["rank"] > 0).any():
         return None
     query = numbers_of(pool["query"], collection.queries["id"])
@@ -174,7 +182,7 @@ def _search_rank(pool: pl.DataFrame, collection: Collection) -> MeasuredProperty
     about = GapProperty(name=SEARCH_RANK, unit="ranks", kind="list")
     return _SearchRank(
         about=about,
-        # No page has a rank of its own, without a query.
+        # A page without a query has no rank.
         values=np.full(collection.docs.height, np.nan),
         keys=keys[order],
         ranks=np.where(ranks > 0, ranks, np.nan),

@@ -1,7 +1,8 @@
 """Answers and their labelled pages, as the file of an audit keeps them.
 
-Two engines are compared page by page, and an explanation of citations needs the pages too. So the
-file of an audit keeps its rows: each name once, and numbers as compressed arrays, written as text.
+A later audit compares its engine with this one page by page, and an explanation of citations needs
+the pages too. So the file of an audit holds every page of every answer. To keep it small, it holds
+each name once, and numbers as compressed arrays in text form.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ranktilt.citing.arrays import numbers_of
 from ranktilt.data.artifact import register
 
 MOST_ROWS = 3_000_000
-"""Most rows that are kept, some 30 MB in a file. Of more rows, none is kept."""
+"""Most rows that are kept, some 30 MB in the file; an audit with more keeps none."""
 _PAGE_COLUMNS = ("page", "label", "unit", "domain")
 """Columns of names, which are the same in every row of a page."""
 _NUMBERS = {
@@ -37,26 +38,29 @@ _NUMBERS = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KeptPages:
-    """Every answer, and its pages that are cited, or have a label."""
+    """Every answer, with its pages that are cited or have a label."""
 
     answers: pl.DataFrame
     """One row for each answer: ``query`` and ``repeat`` (which answer to the query).
 
-    Empty where there were too many rows to keep.
+    Empty if there were too many pages to keep.
     """
     pages: pl.DataFrame
     """One row for each page of an answer.
 
-    Columns: ``answer`` (row of `answers`), ``page``, ``label`` and ``unit`` (null where
-    unlabelled), ``domain``, ``citation_rank`` (from 1; 0 where not cited), ``is_consulted``,
-    ``retrieval_rank`` (from 1; 0 where not retrieved) and ``cited_words`` (null where unknown).
+    Columns: ``answer`` (row of `answers`), ``page``, ``label`` (its group) and ``unit`` (pages that
+    are labelled together, such as those of a domain), which are null without a label, ``domain``,
+    ``citation_rank`` (from 1; 0 where not cited), ``is_consulted`` (read by the engine before it
+    answered), ``retrieval_rank`` (from 1; 0 where not retrieved for the query) and ``cited_words``
+    (words of the answer that the page supports; null where unknown).
     """
 
     @classmethod
     def from_table(cls, answers: pl.DataFrame, table: pl.DataFrame) -> KeptPages:
-        """Take from the table of an audit what is kept: cited pages, and those with a label.
+        """Take the cited pages, and those with a label, from the table of an audit.
 
-        Of more than `MOST_ROWS` rows, nothing is kept.
+        Nothing is kept of more than `MOST_ROWS` of them. `answers` has ``query`` and ``repeat``;
+        `table` has a row for each page of an answer, or retrieved for its query.
         """
         rows = table.filter(pl.col("is_cited") | pl.col("label").is_not_null())
         if rows.height > MOST_ROWS:
@@ -78,24 +82,25 @@ class KeptPages:
 
     @property
     def has_words(self) -> bool:
-        """Whether answers tell which words a page supports."""
+        """Whether answers say which words a page supports."""
         return bool(self.pages["cited_words"].is_not_null().any())
 
     def of_queries(self, queries: Sequence[str]) -> KeptPages:
         """Return the answers to some queries, with their pages."""
-        chosen = self._numbered_answers.filter(pl.col("query").is_in(list(queries)))
-        # The rows of answers change, so pages must name the new ones.
-        chosen = chosen.with_columns(number=pl.int_range(pl.len()))
+        answers = self._numbered_answers.filter(pl.col("query").is_in(list(queries)))
+        # Pages name answers by their row, which changes.
+        answers = answers.with_columns(new_row=pl.int_range(pl.len()))
         pages = self.pages.join(
-            chosen.select("answer", "number"), on="answer", how="inner", maintain_order="left"
+            answers.select("answer", "new_row"), on="answer", how="inner", maintain_order="left"
         )
-        pages = pages.with_columns(answer=pl.col("number")).drop("number")
-        return KeptPages(answers=chosen.select("query", "repeat"), pages=pages)
+        pages = pages.with_columns(answer=pl.col("new_row")).drop("new_row")
+        return KeptPages(answers=answers.select("query", "repeat"), pages=pages)
 
     def rows(self) -> pl.DataFrame:
         """Return the labelled pages with the columns of `CitationInputs.rows`.
 
-        Each answer weighs 1 / the answers of its query, times what makes the mean weight 1.
+        Each answer weighs 1 / the number of answers to its query, times a factor that makes the
+        mean weight 1.
         """
         numbered = self._numbered_answers
         scale = numbered.height / max(numbered["query"].n_unique(), 1)
@@ -109,8 +114,8 @@ class KeptPages:
     def citation_lists(self, column: str = "page") -> pl.DataFrame:
         """Return what each answer cites, in its order: ``query``, ``repeat`` and ``cited``.
 
-        `column` is ``page`` or ``domain``. A domain that is cited with several pages is listed
-        once, where it is cited first.
+        `column` says what is listed: ``page`` or ``domain``. A domain that is cited with several
+        pages is listed once, where it is cited first.
         """
         cited = self.pages.filter(pl.col("citation_rank") > 0).sort("answer", "citation_rank")
         lists = cited.unique(["answer", column], keep="first", maintain_order=True)
@@ -120,11 +125,14 @@ class KeptPages:
 
     @property
     def _numbered_answers(self) -> pl.DataFrame:
-        """Answers with their row as a column ``answer``, by which pages name them."""
+        """The answers with their row as a column ``answer``, to join them with pages."""
         return self.answers.with_row_index("answer").cast({"answer": pl.Int64})
 
     def row(self) -> dict[str, Any]:
-        """Return what a file holds: names in the order of their first row, and numbers as text."""
+        """Return the record in an audit's file, which `from_row` reads.
+
+        Queries and pages are named once, in the order of their first row; rows hold their indices.
+        """
         queries = self.answers["query"].unique(maintain_order=True)
         pages = self.pages.select(_PAGE_COLUMNS).unique("page", maintain_order=True)
         numbers = numbers_of(self.pages["page"], pages["page"])
@@ -140,7 +148,7 @@ class KeptPages:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> KeptPages:
-        """Return the pages that `row` wrote."""
+        """Read the record that `row` writes."""
         queries = pl.Series(row["queries"], dtype=pl.String)
         answers = pl.DataFrame(
             {

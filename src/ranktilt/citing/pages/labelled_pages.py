@@ -22,11 +22,11 @@ from ranktilt.data.page_urls import domain_of, page_key
 from ranktilt.errors import DataError, UserError, counted, unknown
 
 _TEXTS = ("title", "text")
-"""Columns of a collection that hold texts, which a page's row leaves out."""
+"""Columns of a collection that hold texts, which the table of pages leaves out."""
 _OWN_DOMAIN = ("domain", "host", "site")
-"""Columns of a label file that name a page's domain, in the order of preference."""
+"""Columns of a label file that may name a page's domain, the preferred one first."""
 _ADDRESS_DOMAIN = "page_domain"
-"""Column that holds the domain in a page's address while tables are joined."""
+"""Temporary column for the domain in a page's address."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,15 +34,15 @@ class LabelledPages:
     """The pages that have a label, and where the labels come from."""
 
     label_file: LabelFile
-    """The label file; for a collection, one with the collection's path, for a result's spec."""
+    """The label file, which a result's spec names; of a collection only the path is known."""
     pages: pl.DataFrame
     """A row for each page: ``page`` (its key), ``label``, ``domain``, and all other columns."""
 
     def add_to(self, table: pl.DataFrame) -> pl.DataFrame:
         """Add the label, the domain and the other columns of each page to a table with ``page``.
 
-        A page without a label has a null there, or the label of the rest, where the label file
-        names one. Its domain is that of its address, or the page itself.
+        A page that the label file does not list has no label, or the label that the user gives to
+        all the rest. Its domain is that of its address, or the page itself.
         """
         columns = [
             name for name in self.pages.columns if name == "page" or name not in table.columns
@@ -50,7 +50,7 @@ class LabelledPages:
         table = table.join(self.pages.select(columns), on="page", how="left", maintain_order="left")
         if self.label_file.rest:
             table = table.with_columns(pl.col("label").fill_null(self.label_file.rest))
-        # An address is taken apart once, in however many answers it is.
+        # A page may be in many answers; its address is parsed once.
         pages = table.filter(pl.col(DOMAIN).is_null())["page"].unique()
         domains = [domain_of(page) or page for page in pages]
         address_domains = pl.DataFrame(
@@ -63,7 +63,8 @@ class LabelledPages:
     def no_match(self, cited: pl.Series) -> DataError:
         """Return the error for answers none of whose cited pages has a label.
 
-        It shows the first cited page and the first labelled one, and what would make them equal.
+        It shows the first cited and the first labelled page and, if a change of spelling would make
+        some equal, which one. `cited` are the cited pages.
         """
         pages = counted(len(cited), "cited page", "cited pages")
         examples = f"first: {cited[0]!r}; labels look like {self.pages['page'][0]!r}"
@@ -84,12 +85,12 @@ def label_pages(
     by : str
         Column whose values are the labels.
     is_exact : bool
-        Whether pages are known by their addresses as they are.
+        Whether pages are known by their addresses as they are, and not by keys.
 
     Raises
     ------
     UserError
-        If there is no such column, no page has a value in it, or a page has several.
+        If there is no such column, no page has a label, or a page has several labels.
     """
     if isinstance(labels, Collection):
         path = str(labels.spec.get("path", "the collection"))
@@ -116,7 +117,7 @@ def _collection_pages(collection: Collection, by: str, *, is_exact: bool) -> pl.
             f"FILE:id=doc_id,{by}=COLUMN"
         )
     if not is_exact:
-        # The ids of documents may be addresses.
+        # Ids of documents may be addresses, of which several may have one key.
         pages = _with_keys(pages).unique("page", keep="first", maintain_order=True)
     if DOMAIN in pages.columns:
         return _with_named_domains(pages)
@@ -139,13 +140,13 @@ def _file_pages(label_file: LabelFile, by: str, *, is_exact: bool) -> pl.DataFra
     domain_columns = [name for name in _OWN_DOMAIN if name in pages.columns]
     if domain_columns:
         return pages.with_columns(pl.col(domain_columns[0]).cast(pl.String).alias(DOMAIN))
-    # A page whose id is no address is a domain of its own.
+    # A page whose id is not an address is its own domain.
     domains = [domain_of(page) or page for page in pages["page"]]
     return pages.with_columns(pl.Series(DOMAIN, domains, dtype=pl.String))
 
 
 def _with_keys(pages: pl.DataFrame) -> pl.DataFrame:
-    """Return pages by their keys instead of their addresses."""
+    """Return pages with their keys in place of their addresses."""
     keys = [page_key(page) for page in pages["page"]]
     return pages.with_columns(pl.Series("page", keys))
 
@@ -156,13 +157,13 @@ def _with_named_domains(pages: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_column_names(labels: pl.Series) -> pl.Series:
-    """Give bare numbers among labels the name of their column: 1 becomes ``source 1``."""
+    """Put the name of the column before labels that are bare numbers: 1 becomes ``source 1``."""
     names = {name: group_name(labels.name, name) for name in labels.drop_nulls().unique()}
     return labels.replace(names)
 
 
 def _refuse_several_labels(pages: pl.DataFrame, label_file: LabelFile) -> None:
-    """Refuse a page with several labels, unless the user chose to take the first one."""
+    """Refuse a page with several labels, unless the user chose which one counts."""
     labels = pages.group_by("page").agg(pl.col("label").n_unique().alias("labels"))
     clash = labels.filter(pl.col("labels") > 1).sort("page")
     if clash.height and label_file.several is None:

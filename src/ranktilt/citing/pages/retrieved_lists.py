@@ -1,6 +1,7 @@
-"""The pages that a search returned for the queries of answers.
+"""The pages that were retrieved for the queries of answers: lists of search results.
 
-They come from a run of the user, or from the answers, which may hold the results of their search.
+They come from a run of the user, or from the answers, which may hold the results of their search. A
+page is named by its *key*, which is the same for all spellings of an address.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 
 _KEEP = "keep"
-"""Option of a run's file for a document that comes twice for a query: ``FILE:keep=first``."""
+"""Option of a run's file that says which rank of a repeated document counts: ``keep=first``."""
 
 
 def load_list(path: str | Path) -> Run:
-    """Read a run of pages; of a page that comes twice for a query, the first rank counts.
+    """Read a run of pages, in which a page may be listed twice for a query.
 
-    Search results often hold a page twice, which is an error in other runs. So this adds
-    ``keep=first`` to the file's options, unless the user chose another way.
+    Search results often list a page twice, which is an error in other runs. So this adds
+    ``keep=first`` to the file's options: the first rank counts, unless the user chose otherwise.
     """
     notation = split_notation(path)
     if notation is None:
@@ -35,9 +36,10 @@ def load_list(path: str | Path) -> Run:
 
 
 def retrieved_lists(answers: Answers, run: Run | None, *, is_exact: bool) -> pl.DataFrame | None:
-    """Return the retrieved lists: ``query``, ``page`` and ``rank``, from 1.
+    """Return the retrieved lists of the answers' queries: ``query``, ``page`` and ``rank`` from 1.
 
-    Those of the run or, without one, those that the answers hold; None where these hold none.
+    Lists come from the run or, without one, from the answers; None if these hold none. With
+    `is_exact` pages of the run are named by their addresses, and not by keys.
 
     Raises
     ------
@@ -51,13 +53,13 @@ def retrieved_lists(answers: Answers, run: Run | None, *, is_exact: bool) -> pl.
     listed = answers.pages.filter(pl.col("retrieval_rank").is_not_null())
     numbered = answers.answers.with_row_index("answer").cast({"answer": pl.Int64})
     listed = listed.join(numbered, on="answer")
-    # Repeats of a query hold its results again; each page counts once.
+    # Several answers to one query may each hold its results; each page counts once.
     listed = listed.sort("answer", "retrieval_rank").unique(["query", "page"], maintain_order=True)
     return listed.select("query", "page", pl.col("retrieval_rank").alias("rank"))
 
 
 def _lists_of_run(answers: Answers, run: Run, *, is_exact: bool) -> pl.DataFrame:
-    """Return a run's lists for the queries of answers, with pages by their keys."""
+    """Return a run's lists for the queries of answers, with pages by key, or address if exact."""
     ranked = run.frame().filter(pl.col("query_id").is_in(answers.queries))
     if not ranked.height:
         examples = f"first: {answers.queries[0]!r} and {run.queries[0]!r}"

@@ -18,29 +18,40 @@ from ranktilt.statistics.two_way import effective_number
 
 
 def kappa_change(match: JudgeMatch, top: int, draws: QueryDraws) -> JudgeChange | None:
-    """Return the change of Cohen's κ; None where humans graded no common pair."""
-    graded = match.graded
-    pairs = graded[0].pairs
-    if not pairs.height:
+    """Return the change of Cohen's κ; None where humans graded none of the common pairs.
+
+    `top` is the highest grade. `draws` are the resamples of queries, the same for both judges.
+    """
+    pairs_of_judges = match.pairs_of_judges
+    pair_count = pairs_of_judges[0].table.height
+    if not pair_count:
         return None
-    (comparison,) = compare_kappas(graded, top=top, correction="holm", draws=draws)
-    tables = [query_tables(side.pairs, top) for side in graded]
-    new, old = (float(cohen_kappa(table.sum(0))) for table in tables)
-    return _coefficient_change(
-        JudgeChange.without_interval(
-            match.judge, new, old, pairs=pairs.height, queries=comparison.queries
-        ),
-        comparison,
-        effective_number(tables[0].sum((1, 2))),
+    # With one comparison the correction changes nothing; all changes are corrected together later.
+    (comparison,) = compare_kappas(pairs_of_judges, top=top, correction="holm", draws=draws)
+    # Tables of counts, one for each query: human grade by grade of the judge.
+    new_tables, old_tables = (
+        query_tables(pairs_of_judge.table, top) for pairs_of_judge in pairs_of_judges
     )
+    new, old = (float(cohen_kappa(tables.sum(0))) for tables in (new_tables, old_tables))
+    change = JudgeChange.without_interval(
+        match.judge, new, old, pairs=pair_count, queries=comparison.queries
+    )
+    pairs_per_query = new_tables.sum((1, 2))
+    return _coefficient_change(change, comparison, effective_number(pairs_per_query))
 
 
 def order_change(
     judge: str, new: SystemValues, old: SystemValues, options: ComparisonOptions
 ) -> JudgeChange:
-    """Return the change of Kendall's τ-b with the human order of systems."""
+    """Return the change of Kendall's τ-b with the human order of systems.
+
+    `judge` is the name of the new judge. `new` and `old` are the values of the same systems and
+    queries under both judges, by one measure.
+    """
     (comparison,) = compare_orders([new, old], correction="holm", seed=options.seed)
-    taus = [float(kendall_tau(side.human.mean(1), side.judged.mean(1))) for side in (new, old)]
+    taus = [
+        float(kendall_tau(values.human.mean(1), values.judged.mean(1))) for values in (new, old)
+    ]
     change = JudgeChange.without_interval(
         judge, *taus, pairs=len(new.runs), queries=len(new.queries)
     )
@@ -51,7 +62,11 @@ def order_change(
 def _coefficient_change(
     change: JudgeChange, comparison: JudgeComparison, effective_n: float
 ) -> JudgeChange:
-    """Take the interval and p of two coefficients, whichever of both was the higher one."""
+    """Return the change with the interval and p of the comparison.
+
+    A comparison subtracts the lower coefficient from the higher one; a change is new minus old.
+    `effective_n` is the effective number of queries.
+    """
     sign = 1.0 if comparison.judge_a == NEW else -1.0
     ends = sorted([sign * comparison.low, sign * comparison.high])
     low, high = (float(end) for end in ends)
@@ -67,9 +82,10 @@ def _coefficient_change(
 
 
 def order_likeness(new: SystemValues, old: SystemValues, seed: int) -> OrderLikeness:
-    """Return τ-b of the two judges' orders of systems."""
-    both = replace(new, human=old.judged)
-    agreement = rank_agreement(both, seed=seed)
+    """Return τ-b of the two judges' orders of systems; `seed` is that of its interval."""
+    # The old judge takes the place of humans.
+    new_against_old = replace(new, human=old.judged)
+    agreement = rank_agreement(new_against_old, seed=seed)
     return OrderLikeness(
         measure=new.measure,
         systems=len(new.runs),

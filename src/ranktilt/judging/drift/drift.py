@@ -1,4 +1,8 @@
-"""Compare two audits of judges on the pairs that both graded: whether a judge has changed."""
+"""Compare two audits of judges, to find out whether a judge has changed.
+
+A judge is whoever gives grades of relevance. It is compared with an earlier judge on the pairs of
+query and document that both graded.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +27,17 @@ def compare_judges(
 ) -> JudgeDrift:
     """Return how judges changed between two audits, on the pairs that both graded.
 
+    Parameters
+    ----------
+    new, old : AuditedJudges
+        Judges and grades of both audits.
+    options : ComparisonOptions
+        Resamples, seed, correction, and the percentage of queries that may be left out.
+
     Raises
     ------
     UserError
-        If the audits have other scales, sources or human grades, or no judge or pair in common.
+        If scales, sources or human grades differ, or no judge or pair is in both audits.
     """
     matches, notes = match_judges(new, old, options.max_left_out)
     changes = list[JudgeChange]()
@@ -42,7 +53,7 @@ def compare_judges(
     spec = {**asdict(options), "new": new.origin, "old": old.origin}
     return JudgeDrift(
         judges=tuple(_judge_pair(match, options) for match in matches),
-        changes=tuple(_corrected(changes, options.correction)),
+        changes=tuple(_with_corrected_p(changes, options.correction)),
         top_grade=max(new.top, old.top),
         correction=options.correction,
         notes=tuple(all_notes),
@@ -51,7 +62,10 @@ def compare_judges(
 
 
 def _changes(match: JudgeMatch, top: int, options: ComparisonOptions) -> Iterator[JudgeChange]:
-    """Yield every change of one judge, not corrected yet."""
+    """Yield every change of one judge; p is corrected later, over the changes of all judges.
+
+    `top` is the highest grade.
+    """
     draws = QueryDraws(resamples=options.resamples, seed=options.seed)
     kappa = kappa_change(match, top, draws)
     if kappa is not None:
@@ -61,10 +75,10 @@ def _changes(match: JudgeMatch, top: int, options: ComparisonOptions) -> Iterato
         yield order_change(match.judge, new, old, options)
 
 
-def _corrected(changes: Sequence[JudgeChange], correction: str) -> list[JudgeChange]:
+def _with_corrected_p(changes: Sequence[JudgeChange], correction: str) -> list[JudgeChange]:
     """Correct the p of all changes together."""
     ps = [change.p for change in changes]
-    tested = int(np.count_nonzero(~np.isnan(ps)))
+    tested = int(np.count_nonzero(~np.isnan(ps)))  # changes with too few queries have no p
     corrected = correct(ps, correction).tolist()
     return [
         replace(change, p_corrected=p, family_size=max(tested, 1))

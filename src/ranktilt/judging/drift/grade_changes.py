@@ -1,4 +1,10 @@
-"""How the grades of two judges differ over the same pairs: mean grades, and the tilt of grades."""
+"""How the grades of two judges differ over the same pairs: mean grades, and the tilt of grades.
+
+The judges are the new and the old one of a comparison. The *tilt* of grades is how much higher a
+judge grades documents of the first of two sources than of the second. With twins, two versions of
+one text, it is their mean grade gap; else it is the mean of the judge's grade minus the human one,
+for the first source minus the second.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +24,16 @@ from ranktilt.statistics.correction import interval_error
 
 
 def _twin_means(pairs: pl.DataFrame, twins: Sequence[str]) -> Iterator[GradeMean]:
-    """Yield the mean gap between the grades of twins; nothing where no twins were graded.
+    """Yield the mean grade gap of twins; nothing if fewer than six queries have graded twins.
 
-    Twins are two versions of one document for one query. Those with different human grades are left
-    out, as in an audit. `pairs` has ``query_id``, ``origin``, ``source``, ``human``, ``new``,
-    ``old``.
+    Twins with different human grades are left out, as in an audit. `pairs` has ``query_id``,
+    ``origin``, ``source``, ``human``, ``new`` and ``old``; `twins` are the two sources.
     """
     first, second = (pairs.filter(pl.col("source") == name) for name in twins)
-    both = first.join(second, on=["query_id", "origin"], suffix="_b")
-    both = both.filter(pl.col("human").eq_missing(pl.col("human_b")))
-    if both["query_id"].n_unique() >= FEWEST_QUERIES:
-        rows = both.select(
+    graded_twins = first.join(second, on=["query_id", "origin"], suffix="_b")
+    graded_twins = graded_twins.filter(pl.col("human").eq_missing(pl.col("human_b")))
+    if graded_twins["query_id"].n_unique() >= FEWEST_QUERIES:
+        rows = graded_twins.select(
             "query_id",
             "origin",
             new=pl.col("new") - pl.col("new_b"),
@@ -38,9 +43,11 @@ def _twin_means(pairs: pl.DataFrame, twins: Sequence[str]) -> Iterator[GradeMean
 
 
 def _source_means(pairs: pl.DataFrame, twins: Sequence[str]) -> Iterator[GradeMean]:
-    """Yield how much higher than humans the judges grade each of two sources, the second minus.
+    """Yield how much higher than humans the judges grade the first source, and minus the second.
 
-    Only pairs with a human grade count, so that a source with better documents is not favoured.
+    Only pairs with a human grade count, so that better documents of a source do not count as a
+    tilt. `pairs` has ``query_id``, ``origin``, ``source``, ``human``, ``new`` and ``old``; `twins`
+    are the two sources.
     """
     graded = pairs.drop_nulls("human").with_columns(
         new=pl.col("new") - pl.col("human"), old=pl.col("old") - pl.col("human")
@@ -52,32 +59,32 @@ def _source_means(pairs: pl.DataFrame, twins: Sequence[str]) -> Iterator[GradeMe
 def grade_changes(match: JudgeMatch, top: int, options: ComparisonOptions) -> Iterator[JudgeChange]:
     """Yield the change of the mean grade, of all documents and of each source, and of the tilt.
 
-    `top` is the highest grade: a mean grade changes by at most `top`, and a gap of two sources,
-    which is from -`top` to `top`, by at most twice as much.
+    `top` is the highest grade. A mean grade changes by at most `top`. A tilt, which lies between
+    −`top` and `top`, changes by at most twice as much.
     """
     all_pairs = [GradeMean(rows=match.pairs)]
-    change = _inferred(match.judge, all_pairs, float(top), options)
-    if change is None:
+    change = _grade_change(match.judge, all_pairs, float(top), options)
+    if change is None:  # no pair was graded by both judges
         return
     yield replace(change, question="grade")
     if not match.twins:
         return
     for source in match.pairs["source"].drop_nulls().unique().sort():
         rows = match.pairs.filter(pl.col("source") == source)
-        change = _inferred(match.judge, [GradeMean(rows=rows)], float(top), options)
+        change = _grade_change(match.judge, [GradeMean(rows=rows)], float(top), options)
         if change is not None:
             yield replace(change, question="grade", subject=source)
     means = list(_twin_means(match.pairs, match.twins))
     is_of_twins = bool(means)
     if not means:
         means = list(_source_means(match.pairs, match.twins))
-    tilt = _inferred(match.judge, means, 2.0 * top, options, is_tilt=True)
+    tilt = _grade_change(match.judge, means, 2.0 * top, options, is_tilt=True)
     if tilt is not None:
         first, second = match.twins
         yield replace(tilt, question="tilt", a=first, b=second, is_of_twins=is_of_twins)
 
 
-def _inferred(
+def _grade_change(
     judge: str,
     means: Sequence[GradeMean],
     bound: float,
@@ -85,9 +92,10 @@ def _inferred(
     *,
     is_tilt: bool = False,
 ) -> JudgeChange | None:
-    """Return a change of grades with its interval; None without rows.
+    """Return the change of a sum of means of grades, with its interval; None without rows.
 
-    `bound` is the largest possible change. The caller adds what the change is of.
+    `bound` is the largest possible change. A tilt (`is_tilt`) also gets its growth. The caller adds
+    the fields that say which grades or sources the change is about.
     """
     compared = mean_change(means, bound=bound, resamples=options.resamples, seed=options.seed)
     if compared is None:
@@ -117,7 +125,10 @@ def _with_growth(change: JudgeChange, compared: MeanChange) -> JudgeChange:
 
 
 def same_grades(pairs: pl.DataFrame, options: ComparisonOptions) -> Estimate:
-    """Return the share of pairs with the same grade, with an interval over queries."""
+    """Return the share of pairs that both judges gave the same grade, with its interval.
+
+    `pairs` has ``query_id``, ``new`` and ``old``. Below six queries there is no interval.
+    """
     if not pairs.height:
         return Estimate(np.nan)
     by_query = pairs.group_by("query_id", maintain_order=True).agg(

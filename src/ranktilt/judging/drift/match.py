@@ -1,4 +1,8 @@
-"""Match the judges of two audits, and the pairs that both graded."""
+"""Match the judges of two audits, and the pairs that both graded.
+
+The audits are the new and the old one; a judge of the new audit is compared with a judge of the
+old one. A *pair* is a query and a document; a *system* is a ranker whose run was evaluated.
+"""
 
 from __future__ import annotations
 
@@ -16,48 +20,48 @@ from ranktilt.data.notes.comparisons import OnlyInOneAudit
 from ranktilt.data.notes.judges import FewJudgedQueries, GradesOfOneAudit, TopGradesDiffer
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.judging.comparison import in_common
-from ranktilt.judging.grades import Graded
-from ranktilt.judging.kept_grades import PAIR, KeptGrades, KeptValues
+from ranktilt.judging.grades import GradedPairs
+from ranktilt.judging.kept_grades import PAIR_COLUMNS, KeptGrades, KeptValues
 from ranktilt.judging.systems.systems import SystemValues
 
 NEW, OLD = "new", "old"
-"""Names of both sides while they are compared; the judges may have one name."""
+"""Names of the new and the old judge while they are compared; both may have the same name."""
 _MOST_NAMED = 3
 """Most judges or systems that a note names."""
 _FEW_COMMON = 0.9
-"""Share of a judge's pairs below which the common ones are called few."""
+"""Share of the larger number of pairs below which a note on left-out pairs becomes a warning."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditedJudges:
-    """What a comparison needs of an audit of judges."""
+    """The part of an audit of judges that a comparison needs."""
 
     judges: tuple[str, ...]
     """Names of the judges."""
     grades: KeptGrades
-    """Their grades."""
+    """Their grades, and the values of systems under them."""
     top: int
     """Highest grade of the scale; 0 where grades are not known."""
     notes: tuple[Note, ...]
     """Notes of the audit."""
     spec: dict[str, Any]
-    """How it was made."""
+    """How the audit was made."""
 
     @property
     def origin(self) -> dict[str, Any]:
-        """The command behind the audit and its files."""
-        names = ("file", "command", "ranktilt", "human", "judges", "runs")
-        return {name: self.spec[name] for name in names if self.spec.get(name)}
+        """The command that made the audit, and its files."""
+        keys = ("file", "command", "ranktilt", "human", "judges", "runs")
+        return {key: self.spec[key] for key in keys if self.spec.get(key)}
 
     def queries_of(self, judge: str) -> list[str]:
-        """Return the queries of which a judge graded a pair, or evaluated systems."""
-        queries = self.grades.of_judge(judge)["query_id"].unique(maintain_order=True).to_list()
-        if queries:
-            return queries
-        names = dict[str, None]()
+        """Return the queries of a judge: of its grades, or else of its values of systems."""
+        graded = self.grades.graded_by(judge)["query_id"].unique(maintain_order=True).to_list()
+        if graded:
+            return graded
+        evaluated = dict[str, None]()  # in place of a set, which has no order
         for values in self.values_of(judge):
-            names |= dict.fromkeys(values.queries)
-        return list(names)
+            evaluated |= dict.fromkeys(values.queries)
+        return list(evaluated)
 
     def values_of(self, judge: str) -> list[KeptValues]:
         """Return the values of systems under a judge, by measure."""
@@ -66,38 +70,42 @@ class AuditedJudges:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JudgeMatch:
-    """One judge before and after, with the pairs that both graded."""
+    """A judge of the new audit and one of the old audit, with the pairs that both graded."""
 
     judge: str
     """Name of the new judge."""
     old_judge: str
     """Name of the old judge."""
     pairs: pl.DataFrame
-    """``query_id``, ``doc_id``, ``human``, ``source``, ``origin``, ``new``, ``old``."""
+    """A row for each pair that both judges graded, with their grades ``new`` and ``old``.
+
+    The other columns are ``query_id``, ``doc_id``, ``human`` (the human grade, null without one),
+    ``source`` and ``origin`` (which versions of one text share).
+    """
     new_pairs: int
-    """Pairs that the new judge graded."""
+    """Number of pairs that the new judge graded."""
     old_pairs: int
-    """Pairs that the old judge graded."""
+    """Number of pairs that the old judge graded."""
     twins: tuple[str, ...]
-    """The two sources that are compared."""
+    """The two sources that are compared; empty without a collection of two sources."""
     values: tuple[tuple[SystemValues, SystemValues], ...]
     """Values of systems under the new and the old judge, by measure."""
 
     @property
-    def graded(self) -> list[Graded]:
-        """The pairs that humans and both judges graded, for each side.
+    def pairs_of_judges(self) -> list[GradedPairs]:
+        """The grades of the new and the old judge, on the pairs that they and humans graded.
 
-        Numbers of pairs that only one of them graded are 0: no change is computed from them.
+        All other pairs are left out here, so their numbers are 0.
         """
         with_human = self.pairs.drop_nulls("human")
         return [
-            Graded(
+            GradedPairs(
                 judge=side,
-                pairs=with_human.select(*PAIR, "human", judged=side),
+                table=with_human.select(*PAIR_COLUMNS, "human", judged=side),
                 human_only=0,
                 judge_only=0,
                 human_queries=0,
-                more=with_human.clear(),
+                further_grades=with_human.clear(),
             )
             for side in (NEW, OLD)
         ]
@@ -108,10 +116,12 @@ def match_judges(
 ) -> tuple[list[JudgeMatch], list[Note]]:
     """Match the judges of two audits, with notes on what is left out.
 
+    `max_left_out` is the largest percentage of queries that may be in only one of the audits.
+
     Raises
     ------
     UserError
-        If the audits have other scales, sources or human grades, or no judge or pair in common.
+        If scales, sources or human grades differ, or no judge or pair is in both audits.
     """
     _require_alike(new, old)
     matches, notes = list[JudgeMatch](), list[Note]()
@@ -140,7 +150,11 @@ def _lone_notes(
     names: Sequence[str],
     common: Sequence[str],
 ) -> Iterator[Note]:
-    """Note what only one audit has."""
+    """Note judges or systems that only one audit has.
+
+    `part` says which of these the `names` are, and `side` whose they are; `common` are the names
+    that both audits have.
+    """
     lone = [name for name in names if name not in common]
     if lone:
         first = tuple(lone[:_MOST_NAMED])
@@ -152,7 +166,8 @@ def _system_notes(
 ) -> Iterator[Note]:
     """Note systems that only one audit evaluates, where orders of systems are compared."""
     if match.values:
-        systems = match.values[0][0].runs
+        new_values, _ = match.values[0]
+        systems = new_values.runs  # the same for both judges and all measures
         yield from _lone_notes("system", "new", new[0].runs, systems)
         yield from _lone_notes("system", "old", old[0].runs, systems)
 
@@ -182,34 +197,40 @@ def _scale(audit: AuditedJudges) -> str:
 
 
 def _judge_pairs(new: AuditedJudges, old: AuditedJudges) -> list[tuple[str, str]]:
-    """Match judges: two audits of one judge each whatever the names, others by name."""
+    """Return the names of each new judge and its old one.
+
+    If both audits have a single judge, these are compared whatever their names; else judges are
+    matched by name.
+    """
     if len(new.judges) == len(old.judges) == 1:
         return [(new.judges[0], old.judges[0])]
-    names = [name for name in new.judges if name in old.judges]
-    if not names:
+    common_names = [name for name in new.judges if name in old.judges]
+    if not common_names:
         raise UserError(
             "the audits have no judge in common: "
             f"{join_words(new.judges)} (new), {join_words(old.judges)} (old); audit one judge "
             "each, or give the files of grades the same names"
         )
-    return [(name, name) for name in names]
+    return [(name, name) for name in common_names]
 
 
 def _match(new: AuditedJudges, old: AuditedJudges, judge: str, old_judge: str) -> JudgeMatch:
-    """Join the grades of both judges; refuse those of other collections."""
-    new_rows, old_rows = new.grades.of_judge(judge), old.grades.of_judge(old_judge)
-    both = new_rows.join(old_rows, on=PAIR, how="inner", suffix="_old").sort(PAIR)
-    if new_rows.height and old_rows.height and not both.height:
+    """Join the grades of a judge and its old one; refuse grades of different collections."""
+    new_rows, old_rows = new.grades.graded_by(judge), old.grades.graded_by(old_judge)
+    common_rows = new_rows.join(old_rows, on=PAIR_COLUMNS, how="inner", suffix="_old").sort(
+        PAIR_COLUMNS
+    )
+    if new_rows.height and old_rows.height and not common_rows.height:
         queries = new_rows.filter(pl.col("query_id").is_in(old_rows["query_id"].implode()))
         ids = counted(queries["query_id"].n_unique(), "query id", "query ids")
         raise UserError(
             f"{judge} and {old_judge} share {ids}, but no query with the same document: expected "
             "grades of the same pairs; are these judges of two collections?"
         )
-    _require_same(both, "human", "human grade")
-    _require_same(both, "source", "source")
-    pairs = both.select(
-        *PAIR,
+    _require_same(common_rows, "human", "human grade")
+    _require_same(common_rows, "source", "source")
+    pairs = common_rows.select(
+        *PAIR_COLUMNS,
         human=pl.coalesce("human", "human_old"),
         source=pl.coalesce("source", "source_old"),
         origin=pl.coalesce("origin", "origin_old", "doc_id"),
@@ -227,15 +248,18 @@ def _match(new: AuditedJudges, old: AuditedJudges, judge: str, old_judge: str) -
     )
 
 
-def _require_same(both: pl.DataFrame, column: str, noun: str) -> None:
-    """Refuse pairs whose human grade, or whose source, is another one in the other audit."""
-    clash = both.filter(pl.col(column) != pl.col(f"{column}_old"))
+def _require_same(common_rows: pl.DataFrame, column: str, noun: str) -> None:
+    """Refuse pairs whose human grade, or whose source, differs between the audits.
+
+    `column` is ``human`` or ``source``, and `noun` what an error calls it.
+    """
+    clash = common_rows.filter(pl.col(column) != pl.col(f"{column}_old"))
     if not clash.height:
         return
-    query, document, value, old_value = clash.select(*PAIR, column, f"{column}_old").row(0)
-    number = counted(clash.height, "common pair has", "common pairs have")
+    query, document, value, old_value = clash.select(*PAIR_COLUMNS, column, f"{column}_old").row(0)
+    pair_count = counted(clash.height, "common pair has", "common pairs have")
     raise UserError(
-        f"{number} another {noun} in the old audit: query {query!r}, document {document!r} has "
+        f"{pair_count} another {noun} in the old audit: query {query!r}, document {document!r} has "
         f"{value!r} (new) and {old_value!r} (old); audit both judges against the same {noun}s"
     )
 
@@ -243,7 +267,7 @@ def _require_same(both: pl.DataFrame, column: str, noun: str) -> None:
 def _common_values(
     new: Sequence[KeptValues], old: Sequence[KeptValues]
 ) -> Iterator[tuple[SystemValues, SystemValues]]:
-    """Yield the values of the systems and queries that both have, by measure."""
+    """Yield the values of both judges for each measure, of the systems and queries of both."""
     old_by_measure = {values.measure: values for values in old}
     for values in new:
         if values.measure not in old_by_measure:
@@ -251,14 +275,16 @@ def _common_values(
         sides = in_common(
             _system_values(values, NEW), _system_values(old_by_measure[values.measure], OLD)
         )
+        # An order needs two systems.
         if len(sides[0].runs) > 1 and sides[0].queries:
             yield sides
 
 
 def _system_values(values: KeptValues, side: str) -> SystemValues:
-    """Return the values of systems under one side's judge.
+    """Return the values of systems under the ``new`` or the ``old`` judge.
 
-    An audit does not keep `bounds`, `rescaled` and `more`, and orders of systems need none of them.
+    An audit's file does not keep `bounds`, `rescaled_human` and `further_judged`. Orders of systems
+    need none of them.
     """
     return SystemValues(
         judge=side,
@@ -268,28 +294,28 @@ def _system_values(values: KeptValues, side: str) -> SystemValues:
         queries=values.queries,
         human=values.human,
         judged=values.judged,
-        rescaled=values.human,
-        more=np.empty((len(values.runs), 0)),
+        rescaled_human=values.human,
+        further_judged=np.empty((len(values.runs), 0)),
     )
 
 
 def _match_notes(match: JudgeMatch) -> Iterator[Note]:
-    """Note what is left out, and grades that may be of two scales."""
-    common = match.pairs.height
-    most = max(match.new_pairs, match.old_pairs)
-    if common < most:
+    """Note pairs that are left out, and highest grades that suggest two different scales."""
+    common_count = match.pairs.height
+    larger = max(match.new_pairs, match.old_pairs)
+    if common_count < larger:
         yield GradesOfOneAudit(
-            severity="warning" if common < _FEW_COMMON * most else "note",
+            severity="warning" if common_count < _FEW_COMMON * larger else "note",
             judge=match.judge,
-            common=common,
-            only_new=match.new_pairs - common,
-            only_old=match.old_pairs - common,
+            common=common_count,
+            only_new=match.new_pairs - common_count,
+            only_old=match.old_pairs - common_count,
         )
     queries = match.pairs["query_id"].n_unique()
-    if common and queries < FEW_QUERIES:
+    if common_count and queries < FEW_QUERIES:
         yield FewJudgedQueries(judge=match.judge, queries=queries)
-    if not common:
+    if not common_count:
         return
     highest, old_highest = (int(match.pairs[side].to_numpy().max()) for side in (NEW, OLD))
-    if highest != old_highest and common >= FEW_QUERIES:
+    if highest != old_highest and common_count >= FEW_QUERIES:
         yield TopGradesDiffer(judge=match.judge, new=highest, old=old_highest)

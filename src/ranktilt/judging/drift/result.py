@@ -1,6 +1,8 @@
 """The outcome of a comparison of two audits of judges: data only.
 
-Its words are in `reporting/sentences/judging/drift`.
+A judge is whoever gives grades of relevance; the new and the old judge are the same model, or
+person, at two times, or two that may replace each other. The words about the outcome are in
+`reporting/sentences/judging/drift`.
 """
 
 from __future__ import annotations
@@ -17,21 +19,30 @@ from ranktilt.judging.records import FEWEST_QUERIES, Estimate
 from ranktilt.statistics.correction import detectable_effect
 
 DriftQuestion = Literal["agreement", "grade", "tilt", "order"]
-"""What may have changed: κ with humans, the mean grade, the tilt of grades, the systems' order."""
+"""What may have changed.
+
+``agreement``: κ of grades with human grades. ``grade``: the mean grade. ``tilt``: how much higher
+documents of one source are graded than those of another. ``order``: τ-b with the human order of
+systems, the rankers that are evaluated by the grades.
+"""
 DriftKind = Literal["changed", "identical", "inconclusive"]
-"""Verdict on a change."""
+"""Verdict on a change; ``identical`` if no number behind it differs at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeChange:
-    """One number of a judge, new minus old, over the pairs that both graded."""
+    """One number of a judge, new minus old, over the pairs that both judges graded."""
 
     judge: str
     """Name of the new judge."""
     question: DriftQuestion
     """What may have changed."""
     subject: str
-    """The source of a mean grade, empty for all documents; the measure that orders systems."""
+    """What the question is about.
+
+    For ``grade`` it is a source, or empty for all documents; for ``order`` the measure that orders
+    the systems. It is empty for other questions.
+    """
     a: str
     """The first source of a tilt; empty for other questions."""
     b: str
@@ -55,7 +66,7 @@ class JudgeChange:
     p_corrected: float
     """The same, corrected for all changes of the comparison."""
     growth: float
-    """How much further from 0 a tilt is now, whichever way; NaN for other questions."""
+    """How much further from 0 a tilt is now, in either direction; NaN for other questions."""
     growth_low: float
     """Lower end of the growth's 95 % interval."""
     growth_high: float
@@ -73,7 +84,11 @@ class JudgeChange:
     def without_interval(
         cls, judge: str, new: float, old: float, *, pairs: int, queries: int
     ) -> JudgeChange:
-        """Return a change of agreement without its interval, which is added by `replace`."""
+        """Return a change of agreement without an interval, as a base for `replace`.
+
+        `new` and `old` are the values of both judges; `pairs` and `queries` are the numbers behind
+        them.
+        """
         return cls(
             judge=judge,
             question="agreement",
@@ -113,19 +128,19 @@ class JudgeChange:
 
     @property
     def detectable(self) -> float:
-        """Smallest change found four times in five."""
+        """Smallest true change that these data would show four times in five."""
         if not self.is_testable:
             return np.nan
         return detectable_effect(self.error, self.family_size, self.effective_n)
 
     def derived(self) -> dict[str, Any]:
-        """Return what follows from the fields."""
+        """Return the properties that an audit's file holds besides the fields."""
         return {"kind": self.kind, "detectable": self.detectable}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderLikeness:
-    """How alike two judges order the systems, whatever humans say."""
+    """How alike two judges order the systems, without regard to human grades."""
 
     measure: str
     """Measure that orders the systems."""
@@ -139,22 +154,22 @@ class OrderLikeness:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgePair:
-    """A judge before and after: what both graded, and how alike."""
+    """A new and an old judge: how many pairs both graded, and how alike."""
 
     judge: str
     """Name of the new judge."""
     old_judge: str
     """Name of the old judge."""
     new_pairs: int
-    """Pairs that the new judge graded."""
+    """Number of pairs that the new judge graded."""
     old_pairs: int
-    """Pairs that the old judge graded."""
+    """Number of pairs that the old judge graded."""
     common_pairs: int
-    """Pairs that both graded."""
+    """Number of pairs that both graded."""
     human_pairs: int
-    """Pairs of these that humans graded too."""
+    """Number of common pairs that humans graded too."""
     queries: int
-    """Queries of the pairs that both graded."""
+    """Number of queries of the common pairs."""
     same: Estimate
     """Share of the common pairs with the same grade."""
     orders: tuple[OrderLikeness, ...]
@@ -194,5 +209,5 @@ class JudgeDrift(
         return tuple(change for change in self.changes if change.judge == judge)
 
     def derived(self) -> dict[str, Any]:
-        """Return the keys that every result has."""
+        """Return keys that the file of every result has, and that are empty here."""
         return {"next_steps": (), "effects": ()}

@@ -1,4 +1,10 @@
-"""Let a language model grade versions whose facts were changed."""
+"""Let a language model grade versions whose facts were changed.
+
+A *designed collection* has several versions of each document, which differ in *factors*: length,
+tone, facts, …. The document that a version was made from is its *original*. A version usually
+keeps the judgments of its original; but one whose facts were changed may no longer be relevant, so
+that a *judge*, a language model, grades it anew.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +34,12 @@ from ranktilt.llm.base import LLM
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GradedVersions:
-    """A designed collection in which versions with changed facts are judged, and the grades."""
+    """A designed collection whose judgments include a judge's, for versions with changed facts."""
 
     versions: DesignedVersions
     """The collection."""
     grades: Grades
-    """Grades of the judge; calling again asks for its `unanswered`."""
+    """Grades of the judge; the same call again asks for those that were not answered."""
 
 
 def grade_versions(
@@ -41,8 +47,9 @@ def grade_versions(
 ) -> GradedVersions:
     """Ask a model for the grade of each version with changed facts whose original is judged.
 
-    A version without changed facts keeps the judgments, so that a judge's own strictness is not
-    taken for an effect. The judge is asked as ``ranktilt judge`` asks, and the two share answers.
+    A version without changed facts keeps the judgments of its original, so that a judge's own
+    strictness is not taken for an effect. The judge is asked in the same way as by ``ranktilt
+    judge``, so that an answer to either serves both.
 
     Parameters
     ----------
@@ -74,6 +81,7 @@ def grade_versions(
     grade_type = designed.qrels["grade"].dtype
     on_scale = pl.col("grade").replace_strict(dict(enumerate(scale)), return_dtype=grade_type)
     graded = grades.qrels.with_columns(on_scale)
+    # Designed as versions with changed facts, but with the text of a version without.
     unchanged = designed.docs.filter(has_changed_facts(designed.docs)).join(
         to_grade.docs, on="id", how="anti", maintain_order="left"
     )
@@ -120,8 +128,24 @@ def price_grades(
 ) -> PromptPrice:
     """Estimate the cost of grading, without asking the model.
 
-    Rules are applied, so that with rules alone these are exactly the pairs to grade. The texts that
-    prompts will make are unknown and not in the journal; then all pairs are priced.
+    Versions that are made by rules are made here, so that with rules alone exactly the pairs to
+    grade are priced. Texts that prompts will make are not known yet, so that no earlier answer
+    about them can be in the journal; then all pairs are priced.
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents and judgments.
+    factors : sequence of Factor
+        What the versions differ in.
+    crossing : Crossing
+        Which combinations of factors are made.
+    judge : LLM
+        The model that grades.
+    grading : Grading, optional
+        How it is asked.
+    options
+        Options of `ranktilt.generation.estimate.estimate`, such as prices.
     """
     writer = VersionWriter.from_collection(collection, factors, crossing)
     names = [factor.name for factor in factors]
@@ -143,10 +167,11 @@ def price_grades(
 
 
 def require_gradable(factors: Iterable[str], qrels: pl.DataFrame, grading: Grading) -> None:
-    """Refuse what no judge could grade, before you pay for anything.
+    """Refuse versions that no judge could grade, before you pay for anything.
 
-    `UserError` if every version keeps the judgments of its original, the grades have no scale, or
-    the prompt is unknown.
+    `factors` are names of factors, `qrels` the judgments of the originals. `UserError` if no factor
+    changes facts, so that every version keeps the judgments of its original, or the prompt is
+    unknown. `DataError` if grades are not whole numbers from 0.
     """
     if FACTS not in factors:
         raise UserError(
@@ -160,7 +185,8 @@ def require_gradable(factors: Iterable[str], qrels: pl.DataFrame, grading: Gradi
 def versions_to_grade(designed: Collection, originals: Collection) -> Collection:
     """Return the versions with changed facts, with the grades of their originals.
 
-    A version whose text is also that of a version without changed facts is left out.
+    A version is left out if its text is also that of a version of the same document without changed
+    facts. `UserError` if no version is left that has an original with judgments.
     """
     is_changed = has_changed_facts(designed.docs)
     changed = designed.docs.filter(is_changed).join(
@@ -178,11 +204,12 @@ def versions_to_grade(designed: Collection, originals: Collection) -> Collection
 
 
 def scale_of(qrels: pl.DataFrame) -> tuple[int, ...]:
-    """Return what each grade of a judge is on the scale of a collection.
+    """Return, for each grade of a judge from 0 on, the grade on the collection's scale.
 
-    The highest grades of both are equally good. Grades between are rounded: with two grades, a
-    judge's 2 is relevant and its 1 is not, as TREC reads that scale. `DataError` if grades are no
-    whole numbers from 0.
+    The scale of the collection is that of its judgments, `qrels`. The highest grades of both scales
+    correspond, and grades between are rounded. With two grades in the collection, a judge's 2 is
+    relevant and its 1 is not, as TREC reads the judge's scale. `DataError` if the collection's
+    grades are not whole numbers from 0.
     """
     top = read_grades(qrels, None, "judgments of the collection")[0]["grade"].max()
     highest = max(int(top or 0), 1)  # type: ignore[arg-type]

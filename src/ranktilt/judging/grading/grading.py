@@ -1,4 +1,9 @@
-"""Let a language model grade pairs of query and document, and keep the grades as judgments."""
+"""Let a language model grade pairs of query and document, and keep the grades as judgments.
+
+The model, with its prompt, is called the *judge*. A *request* asks it for the grade of one pair. A
+pair may be asked about several times (*repeats*), so that grades can be compared. An answer from
+which no grade can be read may be asked for again: these tries of one request are its *attempts*.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
 MEDIAN_RULE = "median of the readable grades; the lower of two middle ones"
-"""Rule for several grades of one pair, as the spec has it."""
+"""Description of the rule that makes one grade of several; saved with the grades."""
 _ANSWER_COLUMNS = ("attempt", "grade", "answer", "finish", "model", "revision", "time", "fresh")
 """Columns of `Grades.answers` after those of the pair."""
 
@@ -52,8 +57,12 @@ class GradeCounts(NamedTuple):
     readable: int
     """Requests whose answer has a grade of the scale."""
     rejected: Mapping[str, int]
-    """Requests without a grade, by reason: ``unreadable``, ``filtered``, ``refused``,
-    ``too long``, ``unanswered``, ``empty`` (a text or query without words, which is not sent)."""
+    """Requests without a grade, by reason.
+
+    The reasons are ``unreadable`` (no grade in the answer), ``filtered`` (a content filter held the
+    answer back), ``refused`` (the server refused the request), ``too long``, ``unanswered``, and
+    ``empty`` (a text or query without words, which is not sent).
+    """
     without_text: int
     """Pairs of the runs or judgments whose query or document the collection does not hold."""
     fresh: int
@@ -73,16 +82,17 @@ class Grades:
     qrels: pl.DataFrame
     """``query_id``, ``doc_id`` and ``grade`` (Int32), as `Collection.qrels` holds them.
 
-    Also ``confidence``, the mean of what the answers to a pair tell, where any answer tells one.
+    Also ``confidence``, if any answer says how sure the judge is: the mean over a pair's answers.
     """
     pairs: pl.DataFrame
     """Columns ``query_id`` and ``doc_id`` of every pair to grade."""
     ratings: npt.NDArray[np.float64]
     """All grades, of shape (pairs, repeats); NaN for none."""
     answers: pl.DataFrame
-    """All answers as they came.
+    """All answers as they came, also those without a grade.
 
-    Each with its pair, ``repeat`` (from 1), ``attempt`` and ``grade`` (null if unreadable).
+    ``query_id`` and ``doc_id`` are the pair. ``repeat`` (from 1) and ``attempt`` number its
+    requests and their tries, and ``grade`` is null if the answer is unreadable.
     """
     counts: GradeCounts
     """Numbers of requests by outcome."""
@@ -118,22 +128,45 @@ def grade(
 ) -> Grades:
     """Grade pairs of query and document with a language model.
 
-    Each pair and repeat is one request. The pairs are the top ``grading.pool`` of each of the
-    `runs`, or without runs those that the collection judges; the model does not see these grades.
-    Each answer goes into the journal first, so you never pay twice for an interrupted call. Grades
-    are read strictly (`parse_grade`); unreadable answers are counted and never taken for 0. With
-    several repeats the median counts, the lower of two middle ones.
+    The pairs are the top ``grading.pool`` of each of the `runs`, or without runs those that the
+    collection judges; the model does not see these grades. Grades are read strictly; unreadable
+    answers are counted and never taken for 0. With several repeats the median counts, the lower of
+    two middle ones. Each answer goes into the journal first, so you never pay twice for an
+    interrupted call.
 
-    `journal` holds earlier answers (by default the model's own, in the cache). Raises `UserError`
-    as `prepare_grades` does, or if the model cannot be asked; answers until then are kept.
+    The default prompt and scale are those of UMBRELA: Upadhyay et al., UMbrela is the (Open-Source
+    Reproduction of the) Bing RELevance Assessor, 2024.
 
-    Upadhyay et al., UMBRELA: UMbrela is the (Open-Source Reproduction of the) Bing RELevance
-    Assessor, 2024.
+    Parameters
+    ----------
+    collection : Collection
+        Queries and documents, and the judgments whose pairs are graded if there are no runs.
+    llm : LLM
+        The model that grades.
+    grading : Grading, optional
+        How it is asked: prompt, repeats, temperature, ….
+    runs : iterable of Run, optional
+        Runs whose top documents are graded.
+    journal : Journal, optional
+        Where answers are kept, and earlier ones are taken from; by default the model's own journal
+        in the cache.
+
+    Returns
+    -------
+    Grades
+        The grades as judgments, with all answers.
+
+    Raises
+    ------
+    UserError
+        If no pair has a text to grade, or the model cannot be asked; answers until then are kept.
     """
     runs = list(runs)
     inputs = prepare_grades(collection, llm, grading, runs=runs)
     llm.check()
-    ((judge, sampling),) = inputs.sources.items()  # a judge is one source of answers
+    # Generation may write texts under several names, each with its sampling; a judge has one.
+    ((judge, sampling),) = inputs.sources.items()
+    # On leaving, the file of the journal is closed; a caller's journal opens it again on use.
     with journal_of(llm) if journal is None else journal as open_journal:
         config = RoundConfig(
             llm=llm,
@@ -143,15 +176,16 @@ def grade(
             check=check_grade,
             attempts=inputs.settings.attempts,
             truncate=inputs.settings.truncate,
-            part="grade",
+            part="grade",  # of a document, generation asks for the text or the title
             label=f"grading as {judge}",
         )
         outcome = ask_until_accepted(config, inputs.tasks)
     rejected = sorted([*inputs.rejected, *outcome.rejected], key=attrgetter("row"))
     ratings = np.full((inputs.pairs.height, inputs.settings.repeats), np.nan)
-    # A row is a request: pair n has the rows from n * repeats on.
-    for row, text in outcome.accepted.items():
-        ratings.flat[row] = int(text)
+    # The row of a request is its index in the flat array: pair n has the rows from n * repeats on.
+    # `check_grade` has replaced the text of an accepted answer by its grade.
+    for row, grade_text in outcome.accepted.items():
+        ratings.flat[row] = int(grade_text)
     answers = _answers(inputs, outcome)
     return Grades(
         judge=judge,
@@ -168,17 +202,23 @@ def grade(
 def median_qrels(pairs: pl.DataFrame, ratings: npt.NDArray[np.float64]) -> pl.DataFrame:
     """Make judgments of the median grade of each pair, the lower of two middle ones.
 
-    Pairs without a grade are left out.
+    `ratings` has a row for each of the `pairs` and a column for each repeat, with NaN for no grade.
+    Pairs without any grade are left out.
     """
-    readable = (~np.isnan(ratings)).sum(axis=1)
-    graded = readable > 0
-    ordered = np.sort(ratings[graded], axis=1)  # puts NaN last
-    median = np.take_along_axis(ordered, (readable[graded, None] - 1) // 2, axis=1)[:, 0]
-    return pairs.filter(pl.Series(graded)).with_columns(grade=pl.Series(median).cast(pl.Int32))
+    grade_counts = (~np.isnan(ratings)).sum(axis=1)
+    is_graded = grade_counts > 0
+    ordered = np.sort(ratings[is_graded], axis=1)  # puts NaN last
+    middle = (grade_counts[is_graded, None] - 1) // 2
+    median = np.take_along_axis(ordered, middle, axis=1)[:, 0]
+    return pairs.filter(pl.Series(is_graded)).with_columns(grade=pl.Series(median).cast(pl.Int32))
 
 
 def confidences(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return the readable answers that tell a ``confidence``; NaN where it cannot be read."""
+    """Return the answers with a grade that also say how sure the judge is.
+
+    The column ``confidence`` is a number from 0 to 1, or NaN if the answer has one that cannot be
+    read. Answers that say nothing about it are left out.
+    """
     readable = answers.drop_nulls("grade")
     parsed = [parse_confidence(answer) for answer in readable["answer"]]
     column = pl.Series("confidence", parsed, dtype=pl.Float64)
@@ -186,18 +226,19 @@ def confidences(answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_confidence(qrels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Add the mean confidence of each pair's answers, if any answer tells one."""
-    known = confidences(answers).drop_nans("confidence")
-    if not known.height:
+    """Add the mean confidence of each pair's answers; no column if no answer has one."""
+    with_confidence = confidences(answers).drop_nans("confidence")
+    if not with_confidence.height:
         return qrels
-    means = known.group_by("query_id", "doc_id").agg(pl.col("confidence").mean())
+    means = with_confidence.group_by("query_id", "doc_id").agg(pl.col("confidence").mean())
     return qrels.join(means, on=["query_id", "doc_id"], how="left", maintain_order="left")
 
 
 def save_grades(grades: Grades, path: str | Path) -> Path:
     """Write the judgments in BEIR's format, and ``<path>.json`` with their spec and counts.
 
-    Both or neither; compressed where `path` ends in ``.gz``. `UserError` if no pair has a grade.
+    Either both files are written or neither. They are compressed if `path` ends in ``.gz``.
+    `UserError` if no pair has a grade.
     """
     path = Path(path)
     if not grades.qrels.height:
@@ -219,17 +260,18 @@ def save_grades(grades: Grades, path: str | Path) -> Path:
 
 
 def _reasons(counts: GradeCounts) -> str:
-    """Say why requests have no grade."""
-    return (
-        ", ".join(f"{n:,} {reason}" for reason, n in counts.rejected.items()) or "nothing was asked"
-    )
+    """Count the requests without a grade by reason, for an error message."""
+    reasons = [f"{number:,} {reason}" for reason, number in counts.rejected.items()]
+    return ", ".join(reasons) or "nothing was asked"
 
 
 def _answers(inputs: GradingInputs, outcome: RoundOutcome) -> pl.DataFrame:
     """Return the table of all answers."""
+    # Each round of requests adds a table of records; there is at least one round.
     records, repeats = pl.concat(outcome.records), inputs.settings.repeats
     # A row is a request: pair n has the rows from n * repeats on.
     pairs = inputs.pairs[(records["row"] // repeats).to_list()]
+    # The text of an accepted answer is its grade; others are no numbers and become null.
     grades = records["text"].cast(pl.Int32, strict=False).alias("grade")
     answers = records.with_columns(
         pairs["query_id"], pairs["doc_id"], grades, repeat=pl.col("row") % repeats + 1
@@ -243,7 +285,7 @@ def _counts(
     outcome: RoundOutcome,
     rejected: Sequence[Rejected],
 ) -> GradeCounts:
-    """Count requests by outcome; `rejected` has those that were not sent too."""
+    """Count requests by outcome; `rejected` also has those that were not sent."""
     records = pl.concat(outcome.records)
     return GradeCounts(
         pairs=len(ratings),
@@ -267,16 +309,16 @@ def _reason(rejected: Rejected) -> str:
 def _spec(
     collection: Collection, llm: LLM, inputs: GradingInputs, runs: list[Run]
 ) -> dict[str, Any]:
-    """Return how the grades were made."""
+    """Return how the grades were made: model, prompt, pairs and options."""
     settings, spec = inputs.settings, spec_of(llm, inputs, collection)
-    origin = GRADE_PROMPTS.get(str(settings.prompt), "a file of the user's")
+    prompt_origin = GRADE_PROMPTS.get(str(settings.prompt), "a file of the user's")
     return {
         **spec,
-        "prompt": {**spec["prompt"], "origin": origin},
+        "prompt": {**spec["prompt"], "origin": prompt_origin},
         "pool": settings.pool if runs else None,
         "runs": [run.name for run in runs],
         "repeats": settings.repeats,
         "median": MEDIAN_RULE if settings.repeats > 1 else None,
-        "text": settings.text,
+        "text": settings.text,  # part of a document that the judge reads
         "truncate": settings.truncate,
     }

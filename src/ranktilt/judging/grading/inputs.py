@@ -1,4 +1,8 @@
-"""Prepare the requests to a judge: pairs of query and document, and the prompt."""
+"""Prepare the requests to a judge: pairs of query and document, and the prompt.
+
+A judge is a language model that grades how relevant a document is to a query. A request is about
+one pair; each pair is asked about as often as there are *repeats*.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +37,9 @@ GRADE_PROMPTS = {
     "rubric": "ours, after criteria of Farzi and Dietz (2025): four criteria, then a grade, "
     "as JSON",
 }
-"""Prompts that come with RankTilt, each with its origin."""
-
+"""Prompts that come with RankTilt, by name; each with a note on who wrote it."""
 GRADE_SLOTS = ("passage", "query")
-"""Slots of a prompt."""
+"""Placeholders of a prompt: ``{passage}`` and ``{query}``, which a request fills in."""
 _ANSWER_TOKENS = {"umbrela": 8, "basic": 2, "rubric": 40}
 """Most tokens of an answer, by prompt."""
 _OTHER_ANSWER_TOKENS = 20
@@ -47,19 +50,20 @@ _OTHER_ANSWER_TOKENS = 20
 class GradingInputs(GenerationInputs):
     """The requests to a judge, in an order that the seed shuffles.
 
-    `pairs` holds ``query_id`` and ``doc_id``; the tasks of pair ``n`` have the rows ``n * repeats``
-    and following.
+    A task is a request. The tasks of pair ``n`` have the rows from ``n * repeats`` on.
     """
 
     noun: ClassVar[str] = "pair"
+    """Word for what is asked about, in sentences."""
     answer_noun: ClassVar[str] = "an answer"
+    """Word for what the model gives."""
 
     settings: Grading
     """Options of the grading."""
     pairs: pl.DataFrame
-    """Pairs to grade."""
+    """Pairs to grade: ``query_id`` and ``doc_id``."""
     without_text: int = 0
-    """Pairs that were chosen although the collection lacks their query or document."""
+    """Number of pairs of the runs or judgments whose query or document the collection lacks."""
 
 
 def prepare_grades(
@@ -68,25 +72,28 @@ def prepare_grades(
     """Prepare the requests to a judge, without asking it yet.
 
     Pairs are the top `grading.pool` of each run for each query, or without runs those that the
-    collection judges. Requests are shuffled by ``grading.seed`` (0 where none is given), so that no
-    drift of a server falls on a query. `UserError` if no pair has a text to grade.
+    collection judges. Requests are shuffled by ``grading.seed`` (0 where none is given): if a
+    server answers differently after a while, no query is affected more than others. `UserError` if
+    no pair has a text to grade. `grade` explains the parameters.
     """
     grading = grading or Grading()
     template, runs = grade_template(grading.prompt), list(runs)
-    chosen = collection.qrels.select("query_id", "doc_id")
+    wanted_pairs = collection.qrels.select("query_id", "doc_id")
     if runs:
-        chosen = _pooled(collection, runs, grading.pool)
-    known = _with_texts(chosen, collection, grading)
-    if not known.height:
+        wanted_pairs = _pooled_pairs(collection, runs, grading.pool)
+    known_pairs = _with_texts(wanted_pairs, collection, grading)
+    if not known_pairs.height:
         origin = "the runs" if runs else "the judgments"
         raise UserError(f"no pair to grade: {origin} name no query and document of this collection")
-    pairs = known.head(grading.first or known.height)
+    pairs = known_pairs.head(grading.first or known_pairs.height)
     tasks, rejected = list[GenerationTask](), list[Rejected]()
-    for pair, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
-        rows = range(pair * grading.repeats, (pair + 1) * grading.repeats)
+    for index, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
+        rows = range(index * grading.repeats, (index + 1) * grading.repeats)
         if text.strip() and query.strip():
-            for draw, row in enumerate(rows):
-                tasks.append(GenerationTask(row=row, text=text, title=query, draw=draw))
+            # Repeats of a pair have the same prompt; `draw` makes them different requests. Tasks of
+            # generation have a title where these have a query.
+            for repeat, row in enumerate(rows):
+                tasks.append(GenerationTask(row=row, text=text, title=query, draw=repeat))
         else:
             rejected += map(_empty_request, rows)
     order = np.random.default_rng(grading.seed or 0).permutation(len(tasks))
@@ -101,21 +108,24 @@ def prepare_grades(
         chosen=pairs.height,
         answer_tokens=answer_tokens,
         pairs=pairs.select("query_id", "doc_id"),
-        without_text=chosen.height - known.height,
+        without_text=wanted_pairs.height - known_pairs.height,
     )
 
 
-def _with_texts(chosen: pl.DataFrame, collection: Collection, grading: Grading) -> pl.DataFrame:
-    """Return the pairs whose query and document the collection holds, with both texts."""
+def _with_texts(pairs: pl.DataFrame, collection: Collection, grading: Grading) -> pl.DataFrame:
+    """Return the pairs whose query and document the collection holds, with both texts.
+
+    They are in the order of the collection's queries and documents.
+    """
     texts = pl.DataFrame(
         {"doc_id": collection.ids, "text": collection.texts(grading.text)}
     ).with_row_index("doc")
     queries = collection.queries.select(query_id="id", query="text").with_row_index("order")
-    return chosen.join(queries, on="query_id").join(texts, on="doc_id").sort("order", "doc")
+    return pairs.join(queries, on="query_id").join(texts, on="doc_id").sort("order", "doc")
 
 
 def _empty_request(row: int) -> Rejected:
-    """Reject a request whose query or document has no text."""
+    """Return the rejection of a request whose query or document has no text."""
     return Rejected(row=row, part="grade", reason=EMPTY, flags=(), attempts=0, message="")
 
 
@@ -134,18 +144,24 @@ def grade_template(name: str | Path) -> PromptTemplate:
     return template
 
 
-def _pooled(collection: Collection, runs: Iterable[Run], depth: int) -> pl.DataFrame:
-    """Return queries with the best documents of each run; ties with the last fall by their keys."""
-    parts = list[pl.DataFrame]()
+def _pooled_pairs(collection: Collection, runs: Iterable[Run], depth: int) -> pl.DataFrame:
+    """Return the pairs of each query and its best `depth` documents in any run.
+
+    Where documents tie at the last rank, the collection's tie keys decide. Versions of one document
+    share a key, so that they are pooled together or not at all.
+    """
+    pools = list[pl.DataFrame]()
     for run in runs:
-        rows, keys = collection_rows(run, collection), np.zeros(len(run.ids), dtype=np.uint64)
-        entries = run.docs.astype(np.int64)
+        rows = collection_rows(run, collection)  # -1 for a document that the collection lacks
+        keys = np.zeros(len(run.ids), dtype=np.uint64)
         keys[rows >= 0] = collection.tie_keys()[rows[rows >= 0]]
+        docs_of_run = run.docs.astype(np.int64)
+        # The documents of all queries lie in one array, those of a query between two offsets.
         bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
-        offsets, docs, _ = cut(
-            ((entries[low:high], run.scores[low:high]) for low, high in bounds), keys, depth
+        offsets, docs, _scores = cut(
+            ((docs_of_run[low:high], run.scores[low:high]) for low, high in bounds), keys, depth
         )
         query = np.repeat(np.arange(len(run.queries)), np.diff(offsets))
-        names = pl.Series(run.queries, dtype=pl.String).gather(query)
-        parts.append(pl.DataFrame({"query_id": names, "doc_id": run.ids.gather(docs)}))
-    return pl.concat(parts).unique(maintain_order=True)
+        query_ids = pl.Series(run.queries, dtype=pl.String).gather(query)
+        pools.append(pl.DataFrame({"query_id": query_ids, "doc_id": run.ids.gather(docs)}))
+    return pl.concat(pools).unique(maintain_order=True)

@@ -1,4 +1,9 @@
-"""The grade of a passage as a function of its length: doses of neutral sentences."""
+"""The grade of a passage as a function of its length.
+
+A passage is lengthened with sentences of other documents that have nothing to do with the query. A
+*dose* is how much: the length of the longer passage, in times the length of the original. A judge,
+the model that grades, should give all lengths the same grade.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +20,9 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.query_ratio import QueryRatio
 
 Course = Literal["rising", "falling", "constant", "mixed"]
-"""How the mean grade changes from each dose to the next."""
+"""How the mean grade changes from each dose to the next larger one."""
 _RANGE = (float(GRADES[0]), float(GRADES[-1]))
-"""Lowest and highest grade."""
+"""Lowest and highest grade of the scale."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,23 +87,41 @@ class LengthDoses:
 def length_doses(
     judge: str, passages: pl.DataFrame, doses: dict[str, int], *, resamples: int, seed: int
 ) -> LengthDoses | None:
-    """Compare the grades of passages at several lengths; None where no passage has all of them.
+    """Compare the grades of passages at several lengths.
 
-    `passages` has ``origin``, ``query_id``, ``probe``, ``words`` and ``grade``; `doses` names the
-    probe of each dose, that of the original first. The slope is that of grades on the binary
-    logarithm of the length, with an intercept for each passage.
+    The slope is that of a regression of grades on the binary logarithm of the length, with an
+    intercept for each passage.
+
+    Parameters
+    ----------
+    judge : str
+        Name of the judge.
+    passages : polars.DataFrame
+        A row for each passage at each length: ``origin`` (the same for all lengths of a passage),
+        ``query_id``, ``probe`` (name of the rule that lengthened it), ``words`` (its number of
+        words) and ``grade`` (null without one).
+    doses : dict of str to int
+        The dose of each probe, beginning with that of the original.
+    resamples, seed : int
+        Bootstrap resamples of the queries; random seed.
+
+    Returns
+    -------
+    LengthDoses or None
+        None if no passage has a grade at every dose.
     """
     dosed = passages.filter(pl.col("probe").is_in(list(doses)))
     graded = dosed.drop_nulls("grade")
     complete = graded.filter(pl.len().over("origin") == len(doses))
-    originals = dosed["origin"].n_unique()
+    passage_count = dosed["origin"].n_unique()
     if not complete.height or len(doses) < 2:
         return None
-    sides = [complete.filter(pl.col("probe") == probe).sort("origin") for probe in doses]
-    grades = np.stack([side["grade"].cast(pl.Float64).to_numpy() for side in sides])
-    words = np.stack([side["words"].cast(pl.Float64).to_numpy() for side in sides])
-    lengths = words / words[0]
-    query = sides[0]["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    # Tables of the same passages in the same order, one for each dose.
+    tables = [complete.filter(pl.col("probe") == probe).sort("origin") for probe in doses]
+    grades = np.stack([table["grade"].cast(pl.Float64).to_numpy() for table in tables])
+    words = np.stack([table["words"].cast(pl.Float64).to_numpy() for table in tables])
+    lengths = words / words[0]  # in times the original's
+    query = tables[0]["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
     passage_counts = _query_sums(query, np.ones(len(query)))
     dose_grades = []
     for dose, grade, length in zip(doses.values(), grades, lengths, strict=True):
@@ -125,12 +148,16 @@ def length_doses(
         p=of_slope.p,
         pairs=len(query),
         queries=len(passage_counts),
-        left_out=originals - len(query),
+        left_out=passage_count - len(query),
     )
 
 
 def _slope(query: npt.NDArray[np.int64], logarithms: Floats, grades: Floats) -> QueryRatio:
-    """Return the slope of grades on the logarithm of length, within passages."""
+    """Return the slope of grades on the logarithm of length, within passages.
+
+    It is a ratio of sums over queries. `query` is the index of each passage's query; `logarithms`
+    and `grades` have the shape (doses, passages).
+    """
     centred = logarithms - logarithms.mean(axis=0)
     products = (centred * (grades - grades.mean(axis=0))).sum(axis=0)
     squares = (centred * centred).sum(axis=0)

@@ -1,4 +1,7 @@
-"""Read a grade from a judge's answer, strictly: what cannot be read never counts as 0."""
+"""Read a grade from the answer of a judge, a language model.
+
+Reading is strict: an answer that leaves doubt about its grade has none, and never counts as 0.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ FILTERED = "filtered"
 _SCORE = re.compile(r"final score\s*(?:\(O\))?\W{0,4}[:=]([^\n]*)", re.IGNORECASE)
 """The line of an answer that UMBRELA's prompt asks for; the prompt calls the final score O."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
-"""A JSON object without others inside."""
+"""A JSON object that contains no other object."""
 _KEYS = ("o", "score", "grade")
 """Keys of an object that may have the grade, by precedence; ``o`` is UMBRELA's final score."""
 _CONFIDENCE = "confidence"
-"""Key of an object that may tell how sure the judge is."""
+"""Key of an object that may say how sure the judge is."""
 _DECORATION = " \t*_`\"'#()[]"
 """Characters around a grade."""
 _GRADE = re.compile(r"([0-9]+)(?:[\s,.;:(*\])][^0-9]*)?")
@@ -41,13 +44,15 @@ _BARE = re.compile(r"(?:(?:relevance )?(?:category|score|grade)\W{0,3})?([0-9]+)
 def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
     """Read the grade of an answer; None if it has no grade of the scale, or several.
 
-    In this order: the text after ``##final score:``; ``"O"``, ``"score"`` or ``"grade"`` of a JSON
-    object; a digit that is the complete answer, or its complete last line unless the answer was cut
-    off there. Reasoning does not count. Wrappers around an answer are removed if nothing can be
-    read with them.
+    A grade is looked for in this order: the text after ``##final score:``; ``"O"``, ``"score"`` or
+    ``"grade"`` of a JSON object; a digit that is the complete answer, or its complete last line. A
+    last line does not count if the answer was cut off there (`cut_off`), by the limit of tokens.
+    Reasoning does not count. Wrappers around an answer, such as a code fence, are removed if
+    nothing can be read with them.
     """
     cleaned = clean_answer(answer)
-    # First with the wrappers (`plain`): JSON and fences are wrappers too.
+    # `plain` still has its wrappers, `text` has none. JSON counts as a wrapper too, so that it must
+    # be looked for first where it is still there.
     for text in dict.fromkeys((cleaned.plain, cleaned.text)):
         for readings in (_scores(text), _objects(text), _bare_numbers(text, cut_off)):
             grades = set(readings)
@@ -57,9 +62,9 @@ def parse_grade(answer: str, *, cut_off: bool = False) -> int | None:
 
 
 def parse_confidence(answer: str) -> float | None:
-    """Read how sure a judge says it is: ``"confidence"`` of a JSON object with its grade.
+    """Read how sure a judge says it is: ``"confidence"`` of a JSON object.
 
-    None where the answer tells none; NaN where it is no number from 0 to 1, or there are several.
+    None if the answer does not say; NaN if it is no number from 0 to 1, or there are several.
     """
     cleaned = clean_answer(answer)
     for text in dict.fromkeys((cleaned.plain, cleaned.text)):
@@ -79,7 +84,7 @@ def _probability(text: str) -> float:
 
 
 def _fields(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each JSON object, under names in small letters."""
+    """Yield the fields of each JSON object, with their keys in lower case."""
     for json_object in _OBJECT.finditer(text):
         try:
             content = json.loads(json_object[0])
@@ -89,32 +94,33 @@ def _fields(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _scores(text: str) -> Iterator[int | None]:
-    """Yield the grades after ``final score``; None for one that is not of the scale."""
+    """Yield each grade after ``final score``; None for a text that is no grade of the scale."""
     for score in _SCORE.finditer(text):
         number = _GRADE.fullmatch(score[1].strip(_DECORATION))
         yield None if number is None else _on_scale(number[1])
 
 
 def _objects(text: str) -> Iterator[int | None]:
-    """Yield the grades in JSON objects; None for one that is not of the scale."""
+    """Yield the grade in each JSON object; None for a value that is no grade of the scale."""
     for fields in _fields(text):
         for key in _KEYS:
             if key in fields:
-                # 2 and "2" are grades; 2.0 and true are none.
+                # By the text of the value 2 and "2" are grades, but 2.0 and true are none.
                 yield _on_scale(str(fields[key]))
                 break
 
 
 def _bare_numbers(text: str, cut_off: bool) -> Iterator[int | None]:
-    """Yield the grades on lines that are only a number, if the last line is one of them.
+    """Yield the grades on lines that are only a number; nothing if the last line is not one.
 
-    Earlier lines count too, so that two different numbers are no grade.
+    Earlier lines count too, so that an answer with two different numbers has no grade. `cut_off`
+    says whether the limit of tokens ended the answer.
     """
     matches = [_BARE.fullmatch(line.strip(_DECORATION)) for line in text.splitlines()]
     if not matches or matches[-1] is None:
         return
-    # The limit of tokens may have cut the last line short of what would make it no number. It may
-    # also be so low that it leaves room for a digit alone, which is then the complete answer.
+    # A last line that was cut off, such as "2", may have been going to say "2 or 3". But the limit
+    # of tokens may also be so low that there is only room for a digit: the complete answer.
     if cut_off and len(matches) > 1:
         return
     for match in matches:
@@ -136,10 +142,25 @@ def _flags(grade: int | None, finish: str | None) -> list[str]:
 
 
 def check_grade(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
-    """Check answers of a judge: ``text`` is the grade, and an answer without one has a flag.
+    """Return the grade of each answer of a judge, and a flag if it has none.
 
-    This is a `ranktilt.generation.batched_requests.Check`, whose arguments and columns are the same
-    for all tasks: a grade does not depend on its `source`, and has no ``opening`` or ``closing``.
+    All checks of answers have the same parameters and columns (those of
+    `ranktilt.generation.batched_requests.Check`), so that some are of no use here.
+
+    Parameters
+    ----------
+    source : polars.Series
+        Texts of the documents, on which a grade does not depend.
+    raw : polars.Series
+        Answers of the model.
+    finish : polars.Series
+        The server's reason why each answer ended, such as ``length`` or ``content_filter``.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``text``, the grade (null without one), ``flags``, which say why there is none, and
+        ``opening`` and ``closing``, which a grade has not.
     """
     grades = [
         parse_grade(answer, cut_off=reason == "length")

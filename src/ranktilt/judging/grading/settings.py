@@ -1,4 +1,4 @@
-"""Options of grades by a language model."""
+"""Options for grades by a language model, which is called the judge."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Grading(GenerationSettings):
     temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.0,)
     """Sampling temperature; only one."""
     attempts: Annotated[int, msgspec.Meta(ge=1, le=DRAWS_APART)] = 1
-    """Maximum attempts until an answer has a grade."""
+    """Most times to ask for one grade, until an answer has one."""
     source: str | None = None
-    """Name of the judge; prompt and model by default."""
+    """Name of the judge; by default the name of the prompt and of the model."""
     text: Literal["title+text", "text", "title"] = "title+text"
-    """Part of a document to grade."""
+    """Part of a document that the judge reads."""
     truncate: bool = False
     """Truncate texts that are too long, instead of leaving them out."""
     first: Annotated[int, msgspec.Meta(ge=1)] | None = None

@@ -1,10 +1,12 @@
-"""Evaluations per query: a value for each measure, system and query, as programs write them.
+"""Read evaluations per query: a value for each measure, system and query.
+
+A system is a ranker; its run was evaluated by another program.
 
 Three layouts are read; the first line shows which it is:
 
 - trec_eval's (``-q``): measure, query, value. A line ``runid all NAME`` names the system of the
-  lines before it; blocks of several systems may follow each other. ir_measures writes the query
-  first.
+  lines around it, which are a block; blocks of several systems may follow each other. ir_measures
+  writes the same with the query first.
 - a table with a column for each measure: ``runid,topic,ndcg@20,err@20`` of gdeval, ndeval and
   others.
 - a table with a row for each value: ``name,qid,measure,value`` of PyTerrier and others.
@@ -36,39 +38,38 @@ from ranktilt.measures.base import measure
 COLUMNS = ("run", "query_id", "measure", "value")
 """Columns of `read_evaluations`."""
 _RUN = ("run", "runid", "run_id", "run-id", "name", "system", "tag")
-"""Names of the column of systems."""
+"""Titles that the column of systems may have, in lower case, like all titles here."""
 _QUERY = ("query", "query_id", "query-id", "queryid", "qid", "topic", "topic_id", "topicid")
-"""Names of the column of a query."""
+"""Titles of the column of queries."""
 _DOCUMENT = (*DOCUMENT_IDS, "document")
-"""Names of the column of a document, which a file of evaluations has not."""
+"""Titles of a column of documents, which is in files of grades or runs, not of evaluations."""
 _MEASURE = ("measure", "metric")
-"""Names of the column of measures."""
+"""Titles of the column of measures."""
 _VALUE = ("value", "score")
-"""Names of the column of values."""
+"""Titles of the column of values."""
 _INDEX = ("", "unnamed: 0")
-"""Names that pandas gives the column of row numbers."""
+"""Titles that pandas gives a column of row numbers."""
 _MEANS = ("all", "amean")
 """Words in the place of the query where a line gives a mean over queries."""
 _MISSING = ("", "nan", "na")
 """Texts of a missing value."""
 _NO_MEASURE = re.compile("num_.*|relstring.*")
-"""Lines of trec_eval that count or quote."""
+"""Names in trec_eval's first column that are no measure: counts, and strings of grades."""
 _ENDINGS = re.compile(
     r"(\.(ndcgeval|gdeval|ndeval|treceval|trec_eval|eval|results?|res|txt|csv|tsv))*(\.gz)?$"
 )
-"""Endings of files that are no part of a system's name."""
+"""Endings of file names that only tell the format, and are no part of a system's name."""
 _EXPECTED = (
     "expected values per query: measure, query, value (trec_eval -q), or a table whose header "
     "names the query (runid,topic,ndcg@20)"
 )
-"""What a file should hold, for errors."""
-
+"""What a file should hold, for error messages."""
 _GRADES_HINT = "pass grades with --human and --judge, runs with --runs"
-"""Hint for a file of grades or of a run."""
+"""Advice where a file holds grades or a run, for error messages."""
 
 
 class Value(NamedTuple):
-    """A value of one system for one query; NaN if it is undefined."""
+    """A value of one system for one query, with the line of the file that holds it."""
 
     line: int
     """Line of the file."""
@@ -79,7 +80,7 @@ class Value(NamedTuple):
     measure: str
     """Name of the measure."""
     value: float
-    """The value."""
+    """The value; NaN if it is undefined."""
 
 
 class _Row(NamedTuple):
@@ -111,9 +112,21 @@ def measure_name(text: str) -> str:
 def read_evaluations(path: str | Path) -> pl.DataFrame:
     """Read the values of each query and system from a file, or from every file of a folder.
 
-    Returns ``run``, ``query_id``, ``measure`` and ``value`` (NaN where it is undefined), in the
-    order of the files. `DataError` names the line of a fault, also of a second value for the same
-    system, query and measure.
+    Parameters
+    ----------
+    path : str or Path
+        A file in any of the three layouts, or a folder of such files.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``run``, ``query_id``, ``measure`` and ``value`` (NaN where it is undefined), in the order
+        of the files.
+
+    Raises
+    ------
+    DataError
+        If a line cannot be read, or gives a second value for one system, query and measure.
     """
     path = require_path(path)
     files = _files_of(path) if path.is_dir() else [path]
@@ -157,8 +170,9 @@ def _repeated(file: Path, value: Value, earlier: str) -> DataError:
 
 
 def _read(path: Path) -> list[Value]:
-    """Read one file."""
+    """Read one file: decide on its layout by the first line, and read all lines."""
     lines = decode_text(path, read_bytes(path)).splitlines()
+    # Lines are counted from 1.
     first_row = next((number for number, line in enumerate(lines, start=1) if line.strip()), None)
     if first_row is None:
         raise DataError(path, "the file is empty")
@@ -185,26 +199,34 @@ def _read(path: Path) -> list[Value]:
 
 
 def _delimiter(line: str) -> str | None:
-    """Return the separator of fields; None for blanks and tabs."""
+    """Return the separator of fields; None for any blanks and tabs."""
     if "," in line:
         return ","
-    # trec_eval pads a measure's name with blanks before the tab.
-    return "\t" if "\t" in line and len(line.split("\t")) != len(line.split()) else None
+    if "\t" not in line:
+        return None
+    # Where only tabs separate fields, a field may be empty or contain blanks. But trec_eval pads a
+    # measure's name with blanks before the tab; there both ways to split give as many fields.
+    return "\t" if len(line.split("\t")) != len(line.split()) else None
 
 
 def _rows(lines: Sequence[str], delimiter: str | None) -> Iterator[_Row]:
-    """Yield the fields of every line that is not blank."""
+    """Yield the fields of every line that is not blank; `delimiter` is None for blanks and tabs."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            fields = (
-                line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
-            )
-            fields = [from_cell(field) for field in fields] if delimiter == "," else fields
-            yield _Row(number, [field.strip() for field in fields])
+            yield _Row(number, [field.strip() for field in _fields(line, delimiter)])
+
+
+def _fields(line: str, delimiter: str | None) -> list[str]:
+    """Split a line into fields; without a delimiter at blanks and tabs."""
+    if delimiter is None:
+        return line.split()
+    fields = next(csv.reader([line], delimiter=delimiter))
+    # RankTilt marks texts that a spreadsheet would compute, in files with commas.
+    return [from_cell(field) for field in fields] if delimiter == "," else fields
 
 
 def _trec_eval_values(path: Path, rows: Sequence[_Row]) -> Iterator[Value]:
-    """Read lines of three fields, in a block for each system."""
+    """Read lines of three fields, as trec_eval or ir_measures writes them."""
     for row in rows:
         if len(row.fields) != 3:
             line = shorten(" ".join(row.fields))
@@ -218,7 +240,7 @@ def _trec_eval_values(path: Path, rows: Sequence[_Row]) -> Iterator[Value]:
 
 
 def _with_measure_first(row: _Row) -> _Row:
-    """Return a line of ir_measures in the order of trec_eval."""
+    """Turn a line of ir_measures, which begins with the query, into one of trec_eval."""
     query, name, value = row.fields
     return _Row(row.line, [name, query, value])
 
@@ -240,18 +262,20 @@ def _block_values(path: Path, block: Sequence[_Row]) -> Iterator[Value]:
 
 
 def _blocks(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
-    """Cut lines into blocks of one system each.
+    """Cut lines of trec_eval into blocks of one system each.
 
-    A block is queries followed by their means; or everything after a line ``runid``, if one comes
-    first.
+    Usually a block is values per query followed by means over queries. In a file that begins with a
+    line ``runid``, each such line begins a block.
     """
     is_named_first = rows[0].fields[0] == "runid"
     block = list[_Row]()
     for row in rows:
-        is_after_means = (
-            bool(block) and block[-1].fields[1] in _MEANS and row.fields[1] not in _MEANS
-        )
-        if block and (row.fields[0] == "runid" if is_named_first else is_after_means):
+        if is_named_first:
+            begins_block = row.fields[0] == "runid"
+        else:
+            is_after_means = bool(block) and block[-1].fields[1] in _MEANS
+            begins_block = is_after_means and row.fields[1] not in _MEANS
+        if block and begins_block:
             yield block
             block = []
         block.append(row)
@@ -275,12 +299,12 @@ def _is_known(name: str) -> bool:
 def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterator[Value]:
     """Read a table with a header, with a column for each measure or a row for each value."""
     columns = _TableColumns.from_header(path, header, rows[0])
-    names = rows[0].fields
+    titles = rows[0].fields
     for row in rows[1:]:
-        if row.fields == names:  # files of several systems, one after the other
+        if row.fields == titles:  # files of several systems, one after the other
             continue
-        if len(row.fields) != len(names):
-            message = f"expected {len(names)} fields as in the header, got {len(row.fields)}"
+        if len(row.fields) != len(titles):
+            message = f"expected {len(titles)} fields as in the header, got {len(row.fields)}"
             raise DataError(path, message, line=row.line)
         query = row.fields[columns.query]
         if query.lower() in _MEANS:
@@ -300,7 +324,7 @@ def _table_values(path: Path, header: list[str], rows: Sequence[_Row]) -> Iterat
 
 @dataclass(frozen=True, kw_only=True)
 class _TableColumns:
-    """Columns of a table of values, by their index; None if the table does not have them."""
+    """Indices of the columns of a table of values; None for a column that it does not have."""
 
     query: int
     """Column of queries."""
@@ -310,20 +334,23 @@ class _TableColumns:
     """Column of measures, in a table with a row for each value."""
     value: int | None
     """Column of values, in a table with a row for each value."""
-    values: tuple[tuple[int, str], ...]
-    """Other columns with their names, in a table with a column for each measure."""
+    measures: tuple[tuple[int, str], ...]
+    """Index and title of each column of one measure, in a table with a column for each measure."""
 
     @classmethod
     def from_header(cls, path: Path, header: Sequence[str], titles: _Row) -> _TableColumns:
-        """Find columns by lower-case names in `header`; `titles` is the row as written."""
+        """Find columns by their titles.
+
+        `header` has the titles in lower case, `titles` is the same row as written.
+        """
         query, run = _column(header, _QUERY), _column(header, _RUN)
         if query is None:
             raise DataError(path, _EXPECTED, line=titles.line)
-        values = []
+        measures = []
         for index, (title, name) in enumerate(zip(header, titles.fields, strict=True)):
             if index not in (query, run) and title not in _INDEX:
-                values.append((index, name))
-        if not values:
+                measures.append((index, name))
+        if not measures:
             message = f"expected a column for each measure, got {', '.join(titles.fields)}"
             raise DataError(path, message, line=titles.line)
         return cls(
@@ -331,29 +358,32 @@ class _TableColumns:
             run=run,
             measure=_column(header, _MEASURE),
             value=_column(header, _VALUE),
-            values=tuple(values),
+            measures=tuple(measures),
         )
 
     def cells(self, row: _Row) -> list[tuple[str, str]]:
         """Return the measures and values of a row, as text."""
         if self.measure is not None and self.value is not None:
             return [(row.fields[self.measure], row.fields[self.value])]
-        return [(name, row.fields[index]) for index, name in self.values]
+        return [(name, row.fields[index]) for index, name in self.measures]
 
 
-def _column(header: Sequence[str], known: Iterable[str]) -> int | None:
-    """Return the index of the first column with one of these names."""
-    return next((index for index, title in enumerate(header) if title in known), None)
+def _column(header: Sequence[str], titles: Iterable[str]) -> int | None:
+    """Return the index of the first column with one of these titles, or None without one."""
+    return next((index for index, title in enumerate(header) if title in titles), None)
 
 
 def _number(path: Path, line: int, name: str, text: str) -> float:
-    """Read a value; NaN where it is undefined. Refuse one outside the measure's bounds."""
+    """Read a value of the measure `name` from the `text` in a line; NaN where it is undefined.
+
+    `DataError` for a value that is no number, or lies outside the measure's bounds.
+    """
     if text.lower() in _MISSING:
         return math.nan
     try:
         value = plain_float(text)
     except ValueError:
-        value = math.inf
+        value = math.inf  # refused below, as an infinite number is
     if not math.isfinite(value):
         raise DataError(path, f"expected a number as {name}, got {text!r}", line=line)
     low, high = measure_bounds(measure_name(name))

@@ -1,4 +1,10 @@
-"""Whether a judge favours one family of systems, beyond its general errors."""
+"""Whether a judge favours one family of systems, beyond its general errors.
+
+A family is all systems that are built on the models of one maker, such as rankers that use GPT. A
+judge favours a family if it puts the family further ahead of the other systems than the human
+grades do. A judge's general errors are those that all systems share: leniency, or smaller
+distances between good and bad systems.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +23,19 @@ from ranktilt.statistics.correction import holm
 from ranktilt.statistics.family_difference import FamilyDifference, family_difference
 
 MARGIN = 0.02
-"""Half-width of what counts as level, in the measure's own values: 2 points of nDCG."""
+"""Largest preference, either way, that counts as level, in values of the measure.
+
+.02 are 2 points of nDCG.
+"""
 
 
-def _ranks(values: Floats) -> Floats:
+def _rank_shares(values: Floats) -> Floats:
     """Return the share of other systems that each system beats in a query; ties count half."""
     share: Floats = (stats.rankdata(values, axis=0) - 1) / max(len(values) - 1, 1)
     return share
 
 
-def _z(values: Floats) -> Floats:
+def _standard_scores(values: Floats) -> Floats:
     """Return standard scores within each query; 0 where all systems are equal."""
     spread = values.std(0)
     score: Floats = np.divide(
@@ -37,19 +46,34 @@ def _z(values: Floats) -> Floats:
 
 _SCALES: Mapping[str, Callable[[Floats], Floats]] = {
     "points": lambda values: values,
-    "ranks": _ranks,
-    "z": _z,
+    "ranks": _rank_shares,
+    "z": _standard_scores,
 }
-"""Functions that put values of shape (systems, queries) on a scale."""
+"""Functions that put values of shape (systems, queries) on a scale.
+
+A preference that depends on the scale is none: a judge may, for instance, only stretch distances.
+"""
 
 
 def families_of(
-    runs: Sequence[str], families: Mapping[str, str], *, joined: bool = False
+    runs: Sequence[str], families: Mapping[str, str], *, has_clusters: bool = False
 ) -> dict[str, list[str]]:
-    """List the runs of each family, in the order in which families are named.
+    """List the runs of each family, in the order of `families`.
 
-    `UserError` if a run has no family, or no family can be compared. After clusters of repeats were
-    `joined`, a family that has one system left is not tested, but not refused.
+    Parameters
+    ----------
+    runs : sequence of str
+        Names of the systems.
+    families : mapping
+        Family of each system by its name.
+    has_clusters : bool
+        Whether a system may stand for a cluster of several runs. If so, a family may have one
+        system left: it is not tested, but not refused either.
+
+    Raises
+    ------
+    UserError
+        If a run has no family, there is only one family, or no family can be compared.
     """
     lost = [run for run in runs if run not in families]
     if lost:
@@ -65,7 +89,7 @@ def families_of(
         only = next(iter(members_of))
         raise UserError(f"expected systems of two families or more, got only {only!r}")
     smaller_sides = [min(len(members), len(runs) - len(members)) for members in members_of.values()]
-    if not joined and max(smaller_sides) < 2:
+    if not has_clusters and max(smaller_sides) < 2:
         raise UserError(
             "a family is compared if it has two systems and there are two others; no family does"
         )
@@ -74,7 +98,7 @@ def families_of(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedFamily:
-    """A family of systems and all others, under one judge and measure."""
+    """A family of systems to compare with all others, under one judge and measure."""
 
     values: SystemValues
     """Values of all systems."""
@@ -84,23 +108,27 @@ class ComparedFamily:
     """Whether each system belongs to the family."""
 
     def differences(self) -> list[FamilyDifference]:
-        """Compare the family with the others on each scale."""
+        """Compare the family with the others on each scale, in the order of `_SCALES`."""
         values = self.values
         return [
-            family_difference(scale(values.rescaled), scale(values.judged), self.is_member)
+            family_difference(scale(values.rescaled_human), scale(values.judged), self.is_member)
             for scale in _SCALES.values()
         ]
 
     def preference(
         self, differences: Sequence[FamilyDifference], corrected: Sequence[float]
     ) -> FamilyPreference:
-        """Return the verdict on the family, with the numbers of each scale."""
+        """Return the verdict on the family, with the numbers of each scale.
+
+        `differences` and `corrected`, their corrected p, are in the order of `_SCALES`.
+        """
         values = self.values
         scales = [
             _family_scale(name, difference, p_corrected)
             for name, difference, p_corrected in zip(_SCALES, differences, corrected, strict=True)
         ]
-        # The textbook difference is in the judges' own points, before any rescaling.
+        # The plain difference in differences of the textbooks takes human values as they are, not
+        # on the judge's scale.
         plain = family_difference(values.human, values.judged, self.is_member).plain
         scales[0] = replace(scales[0], plain=plain)
         return FamilyPreference(
@@ -116,32 +144,51 @@ class ComparedFamily:
 
 
 def family_preferences(
-    every: Sequence[SystemValues], families: Mapping[str, str], *, joined: bool = False
+    values_of_systems: Sequence[SystemValues],
+    families: Mapping[str, str],
+    *,
+    has_clusters: bool = False,
 ) -> list[FamilyPreference]:
-    """Test every judge, measure and family on each scale; one verdict if all scales agree.
+    """Test whether each judge favours a family, by each measure and on each scale.
 
-    `joined` says whether clusters of repeats count as one system each.
+    Parameters
+    ----------
+    values_of_systems : sequence of SystemValues
+        Values per query, for each judge and measure.
+    families : mapping
+        Family of each system by its name.
+    has_clusters : bool
+        Whether a system may stand for a cluster of several runs. If so, a family may have one
+        system left, and is not tested.
+
+    Returns
+    -------
+    list of FamilyPreference
+        A verdict for each judge, measure and family.
     """
     compared = list[ComparedFamily]()
-    for values in every:
-        members_of = families_of(values.runs, families, joined=joined)
+    for values in values_of_systems:
+        members_of = families_of(values.runs, families, has_clusters=has_clusters)
         for family in _families_to_test(members_of):
             is_member = np.isin(values.runs, members_of[family])
             compared.append(ComparedFamily(values=values, family=family, is_member=is_member))
     differences = [family.differences() for family in compared]
-    # One family of tests a scale: a preference must show on all of them anyway.
-    corrected = []
-    for on_scale in zip(*differences, strict=True):
-        corrected.append(holm(np.array([difference.p for difference in on_scale])))
-    p_corrected = np.stack(corrected, axis=1).tolist()
+    # Holm's correction is over the tests of one scale. Scales need no correction among each other,
+    # because a preference must show on all of them.
+    corrected_by_scale = []
+    for of_scale in zip(*differences, strict=True):
+        corrected_by_scale.append(holm(np.array([difference.p for difference in of_scale])))
+    corrected_by_family = np.stack(corrected_by_scale, axis=1).tolist()
     return [
-        family.preference(on_scales, ps)
-        for family, on_scales, ps in zip(compared, differences, p_corrected, strict=True)
+        family.preference(of_family, corrected)
+        for family, of_family, corrected in zip(
+            compared, differences, corrected_by_family, strict=True
+        )
     ]
 
 
 def _family_scale(name: str, difference: FamilyDifference, p_corrected: float) -> FamilyScale:
-    """Return the numbers of one scale."""
+    """Return the numbers of the scale called `name`."""
     return FamilyScale(
         name=name,  # type: ignore[arg-type]
         preference=Estimate(difference.value, difference.low, difference.high),
@@ -153,16 +200,19 @@ def _family_scale(name: str, difference: FamilyDifference, p_corrected: float) -
 
 
 def _families_to_test(families: Mapping[str, list[str]]) -> list[str]:
-    """Name the families to test against all others.
+    """Return the families to test against all other systems.
 
-    Of two families, whose answers are each other's opposite, the first is enough.
+    With two families only the first is tested: the preference for the second is its negative.
     """
     names = list(families)
     return names[:1] if len(names) == 2 else names
 
 
 def verdict_of(scales: Sequence[FamilyScale], margin: float = MARGIN) -> Favour:
-    """Return one verdict: a preference only if every scale shows it, in the same direction."""
+    """Return the verdict on a judge and a family: a preference if every scale shows the same.
+
+    `margin` is the largest preference that counts as level, in values of the measure.
+    """
     points = scales[0].preference
     if np.isnan(points.value):
         return "not tested"

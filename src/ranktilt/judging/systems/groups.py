@@ -1,7 +1,9 @@
 """Systems that belong together: families, clusters of repeats, and likely repeats.
 
-Repeats of one system err alike, so that five of them would wrongly count as five independent
-systems of a family. A cluster of repeats counts as one system with the mean of its members.
+A family is all systems that are built on the models of one maker. A cluster is several runs of one
+system, such as repeats with another random seed. Repeats err alike, so that five of them would
+wrongly count as five independent systems of a family. So a cluster counts as one system with the
+mean of its members.
 """
 
 from __future__ import annotations
@@ -44,10 +46,9 @@ class SystemGroups:
     clusters: Mapping[str, str] = field(default_factory=dict)
     """Cluster of each repeat; other systems are in none."""
 
-    def after_joining(self) -> SystemGroups:
-        """Return the families of systems and joined clusters."""
-        families = {self.clusters.get(run, run): family for run, family in self.families.items()}
-        return SystemGroups(families=families)
+    def family_of_systems(self) -> dict[str, str]:
+        """Return the family of each system, where a cluster is one system with its own name."""
+        return {self.clusters.get(run, run): family for run, family in self.families.items()}
 
 
 def read_systems(path: str | Path) -> SystemGroups:
@@ -73,14 +74,15 @@ def read_systems(path: str | Path) -> SystemGroups:
     path = Path(path)
     lines = decode_text(path, read_bytes(path)).splitlines()
     rows = _Rows(path=path)
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # unknown until the first line that is not blank
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         fields = _fields(line)
         if not columns:
-            columns = tuple(name.lower() for name in fields)
-            if _is_header(columns):
+            header = tuple(name.lower() for name in fields)
+            if _is_header(header):
+                columns = header
                 continue
             columns = _COLUMNS
         rows.add(number, fields, columns)
@@ -117,77 +119,89 @@ class _Rows:
     """Family of each cluster."""
 
     def add(self, line: int, fields: Sequence[str], columns: Sequence[str]) -> None:
-        """Add a line; refuse one that does not fit."""
+        """Add a line with its number in the file; refuse one that does not fit.
+
+        `fields` are the texts between separators, and `columns` the names of the columns.
+        """
+        row = self._row(line, fields, columns)
+        run, family, cluster = row["run"], row.get("family", ""), row.get("cluster", "")
+        if run in self.families.keys() | self.clusters.keys():
+            self._require_repetition(line, run, family, cluster)
+        if "family" in row:
+            self.families[run] = family
+        if not cluster:
+            return
+        self.clusters[run] = cluster
+        first_family = self.family_of_cluster.setdefault(cluster, family)
+        if family != first_family:
+            self._refuse(
+                line,
+                f"cluster {cluster!r} has families {first_family!r} and {family!r}: "
+                "repeats of one system have one family",
+            )
+
+    def _row(self, line: int, fields: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
+        """Return the fields of a line by column; only a cluster may be empty or left out."""
         optional = sum(name == "cluster" for name in columns)
         if not len(columns) - optional <= len(fields) <= len(columns):
             self._refuse(
-                line, f"{_expected(columns)}, got {counted(len(fields), 'field', 'fields')}"
+                line, f"{_expected_columns(columns)}, got {counted(len(fields), 'field', 'fields')}"
             )
         row = dict(zip(columns, fields, strict=False))
         for name in columns:
             if name != "cluster" and not row[name]:
-                self._refuse(line, f"{_expected(columns)}, and the {name} is empty")
-        run, cluster = row["run"], row.get("cluster", "")
-        if run in self.families.keys() | self.clusters.keys() and (
-            self.families.get(run, "") != row.get("family", "")
-            or self.clusters.get(run, "") != cluster
-        ):
-            kind = "family" if self.families.get(run, "") != row.get("family", "") else "cluster"
-            self._refuse(line, f"a second {kind} ({row.get(kind, '')}) for run {run!r}")
-        if "family" in row:
-            self.families[run] = row["family"]
-        if not cluster:
-            return
-        self.clusters[run] = cluster
-        family = self.family_of_cluster.setdefault(cluster, row.get("family", ""))
-        if family != row.get("family", ""):
-            self._refuse(
-                line,
-                f"cluster {cluster!r} has families {family!r} and {row['family']!r}: "
-                "repeats of one system have one family",
-            )
+                self._refuse(line, f"{_expected_columns(columns)}, and the {name} is empty")
+        return row
+
+    def _require_repetition(self, line: int, run: str, family: str, cluster: str) -> None:
+        """Refuse a second line of a run that says something else than its first."""
+        if family != self.families.get(run, ""):
+            self._refuse(line, f"a second family ({family}) for run {run!r}")
+        if cluster != self.clusters.get(run, ""):
+            self._refuse(line, f"a second cluster ({cluster}) for run {run!r}")
 
     def _refuse(self, line: int, message: str) -> None:
-        """Refuse a line."""
+        """Raise an error that names a line of the file."""
         raise DataError(self.path, message, line=line)
 
 
-def _expected(columns: Sequence[str]) -> str:
-    """Say which columns are expected."""
+def _expected_columns(columns: Sequence[str]) -> str:
+    """Return the begin of an error message, which lists the expected columns."""
     return f"expected {join_words(list(columns))} (tabs, commas or blanks between)"
 
 
-def joined(values: SystemValues, clusters: Mapping[str, str]) -> SystemValues:
+def join_clusters(values: SystemValues, clusters: Mapping[str, str]) -> SystemValues:
     """Return the values with each cluster as one system, the mean of its members.
 
     `UserError` where a cluster has the name of a run outside of it.
     """
-    names = tuple(clusters.get(run, run) for run in values.runs)
-    systems = tuple(dict.fromkeys(names))
-    if len(systems) == len(names):
-        return replace(values, runs=names)
+    system_of_run = tuple(clusters.get(run, run) for run in values.runs)
+    systems = tuple(dict.fromkeys(system_of_run))
+    if len(systems) == len(system_of_run):  # clusters of one run each only get another name
+        return replace(values, runs=system_of_run)
     for run in values.runs:
         if run not in clusters and run in clusters.values():
             raise UserError(
                 f"cluster {run!r} is also the name of a run outside it: rename the cluster in "
                 "--systems"
             )
-    members = (np.array(systems)[:, None] == np.array(names)[None, :]).astype(np.float64)
-    weights = members / members.sum(axis=1, keepdims=True)
+    # A row of weights for each system: equal shares of its members, 0 for all other runs.
+    is_member = np.array(systems)[:, None] == np.array(system_of_run)[None, :]
+    weights = is_member / is_member.sum(axis=1, keepdims=True)
     return replace(
         values,
         runs=systems,
         human=weights @ values.human,
         judged=weights @ values.judged,
-        rescaled=weights @ values.rescaled,
-        more=weights @ values.more,
+        rescaled_human=weights @ values.rescaled_human,
+        further_judged=weights @ values.further_judged,
     )
 
 
 def cluster_notes(runs: Sequence[str], clusters: Mapping[str, str]) -> list[ClusterJoined]:
-    """Note which runs count as one system.
+    """Note which of the runs count as one system.
 
-    `UserError` if all clusters are of other runs.
+    `UserError` if there are clusters, but none of them has any of the runs.
     """
     members: dict[str, list[str]] = {}
     for run in runs:
@@ -204,28 +218,33 @@ def cluster_notes(runs: Sequence[str], clusters: Mapping[str, str]) -> list[Clus
 
 
 def run_tags(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the tag of each run whose file has one.
+    """Return the tag of each run by its file; runs without a tag are left out.
 
-    A tag that all runs share names the program that wrote them, and not the system.
+    A tag is the name of the system in the last column of a run file. A run is named by its tag, or
+    else by its file. A tag that all runs share names the program that wrote them, and not the
+    system; then the result is empty.
     """
     tags = {}
     for run in runs:
         file = run.spec.get("file")
-        if file is not None and run.name != file_stem(file):
+        has_tag = file is not None and run.name != file_stem(file)
+        if has_tag:
             tags[str(file)] = run.name
-    return tags if len(set(tags.values())) > 1 or len(tags) < len(runs) else {}
+    is_shared_by_all = len(tags) == len(runs) and len(set(tags.values())) == 1
+    return {} if is_shared_by_all else tags
 
 
 def repeat_notes(values: SystemValues, tag_of: Mapping[str, str]) -> Iterator[LikelyRepeats]:
-    """Note systems that are likely repeats of each other.
+    """Note systems that are likely repeats of each other, in groups.
 
-    `tag_of` holds the tags of systems, if runs have any. Systems are likely repeats if values per
-    query correlate above .99, if tags are the same, or if names differ only in a number and values
-    correlate above .95.
+    `tag_of` holds, by name of run, the name of the system in its run file, if it has one. Two
+    systems are likely repeats if values per query correlate above .99, if tags are the same, or if
+    names differ only in a number and values correlate above .95. Repeats of one system are
+    repeats of each other, so groups are the connected components of these pairs.
     """
     count = len(values.runs)
     correlations = np.full((count, count), np.nan)
-    # Two queries correlate by ±1 whatever their values are.
+    # With two queries every correlation is 1 or −1.
     if values.has_intervals and count > 1:
         with np.errstate(invalid="ignore", divide="ignore"):
             correlations = np.atleast_2d(np.corrcoef(values.human))
@@ -237,6 +256,7 @@ def repeat_notes(values: SystemValues, tag_of: Mapping[str, str]) -> Iterator[Li
         if reason is not None:
             is_repeat[first, second] = True
             reasons.setdefault(first, reason)
+    # `reasons` has the first reason of each group's first member, which the note gives.
     group_count, group_of = csgraph.connected_components(is_repeat, directed=False)
     for group in range(group_count):
         members = np.flatnonzero(group_of == group).tolist()
@@ -248,13 +268,14 @@ def repeat_notes(values: SystemValues, tag_of: Mapping[str, str]) -> Iterator[Li
 def _repeat_reason(
     names: tuple[str, str], correlation: float, tag_of: Mapping[str, str]
 ) -> RepeatReason | None:
-    """Say why two systems are likely repeats; None where they are not."""
+    """Return the sign that two systems are repeats of one, or None if there is none."""
     first, second = names
     if correlation > REPEAT_CORRELATION:
         return "correlation"
     tag = tag_of.get(first, "")
     if tag and tag == tag_of.get(second):
         return "tag"
+    # NaN, where the correlation is unknown, is above neither limit.
     is_namesake = first != second and _NUMBER.sub("#", first) == _NUMBER.sub("#", second)
     return "names" if is_namesake and correlation > NAMESAKE_CORRELATION else None
 
@@ -262,7 +283,7 @@ def _repeat_reason(
 def _likely_repeats(
     systems: tuple[str, ...], reason: RepeatReason, tag_of: Mapping[str, str]
 ) -> LikelyRepeats:
-    """Return the note on likely repeats."""
+    """Return the note on likely repeats, with the limit or the tag that shows them."""
     correlation = {"correlation": REPEAT_CORRELATION, "names": NAMESAKE_CORRELATION}.get(reason, 0)
     tag = tag_of[systems[0]] if reason == "tag" else ""
     return LikelyRepeats(systems=systems, reason=reason, correlation=correlation, tag=tag)

@@ -1,4 +1,8 @@
-"""Compare judges by published values: systems under human grades and under a judge's."""
+"""Compare judges by published values of systems, without the grades behind them.
+
+*Evaluations* are values of measures, such as nDCG@10, for each query and system. Two sets of them
+are compared: one by human grades, one by the grades of a judge, such as a language model.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +34,23 @@ from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-EvaluationsOf = str | Path | pl.DataFrame
-"""Values as a user passes them: a file, a folder or a table."""
+EvaluationSource = str | Path | pl.DataFrame
+"""Evaluations as a user passes them: a file, a folder or a table."""
 _DEFAULT_MEASURE = "nDCG@10"
 """Measure to compare if the user names none."""
 _MOST_MEASURES = 4
-"""Most measures to compare without being named, if the default is not among them."""
+"""Most measures that are all compared if the user names none and no file has the default."""
 _MOST_LISTED = 8
-"""Most measures that an error lists."""
+"""Most measures that an error message lists."""
+_MOST_EXAMPLES = 3
+"""Most systems that an error message lists."""
 
 
 class _Evaluations(NamedTuple):
-    """Values of systems for each query under one judge."""
+    """Values of systems for each query, by the grades of one judge or of humans."""
 
     judge: str
-    """Name of the judge."""
+    """Name of the judge; ``human`` for humans."""
     values: pl.DataFrame
     """``run``, ``query_id``, ``measure``, ``value``; defined values only."""
 
@@ -64,12 +70,12 @@ class _Evaluations(NamedTuple):
 
     def matrix(self, runs: Sequence[str]) -> _Matrix:
         """Return the values of some systems as a matrix."""
-        chosen = self.values.filter(pl.col("run").is_in(runs))
-        queries = chosen["query_id"].unique(maintain_order=True).to_list()
+        of_runs = self.values.filter(pl.col("run").is_in(runs))
+        queries = of_runs["query_id"].unique(maintain_order=True).to_list()
         matrix = np.full((len(runs), len(queries)), np.nan)
         row_of = {run: index for index, run in enumerate(runs)}
         column_of = {query: index for index, query in enumerate(queries)}
-        for run, query, value in chosen.select("run", "query_id", "value").iter_rows():
+        for run, query, value in of_runs.select("run", "query_id", "value").iter_rows():
             matrix[row_of[run], column_of[query]] = value
         return _Matrix(column_of=column_of, values=matrix)
 
@@ -84,17 +90,19 @@ class _Matrix(NamedTuple):
 
     def complete_queries(self) -> list[str]:
         """Return the queries in which every system has a value."""
-        lacking = np.isnan(self.values).sum(axis=0)
-        return [query for query, column in self.column_of.items() if lacking[column] == 0]
+        is_missing = np.isnan(self.values)
+        return [
+            query for query, column in self.column_of.items() if not is_missing[:, column].any()
+        ]
 
     def columns(self, queries: Sequence[str]) -> Floats:
-        """Return the values of some queries."""
+        """Return the values of some queries, of shape (systems, queries)."""
         return self.values[:, [self.column_of[query] for query in queries]]
 
 
 def judge_scores(
-    human: EvaluationsOf,
-    judges: EvaluationsOf | Sequence[str | Path] | Mapping[str, EvaluationsOf],
+    human: EvaluationSource,
+    judges: EvaluationSource | Sequence[str | Path] | Mapping[str, EvaluationSource],
     *,
     measures: str | Measure | Sequence[str | Measure] | None = None,
     families: Mapping[str, str] | None = None,
@@ -114,7 +122,7 @@ def judge_scores(
         ir_measures, PyTerrier), a folder of such files, or a frame with ``run``, ``query_id``,
         ``measure``, ``value``.
     judges : path or frame, sequence of paths, or mapping of names to any of these
-        The same under one judge or several.
+        The same under one judge or several. A file's judge is named by the file.
     measures : str, Measure or sequence of them, optional
         By default nDCG@10, or, where a file lacks it, all measures that the files share, up to
         four.
@@ -124,7 +132,7 @@ def judge_scores(
         The cluster of each system that is one of several repeats: each cluster counts as one
         system, with the mean of its members.
     correction : {"holm", "bonferroni"}, optional
-        Of the p of differences between judges.
+        Correction of the p of differences between judges.
     resamples, seed : int, optional
         Bootstrap resamples; random seed.
 
@@ -136,7 +144,7 @@ def judge_scores(
     Raises
     ------
     UserError
-        If fewer than two systems, or no query or measure, are in both.
+        If humans and a judge have fewer than two systems, or no query or measure, in common.
     """
     check_resamples(resamples)
     human_evaluations = _evaluations("human", human)
@@ -146,15 +154,16 @@ def judge_scores(
             "expected the values of at least one judge: --scores FILE, after the human ones"
         )
     every_judge = [_evaluations(name, values) for name, values in judges_by_name.items()]
-    chosen = _measures(measures, [human_evaluations, *every_judge])
+    measures_to_compare = _measures_to_compare(measures, [human_evaluations, *every_judge])
     every_values, notes = list[SystemValues](), list[Note]()
+    # Judges with values of further queries get prediction-powered estimates (`system_results`).
     labelled: dict[str, Sequence[str]] = {}
     for judge in every_judge:
-        for measure in chosen:
+        for measure in measures_to_compare:
             values, left_out = _system_values(human_evaluations, judge, measure)
             every_values.append(values)
             notes += left_out
-            if values.more.shape[1]:
+            if values.further_judged.shape[1]:
                 labelled[judge.judge] = values.queries
     systems = system_results(
         every_values,
@@ -168,7 +177,7 @@ def judge_scores(
         "ranktilt": __version__,
         "human": _file(human),
         "judges": {name: _file(values) for name, values in judges_by_name.items()},
-        "measures": chosen,
+        "measures": measures_to_compare,
         "correction": correction,
         "resamples": resamples,
         "seed": seed,
@@ -185,15 +194,15 @@ def judge_scores(
         systems=systems.systems,
         system_pairs=systems.system_pairs,
         preferences=systems.preferences,
-        corrected=systems.corrected,
+        corrected=systems.powered_estimates,
         grades=KeptGrades.from_values(systems.values),
     )
 
 
 def _judges_by_name(
-    judges: EvaluationsOf | Sequence[str | Path] | Mapping[str, EvaluationsOf],
-) -> dict[str, EvaluationsOf]:
-    """Return values by their judge's name; a file's is its own, without its ending."""
+    judges: EvaluationSource | Sequence[str | Path] | Mapping[str, EvaluationSource],
+) -> dict[str, EvaluationSource]:
+    """Return evaluations by the name of their judge, which for a file is the file's name."""
     if isinstance(judges, Mapping):
         return dict(judges)
     if isinstance(judges, pl.DataFrame):
@@ -204,15 +213,17 @@ def _judges_by_name(
     return dict(zip(names, paths, strict=True))
 
 
-def _file(values: EvaluationsOf) -> str:
-    """Return the path of values; empty for a table."""
+def _file(values: EvaluationSource) -> str:
+    """Return the path of evaluations; empty for a table."""
     return "" if isinstance(values, pl.DataFrame) else str(values)
 
 
-def _evaluations(judge: str, source: EvaluationsOf) -> _Evaluations:
-    """Read values, and leave out undefined ones."""
+def _evaluations(judge: str, source: EvaluationSource) -> _Evaluations:
+    """Read the evaluations of a judge, and leave out undefined values."""
     values = (
-        _checked(judge, source) if isinstance(source, pl.DataFrame) else read_evaluations(source)
+        _checked_values(judge, source)
+        if isinstance(source, pl.DataFrame)
+        else read_evaluations(source)
     )
     defined = values.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
     if not defined.height:
@@ -220,8 +231,8 @@ def _evaluations(judge: str, source: EvaluationsOf) -> _Evaluations:
     return _Evaluations(judge, defined)
 
 
-def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Check a frame as files are checked, and write measures as RankTilt does."""
+def _checked_values(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Check a table as files are checked, and name measures as RankTilt does."""
     missing = [name for name in COLUMNS if name not in frame.columns]
     if missing:
         columns = ", ".join(frame.columns)
@@ -229,10 +240,10 @@ def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
             f"{judge}: expected columns {', '.join(COLUMNS)}; {join_words(missing)} not among "
             f"{columns}"
         )
-    names = {name: measure_name(name) for name in frame["measure"].cast(pl.String).unique()}
+    known_names = {name: measure_name(name) for name in frame["measure"].cast(pl.String).unique()}
     values = frame.select(
         pl.col("run", "query_id").cast(pl.String),
-        pl.col("measure").cast(pl.String).replace(names),
+        pl.col("measure").cast(pl.String).replace(known_names),
         pl.col("value").cast(pl.Float64),
     )
     repeated = values.filter(pl.struct("run", "query_id", "measure").is_duplicated())
@@ -251,26 +262,31 @@ def _checked(judge: str, frame: pl.DataFrame) -> pl.DataFrame:
     return values
 
 
-def _measures(
+def _measures_to_compare(
     measures: str | Measure | Sequence[str | Measure] | None,
     every_evaluations: Sequence[_Evaluations],
 ) -> list[str]:
-    """Choose the measures to compare: those of the user, or the default, or all of a few."""
+    """Return the measures to compare.
+
+    These are the measures of the user; or nDCG@10, if all evaluations have it; or all that they
+    share, if these are few. The first of the evaluations is the human one.
+    """
     human, *judges = every_evaluations
     common = [name for name in human.measures if all(name in judge.measures for judge in judges)]
     if measures is not None:
         return _common_measures(measures, common, every_evaluations)
     if not common:
-        of_humans = ", ".join(human.measures[:_MOST_LISTED])
-        of_judge = ", ".join(judges[0].measures[:_MOST_LISTED])
+        human_measures = ", ".join(human.measures[:_MOST_LISTED])
+        judge_measures = ", ".join(judges[0].measures[:_MOST_LISTED])
         raise UserError(
-            f"no measure in common: humans have {of_humans}; {judges[0].judge} has {of_judge}"
+            f"no measure in common: humans have {human_measures}; {judges[0].judge} has "
+            f"{judge_measures}"
         )
     if _DEFAULT_MEASURE in common:
         return [_DEFAULT_MEASURE]
     if len(common) > _MOST_MEASURES:
         raise UserError(
-            f"name the measures to compare (-m): the files have {_joined_names(common)}"
+            f"name the measures to compare (-m): the files have {_list_measures(common)}"
         )
     return common
 
@@ -280,7 +296,10 @@ def _common_measures(
     common: Sequence[str],
     every_evaluations: Sequence[_Evaluations],
 ) -> list[str]:
-    """Return the names of measures, each once; refuse one that a file lacks."""
+    """Return the user's measures by name, without repetitions.
+
+    `common` are the measures that all evaluations have; any other is refused.
+    """
     if isinstance(measures, str | Measure):
         measures = [measures]
     names = list(dict.fromkeys(_name(measure) for measure in measures))
@@ -291,7 +310,7 @@ def _common_measures(
             ]
             raise UserError(
                 f"{lacking[0].judge} has no values of {name}; all files have "
-                f"{_joined_names(common) or 'no measure in common'}"
+                f"{_list_measures(common) or 'no measure in common'}"
             )
     return names
 
@@ -301,8 +320,8 @@ def _name(measure: str | Measure) -> str:
     return measure_name(measure if isinstance(measure, str) else repr(measure))
 
 
-def _joined_names(measures: Sequence[str]) -> str:
-    """Name the first measures, and count the rest."""
+def _list_measures(measures: Sequence[str]) -> str:
+    """List the first measures, and count the rest."""
     listed = ", ".join(measures[:_MOST_LISTED])
     rest = len(measures) - _MOST_LISTED
     return f"{listed} and {rest} more" if rest > 0 else listed
@@ -313,7 +332,8 @@ def _system_values(
 ) -> tuple[SystemValues, list[Note]]:
     """Return the values of one measure for systems and queries that both have.
 
-    A query counts if every system has a value.
+    A query counts if every system has a value. Queries that humans do not have are kept apart, for
+    prediction-powered estimates.
     """
     human, judge = human.for_measure(measure), judge.for_measure(measure)
     runs, notes = _common_runs(human, judge, measure)
@@ -328,9 +348,10 @@ def _system_values(
             "query with a value of every system under both" if shares_queries else "query in common"
         )
         raise UserError(f"{judge.judge} and the human values, {measure}: no {reason}")
-    if left_out := len(every_query) - len(queries) - len(further):
-        lacking = QueriesWithoutValues(judge=judge.judge, measure=measure, queries=left_out)
-        notes.append(lacking)
+    left_out = len(every_query) - len(queries) - len(further)
+    if left_out:
+        note = QueriesWithoutValues(judge=judge.judge, measure=measure, queries=left_out)
+        notes.append(note)
     human_values, judge_values = by_human.columns(queries), by_judge.columns(queries)
     if (human_values == judge_values).all():
         notes.append(ValuesIdentical(judge=judge.judge, measure=measure))
@@ -342,8 +363,8 @@ def _system_values(
         queries=tuple(queries),
         human=human_values,
         judged=judge_values,
-        rescaled=human_values,
-        more=by_judge.columns(further),
+        rescaled_human=human_values,  # without grades, nothing is known of the judge's scale
+        further_judged=by_judge.columns(further),
     )
     return values, notes
 
@@ -357,7 +378,7 @@ def _common_runs(
         shared = f"one system in common, {runs[0]!r}" if runs else "no system in common"
         raise UserError(
             f"{judge.judge} and the human values, {measure}: {shared}; two are needed "
-            f"({_examples(human.runs)} against {_examples(judge.runs)})"
+            f"({_list_runs(human.runs)} against {_list_runs(judge.runs)})"
         )
     notes = list[Note]()
     graders: tuple[tuple[_Evaluations, Literal["humans", "judge"]], ...] = (
@@ -365,14 +386,15 @@ def _common_runs(
         (judge, "judge"),
     )
     for evaluations, grader in graders:
-        if alone := len(evaluations.runs) - len(runs):
+        systems_of_one = len(evaluations.runs) - len(runs)
+        if systems_of_one:
             note = SystemsOfOneGrader(
-                judge=judge.judge, measure=measure, systems=alone, grader=grader
+                judge=judge.judge, measure=measure, systems=systems_of_one, grader=grader
             )
             notes.append(note)
     return runs, notes
 
 
-def _examples(runs: Sequence[str]) -> str:
-    """List the first of some systems."""
-    return ", ".join(runs[:3]) + ("…" if len(runs) > 3 else "")
+def _list_runs(runs: Sequence[str]) -> str:
+    """List the first systems, for an error message."""
+    return ", ".join(runs[:_MOST_EXAMPLES]) + ("…" if len(runs) > _MOST_EXAMPLES else "")

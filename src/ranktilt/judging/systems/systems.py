@@ -1,4 +1,9 @@
-"""Systems under human grades and under a judge's: means, orders, and pairs that change places."""
+"""Systems under human grades and under a judge's: means, orders, and pairs that change places.
+
+A system is a ranker whose run is evaluated; a judge is whoever gives the grades that are compared
+with the human ones. "Under" a judge means: by its grades. So every system has two values of a
+measure for each query, and systems have two orders by their means.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import QueriesWithoutRelevant
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
-from ranktilt.judging.grades import Graded
+from ranktilt.judging.grades import GradedPairs
 from ranktilt.judging.records import (
     FEWEST_QUERIES,
     Estimate,
@@ -42,7 +47,7 @@ from ranktilt.statistics.rank_correlation import (
 )
 
 RESAMPLES = 1_000
-"""Resamples for coefficients of orders, which are slow to compute."""
+"""Resamples for coefficients of orders: fewer than elsewhere, because these are slow to compute."""
 _LIMITS_OF_AGREEMENT = 1.96
 """Half-width of the limits of agreement, in standard deviations: 95 % of normal differences.
 
@@ -52,14 +57,17 @@ _CELLS_AT_ONCE = 1 << 15
 """Numbers to compute at a time, which fit the processor's cache."""
 
 Coefficient = Callable[[Floats, Floats], Floats]
-"""Function from two scorings of systems to a coefficient."""
+"""Function that compares two orders of systems.
+
+It takes the human means and the judge's, of shape (…, systems), and returns the coefficients.
+"""
 _COEFFICIENTS: Mapping[str, tuple[Coefficient, float]] = {
     "tau": (kendall_tau, -1.0),
     "tau_a": (partial(kendall_tau, variant="a"), -1.0),
     "tau_ap": (top_weighted_tau, -1.0),
     "rbo": (rank_biased_overlap, 0.0),
 }
-"""Coefficients of two orders, each with its least value."""
+"""Functions that compare two orders by the name of their coefficient, each with its least value."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,12 +88,9 @@ class SystemValues:
     """Values under human grades, of shape (systems, queries), without NaN."""
     judged: Floats
     """Values under the judge, of the same shape."""
-    rescaled: Floats
-    """Values under human grades on the judge's scale (see `on_scale_of`).
-
-    `human` itself if grades are unknown.
-    """
-    more: Floats
+    rescaled_human: Floats
+    """Values under human grades after `rescaled_human_grades`; `human` if grades are unknown."""
+    further_judged: Floats
     """Values under the judge in queries without human grades: (systems, further queries)."""
 
     @property
@@ -93,8 +98,8 @@ class SystemValues:
         """Whether there are enough queries for intervals."""
         return len(self.queries) >= FEWEST_QUERIES
 
-    def chosen(self, runs: tuple[str, ...], queries: tuple[str, ...]) -> SystemValues:
-        """Return the values of some systems and queries, in the given order."""
+    def subset(self, runs: tuple[str, ...], queries: tuple[str, ...]) -> SystemValues:
+        """Return the values of some systems and queries, by name, in the given order."""
         if (runs, queries) == (self.runs, self.queries):
             return self
         row_of = {run: row for row, run in enumerate(self.runs)}
@@ -107,16 +112,17 @@ class SystemValues:
             queries=queries,
             human=self.human[cells],
             judged=self.judged[cells],
-            rescaled=self.rescaled[cells],
-            more=self.more[rows],
+            rescaled_human=self.rescaled_human[cells],
+            further_judged=self.further_judged[rows],
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ResampledOrders:
-    """Means of all systems in resamples of the queries, and in resamples near the observed means.
+    """Means of all systems in resamples of the queries, each of shape (resamples, systems).
 
-    All have the shape (resamples, systems).
+    Near resamples lie closer to the observed means. The intervals of coefficients need both, as
+    `ranktilt.statistics.rank_correlation.coefficient_interval` explains.
     """
 
     human: Floats
@@ -129,15 +135,19 @@ class ResampledOrders:
     """Means under the judge in resamples near the observed ones."""
 
     def coefficients(self, coefficient: Coefficient) -> tuple[Floats, Floats]:
-        """Return a coefficient of each resample, and of each one nearby."""
+        """Return a coefficient of each resample, and of each near resample."""
         return (
-            _in_parts(coefficient, self.human, self.judged),
-            _in_parts(coefficient, self.near_human, self.near_judged),
+            _coefficient_in_parts(coefficient, self.human, self.judged),
+            _coefficient_in_parts(coefficient, self.near_human, self.near_judged),
         )
 
 
 def resampled_orders(values: SystemValues, resamples: int, seed: int) -> ResampledOrders:
-    """Draw queries again and again, the same ones for every judge with as many queries."""
+    """Return the means of systems in resamples of the queries.
+
+    The draws depend only on `seed` and the number of queries, so judges of the same queries get the
+    same draws and can be compared.
+    """
     human, judged = _resampled_means(values, resamples, seed)
     return ResampledOrders(
         human=human,
@@ -148,62 +158,76 @@ def resampled_orders(values: SystemValues, resamples: int, seed: int) -> Resampl
 
 
 def system_values(
-    graded: Graded, runs: Sequence[Run], measures: Sequence[Measure]
+    pairs_of_judge: GradedPairs, runs: Sequence[Run], measures: Sequence[Measure]
 ) -> tuple[list[SystemValues], list[Note]]:
     """Measure every run under the grades of humans and of the judge.
 
-    Pairs count that both graded, and queries that count under both.
+    Only pairs that both graded count, and only queries in which a measure is defined under both:
+    most measures need a relevant document.
+
+    Returns
+    -------
+    tuple of list of SystemValues and list of Note
+        The values of each measure, and notes on queries that are left out.
+
+    Raises
+    ------
+    UserError
+        If a measure is defined for no query.
     """
-    rescaled = on_scale_of(graded.pairs)
-    pairs = graded.pairs.with_columns(rescaled=rescaled, whole=rescaled.round())
-    columns = [
-        _values(pairs, column, runs, measures)
+    rescaled = rescaled_human_grades(pairs_of_judge.table)
+    pairs = pairs_of_judge.table.with_columns(rescaled=rescaled, whole=rescaled.round())
+    values_by_grades = [
+        _measure_values(pairs, column, runs, measures)
         for column in ("human", "judged", "rescaled", "whole")
     ]
-    further = _values(graded.more, "grade", runs, measures) if graded.more.height else None
+    further = None
+    if pairs_of_judge.further_grades.height:
+        further = _measure_values(pairs_of_judge.further_grades, "grade", runs, measures)
     query_ids = pairs["query_id"].unique(maintain_order=True)
     measured, notes = list[SystemValues](), list[Note]()
     for index, measure in enumerate(measures):
-        human, judged, by_rescaled, by_whole = (column[index] for column in columns)
-        is_known = ~np.isnan(human + judged).any(axis=0)
-        if not is_known.any():
+        human, judged, by_rescaled, by_whole = (values[index] for values in values_by_grades)
+        is_defined = ~np.isnan(human + judged).any(axis=0)
+        if not is_defined.any():
             raise UserError(
-                f"{graded.judge}: no query has a relevant document under both judges, "
+                f"{pairs_of_judge.judge}: no query has a relevant document under both judges, "
                 f"for {measure!r}"
             )
-        if not is_known.all():
+        if not is_defined.all():
             lacking = QueriesWithoutRelevant(
-                judge=graded.judge, measure=repr(measure), queries=int((~is_known).sum())
+                judge=pairs_of_judge.judge, measure=repr(measure), queries=int((~is_defined).sum())
             )
             notes.append(lacking)
-        more = np.empty((len(runs), 0)) if further is None else further[index]
-        is_defined = ~np.isnan(more).any(0)
+        further_judged = np.empty((len(runs), 0)) if further is None else further[index]
+        is_defined_further = ~np.isnan(further_judged).any(axis=0)
         # A binary measure counts a document as relevant from a whole grade on.
-        scaled = by_whole if measure.binary else by_rescaled
-        # On the judge's scale a query may have nothing relevant.
-        scaled = np.where(np.isnan(scaled), human, scaled)
+        rescaled_human = by_whole if measure.binary else by_rescaled
+        # After rescaling a query may have nothing relevant, so that the measure is undefined.
+        rescaled_human = np.where(np.isnan(rescaled_human), human, rescaled_human)
         run_names = tuple(run.name for run in runs)
         values = SystemValues(
-            judge=graded.judge,
+            judge=pairs_of_judge.judge,
             measure=repr(measure),
             bounds=measure.bounds,
             runs=run_names,
-            queries=tuple(query_ids.filter(pl.Series(is_known))),
-            human=human[:, is_known],
-            judged=judged[:, is_known],
-            rescaled=scaled[:, is_known],
-            more=more[:, is_defined],
+            queries=tuple(query_ids.filter(pl.Series(is_defined))),
+            human=human[:, is_defined],
+            judged=judged[:, is_defined],
+            rescaled_human=rescaled_human[:, is_defined],
+            further_judged=further_judged[:, is_defined_further],
         )
         measured.append(values)
     return measured, notes
 
 
-def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
-    """Put human grades on the judge's scale.
+def rescaled_human_grades(pairs: pl.DataFrame) -> pl.Series:
+    """Return human grades on the judge's scale.
 
     Each human grade becomes the mean grade that the judge gives to pairs with this human grade. The
     means are made to rise with the human grade, by isotonic regression. A judge whose grades are a
     rising function of the human ones then gives the same numbers, and so cannot prefer any system.
+    `pairs` has the columns ``human`` and ``judged``.
     """
     means = (
         pairs.group_by("human").agg(pl.col("judged").mean(), pl.len().alias("weight")).sort("human")
@@ -213,25 +237,32 @@ def on_scale_of(pairs: pl.DataFrame) -> pl.Series:
     return pairs["human"].replace_strict(means["human"], pl.Series(rising), return_dtype=pl.Float64)
 
 
-def _values(
+def _measure_values(
     pairs: pl.DataFrame, column: str, runs: Sequence[Run], measures: Sequence[Measure]
 ) -> Floats:
-    """Compute every measure of every run and query: (measures, systems, queries)."""
+    """Return every measure of every run and query, of shape (measures, systems, queries).
+
+    `pairs` has ``query_id`` and ``doc_id``, and grades in `column`.
+    """
+    # Measures of relevance need only grades, so that texts may be empty.
     docs = pairs.select(id="doc_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
     queries = pairs.select(id="query_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
     collection = Collection(
         docs, queries, pairs.select("query_id", "doc_id", grade=pl.col(column).cast(pl.Float64))
     )
-    groups = grouping(collection, None)
+    groups = grouping(collection, None)  # a single group of all documents
     judgments = Judgments.from_collection(collection, groups)
     judged_runs = (JudgedRun.from_run(run, collection, judgments) for run in runs)
-    return np.stack(
-        [group_values(run, measures, groups, "expected")[:, 0] for run in judged_runs], axis=1
-    )
+    # The expected values over the orders of tied documents, for the only group.
+    values_of_runs = [group_values(run, measures, groups, "expected")[:, 0] for run in judged_runs]
+    return np.stack(values_of_runs, axis=1)
 
 
 def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLES) -> RankAgreement:
-    """Compare two orders of systems, with intervals over queries (see `coefficient_interval`)."""
+    """Compare the human order of systems with the judge's, with intervals over queries.
+
+    `seed` and `resamples` are those of the bootstrap over queries.
+    """
     human, judged = values.human.mean(1), values.judged.mean(1)
     orders = resampled_orders(values, resamples, seed) if values.has_intervals else None
     estimates = {}
@@ -265,18 +296,23 @@ def rank_agreement(values: SystemValues, *, seed: int, resamples: int = RESAMPLE
 
 
 def _resampled_means(values: SystemValues, resamples: int, seed: int) -> tuple[Floats, Floats]:
-    """Resample queries; return each system's means under humans and the judge.
+    """Return each system's means under humans and the judge in resamples of the queries.
 
     Both have the shape (resamples, systems).
     """
+    # Resampled together, so that human and judged values have the same draws of queries.
     means = resampled_means([*values.human, *values.judged], resamples=resamples, seed=seed)
     by_resample = np.stack(means, axis=1)
     systems = len(values.runs)
     return by_resample[:, :systems], by_resample[:, systems:]
 
 
-def _in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats:
-    """Compute a coefficient of many resamples, in parts whose tables fit the cache."""
+def _coefficient_in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats:
+    """Compute a coefficient of many resamples, in parts whose tables fit the cache.
+
+    `human` and `judged` are means in resamples. The table of a resample has a cell for every two
+    systems.
+    """
     parts = []
     for start, stop in blocks(len(human), human.shape[1] ** 2, _CELLS_AT_ONCE):
         parts.append(coefficient(human[start:stop], judged[start:stop]))
@@ -286,17 +322,22 @@ def _in_parts(coefficient: Coefficient, human: Floats, judged: Floats) -> Floats
 def system_scores(
     values: SystemValues, families: Mapping[str, str], *, resamples: int, seed: int
 ) -> list[SystemScore]:
-    """Return the means and ranks of every system, and how far the judge raises it above average."""
+    """Return the means and ranks of every system, and how far the judge raises it above average.
+
+    `families` holds the family of each system; a system may have none. `resamples` and `seed` are
+    those of the bootstrap over queries.
+    """
     difference = values.judged - values.human
-    relative = difference - difference.mean(0)
+    relative = difference - difference.mean(axis=0)  # beyond the query's average over systems
     samples = resampled_means(list(relative), resamples=resamples, seed=seed)
     human, judged = values.human.mean(1), values.judged.mean(1)
     human_rank, judged_rank = stats.rankdata(-human), stats.rankdata(-judged)
     scores = []
     for index, run in enumerate(values.runs):
         spread = interval(samples[index])
-        ends = (spread.low, spread.high) if values.has_intervals else ()
-        raised = Estimate(float(relative[index].mean()), *ends)
+        raised = Estimate(float(relative[index].mean()))
+        if values.has_intervals:
+            raised = raised._replace(low=spread.low, high=spread.high)
         score = SystemScore(
             judge=values.judge,
             measure=values.measure,
@@ -313,8 +354,11 @@ def system_scores(
 
 
 def system_pairs(values: SystemValues) -> Iterator[SystemPair]:
-    """Test every two systems under both judges; yield those that differ under either."""
-    first, second = np.triu_indices(len(values.runs), 1)
+    """Test every two systems under humans and the judge; yield those that differ under either.
+
+    The tests are paired t tests over queries with Holm's correction over all pairs of systems.
+    """
+    first, second = np.triu_indices(len(values.runs), 1)  # indices of every two systems
     human_differences = values.human[first] - values.human[second]
     judged_differences = values.judged[first] - values.judged[second]
     human_ps, judged_ps = _corrected_ps(human_differences), _corrected_ps(judged_differences)
@@ -322,7 +366,7 @@ def system_pairs(values: SystemValues) -> Iterator[SystemPair]:
         human = float(human_differences[index].mean())
         judged = float(judged_differences[index].mean())
         better, worse = a, b
-        if human < 0:
+        if human < 0:  # the better system is the one with the higher human mean
             human, judged, better, worse = -human, -judged, b, a
         human_p, judged_p = float(human_ps[index]), float(judged_ps[index])
         fate = _fate(judged, human_p < ALPHA, judged_p < ALPHA)
@@ -346,9 +390,10 @@ def _corrected_ps(differences: Floats) -> Floats:
 
 
 def _fate(judged: float, is_shown_by_humans: bool, is_shown_by_judge: bool) -> Fate:
-    """Return what becomes of a difference under the judge.
+    """Return what becomes of a difference of two systems under the judge.
 
-    `judged` is above 0 if both agree about the better system.
+    `judged` is the difference under the judge: above 0 if it agrees about the better system. A
+    difference is shown if its corrected p is below .05.
     """
     if not is_shown_by_humans:
         return "new" if is_shown_by_judge else "neither"

@@ -3,7 +3,7 @@
 Words that every file here uses:
 
 - A *page* is a document or a web page. Each page has a label; the two labels that are compared are
-  *group a* and *group b*. (`side` in the code is the mask of one group's rows.)
+  *group a* and *group b*.
 - The *pool* is what an answer could have cited: the pages that the engine *consulted* (read before
   it answered) or, where nobody recorded that, the pages *retrieved* for the query.
 - *Neutral* is the value of a question at which neither group is favoured: 1 for a ratio of rates,

@@ -1,7 +1,11 @@
 """The pages of answers as arrays, and the estimate that a question makes of them.
 
-The words *group*, *pool*, *neutral* and *influence* are defined in the map of this folder
-(``__init__``).
+An *answer* is what an engine wrote for a query, and cites *pages*. Each page belongs to one of two
+groups, *a* and *b*. A *question* is what is asked about them, such as which group is cited more
+often. The *pool* is what an answer could have cited. *Neutral* is the value of a question at which
+neither group is favoured: 1 for a ratio of rates, the group's share of the pool for a share of
+citations. The *influence* of a row is what it adds to the error of an estimate: the error is the
+root of the sum of squared influences, which are first summed within queries and within units.
 """
 
 from __future__ import annotations
@@ -29,12 +33,12 @@ class CitationRows:
     """
 
     question: Ints
-    """Number of the query, from 0."""
+    """Number of the query (the question that the engine answered), from 0."""
     cluster: Ints
     """Number of the page's unit, from 0.
 
-    The unit is what carries a label as a whole, such as the page's domain; pages of one unit are
-    one observation of the label. See `ranktilt.citing.unit`.
+    The unit is the pages that are labelled together, such as those of its domain. Pages of one unit
+    are one observation of the label, so that errors are clustered by unit.
     """
     weight: Floats
     """Weight of the row's answer: all answers to one query weigh as much as one answer.
@@ -54,14 +58,17 @@ class CitationRows:
     cited_words: Floats
     """Words of the answer that the page supports.
 
-    NaN where the answer does not tell which words a citation supports.
+    NaN where the answer does not say which words a citation supports.
     """
     part: Ints | None = None
-    """Number of the page's part, from 0, where labels of some pages err more often than others."""
-    membership: Floats | None = None
-    """How much of the page counts for group a, where that is corrected for errors of labels.
+    """Number of the page's part, from 0.
 
-    None where labels are taken as they are: 1 for pages of group a, and 0 for others.
+    Parts are pages whose labels err equally often, such as short ones; None where all do.
+    """
+    membership: Floats | None = None
+    """How much of the page counts for group a, from its label and how often labels are wrong.
+
+    None where labels are taken as they are, so that a page counts 1 for group a, or 0.
     """
 
     def __len__(self) -> int:
@@ -74,12 +81,14 @@ class CitationRows:
 
     @cached_property
     def cell(self) -> Ints:
-        """Number of the pair of query and cluster that a row belongs to, from 0.
+        """Number of the combination of query and unit that a row belongs to, from 0.
 
-        The two-way variance subtracts the sums by cell, which both other sums contain.
+        The two-way variance subtracts the sums by cell, because the sums by query and the sums by
+        unit both contain them.
         """
-        key = self.question * (int(self.cluster.max(initial=0)) + 1) + self.cluster
-        cells: Ints = np.unique(key, return_inverse=True)[1].astype(np.int64)
+        unit_count = int(self.cluster.max(initial=0)) + 1
+        _, numbers = np.unique(self.question * unit_count + self.cluster, return_inverse=True)
+        cells: Ints = numbers.astype(np.int64)
         return cells
 
     @cached_property
@@ -104,7 +113,7 @@ class CitationRows:
         )
 
     def per_question(self, values: Floats) -> Floats:
-        """Sum one value a row by query, shape (n_questions,)."""
+        """Sum the values of rows by query, shape (n_questions,)."""
         sums = np.bincount(self.question, weights=values, minlength=self.question_count)
         return sums.astype(np.float64)
 
@@ -113,7 +122,8 @@ class CitationRows:
 class Exchange:
     """The amounts that a permutation test adds up, anew for each exchange of labels.
 
-    The test asks how often a random exchange of the labels of units gives a value as far from
+    To exchange labels is to deal the labels of units (such as domains) out again at random. The
+    test asks how often a random exchange of the labels of units gives a value as far from
     neutral as the observed one. With [a] = 1 for rows of group a and 0 for others, its statistic is
 
     - without `support`: Σ amount · [a]. The amounts sum to 0, and so does the statistic on average.
@@ -126,23 +136,24 @@ class Exchange:
     support: Floats | None = None
     """What each row adds to the denominator of its group; None where the statistic is a sum."""
     distance: float | None = None
-    """How far from neutral the answer is, where that is not the statistic of the labels.
+    """How far from neutral the value is, where that is not the statistic of the labels.
 
-    If labels err by parts, exchanged labels alone do not center at neutral. The distance of each
-    exchange from the mean exchange is then compared with this one.
+    If labels of some pages are wrong more often than those of others, the statistics of exchanged
+    labels do not scatter around neutral. Their distances from their own mean are then compared with
+    this distance.
     """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CitationEstimate:
-    """The answer to one question about two groups, with what its error is made of."""
+    """The value of one question about two groups, with what its error and its test need."""
 
     value: float
     """Ratio a / b, or group a's part in percent; NaN where undefined."""
     value_a: float
     """Group a's rate from 0 to 1, or its part in percent; NaN where undefined."""
     value_b: float
-    """The same of group b."""
+    """Group b's rate from 0 to 1, or its part in percent; NaN where undefined."""
     scale: Scale
     """Scale on which the estimate's error is symmetric."""
     neutral: float
@@ -157,14 +168,14 @@ class CitationEstimate:
     support_a: Floats
     """Weight of each row in the denominator of group a, shape (n_rows,).
 
-    It says how many units stand behind the group.
+    The effective number of units behind the group is computed from it.
     """
     support_b: Floats
-    """The same of group b."""
+    """Weight of each row in the denominator of group b, shape (n_rows,)."""
     citations_a: float
-    """Citations of group a that count, without weights."""
+    """Number of citations of group a that count, without weights."""
     citations_b: float
-    """The same of group b."""
+    """Number of citations of group b that count, without weights."""
     exchange: Exchange
     """The amounts that the test by exchanged labels adds up."""
 
@@ -174,16 +185,20 @@ class CitationShare:
     """A group's share of an amount, from 0 to 1, and what each row adds to its error."""
 
     value: float
-    """NaN where there is no amount to share."""
+    """The share; NaN where the amounts add up to 0."""
     influence: Floats
-    """Shape (n_rows,); sums to 0. All 0 where there is no amount."""
+    """What each row adds to the error of the share, shape (n_rows,); sums to 0.
+
+    All 0 where the amounts add up to 0.
+    """
 
 
 def weighted_share(rows: CitationRows, amount: Floats) -> CitationShare:
     """Return group a's share of an amount: Σ amount · [a] / Σ amount.
 
-    The influence of a row is amount · ([a] − share) / Σ amount, the derivative of the ratio by the
-    row's weight. Where `CitationRows.membership` is known, it takes the place of [a].
+    `amount` is what each row adds, shape (n_rows,), and [a] is 1 for rows of group a and 0 for
+    others. The influence of a row is amount · ([a] − share) / Σ amount, the derivative of the ratio
+    by the row's weight. Where rows have a `membership`, it takes the place of [a].
     """
     total = float(amount.sum())
     if total <= 0:

@@ -14,17 +14,17 @@ class Concentration:
     """How citations are spread over domains."""
 
     effective_number: float
-    """1 / Σ p², with p each domain's part of the citations; NaN without citations.
+    """Effective number of domains: 1 / Σ p², with p each domain's part of the citations.
 
-    The number of equally cited domains that would be as concentrated: ten domains with equally many
-    citations give 10, and fewer where some have more than others.
+    Ten domains with equally many citations give 10, and ten with unequally many give less. NaN
+    without citations.
     """
     largest_share: float
     """Part of the citations that goes to the most cited domain, 0 to 1; NaN without citations."""
 
 
 def concentration(counts: Floats) -> Concentration:
-    """Return how concentrated citations are, from the number of citations of each domain."""
+    """Return how concentrated citations are; `counts` has the number for each domain."""
     total = float(np.sum(counts))
     if total <= 0:
         return Concentration(effective_number=np.nan, largest_share=np.nan)

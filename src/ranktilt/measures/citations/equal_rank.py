@@ -1,8 +1,8 @@
 """Citation rate at equal rank: how often a retrieved page is cited, given where it was ranked.
 
-Pages of a group that are ranked higher are cited more often for that reason alone. To compare pages
-at the same rank of the same query, *cited* is regressed on group with an effect for each query and
-for each rank:
+The pages that were retrieved for a query are of two groups, a and b. If those of one group are
+ranked higher, they are cited more often for that reason alone. To compare pages at the same rank of
+the same query, *cited* is regressed on group with an effect for each query and for each rank:
 
     expected citations of a page:  μ = exp(query effect + rank effect + θ · [page is of group a])
 
@@ -12,8 +12,8 @@ Poisson estimate of θ is that of the multinomial regression within queries (Pal
 68(2), 1981), in which each query's citations are spread over its pages. That is what is solved
 here, with one coefficient for each rank and one for the group.
 
-(Mantel-Haenszel over strata of query and rank reads 1.09 to 1.16 where the truth is 1: half of its
-strata hold pages of one group only.)
+The Mantel-Haenszel estimate over strata of query and rank would be simpler. But half of its strata
+hold pages of one group only, and it gives 1.09 to 1.16 where the true ratio is 1.
 """
 
 from __future__ import annotations
@@ -32,18 +32,24 @@ from ranktilt.measures.citations.base import (
 )
 
 NAME = "citation rate at equal rank"
+"""Name of the question in reports."""
 QUESTION = "How many times as often is a page at the same rank cited if it is of group a?"
+"""The question in words."""
 UNIT = "times"
+"""Unit of the value."""
 FEWEST_CITATIONS = 10
 """Citations of a group below which the ratio is undefined."""
 _SINGLE_RANKS = 10
-"""Ranks with an effect of their own; deeper ones share the effect of their block."""
+"""Ranks up to this one have an effect of their own; deeper ones share the effect of their block."""
 _BLOCKS = (10, 20, 50, 100, 200, 500, 1_000)
-"""Last rank of each block: 11 to 20 are one block, 21 to 50 the next; all beyond are the last."""
+"""Ends of the blocks of deeper ranks: 11 to 20 are one block, 21 to 50 the next, and so on.
+
+All ranks beyond the last end are one block.
+"""
 _LEAST_INFORMATION = 1e-6
 """Information about θ, as a part of the citations, below which groups count as never compared.
 
-Where every query and rank holds pages of one group only, the information is 0 but for rounding.
+If no query holds pages of both groups at comparable ranks, the information is 0 but for rounding.
 """
 _STEPS = 100
 """Most steps of Newton's method; some ten are usual."""
@@ -52,11 +58,11 @@ _TOLERANCE = 1e-10
 _RIDGE = 1e-8
 """Added to the information of each coefficient.
 
-It holds the effect of a rank that nobody cites, which would be minus infinity, at a large negative
-number.
+Without it, the effect of a rank that is never cited would be minus infinity; with it, it is a large
+negative number.
 """
 _LONGEST_STEP = 2.0
-"""Largest change of a coefficient in one step, so that a bad start does not run away."""
+"""Largest change of a coefficient in one step, so that no first step overshoots far."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,10 +70,10 @@ class _RegressionInputs:
     """The pages of queries with a citation, as a regression takes them."""
 
     design: Floats
-    """A row for each page, a column for each rank effect but the first, and the group last.
+    """A row for each page, and a column for each coefficient.
 
-    The first rank is what others are compared with. The last column is all 0 where the regression
-    is fitted without the group.
+    The columns are the rank effects but the first, which others are compared with, and last the
+    group (1 for a). The last column is all 0 where the regression is fitted without the group.
     """
     query: Ints
     """Number of each page's query among those with a citation, from 0."""
@@ -83,7 +89,8 @@ class _RegressionInputs:
         it is what makes the expected citations of a query add up to those it has.
         """
         linear = self.design @ coefficients
-        # Less the query's largest value, so that no exponential overflows; it cancels.
+        # The largest value of each query is subtracted, so that no exponential overflows. This
+        # cancels below, where rates are divided by their sum in the query.
         largest = np.full(len(self.query_citations), -np.inf)
         np.maximum.at(largest, self.query, linear)
         rates = np.exp(linear - largest[self.query])
@@ -92,7 +99,10 @@ class _RegressionInputs:
         return expected
 
     def centred(self, expected: Floats) -> Floats:
-        """Return the design less its μ-weighted mean in each query: the query effects removed."""
+        """Return the design minus its mean in each query, weighted by μ.
+
+        This removes the query effects. `expected` is μ.
+        """
         query_count = len(self.query_citations)
         sums = [
             np.bincount(self.query, weights=expected * column, minlength=query_count)
@@ -112,9 +122,9 @@ class _RankRegression:
     expected: Floats
     """μ, the expected citations of each page."""
     residual_group: Floats
-    """g̃: the group (1 for a, 0 for b) less its μ-weighted query and rank effects.
+    """g̃: what is left of the group (1 for a, 0 for b) after query and rank effects are removed.
 
-    What is left of the group when pages are compared within query and rank.
+    The effects are those of a regression of the group on queries and ranks, weighted by μ.
     """
 
     @property
@@ -126,8 +136,9 @@ class _RankRegression:
 def estimate(rows: CitationRows) -> CitationEstimate:
     """Return the ratio e^θ of citation rates at equal rank, among retrieved pages; neutral is 1.
 
-    NaN where a group has fewer than ten citations, and where groups never meet: no query holds
-    pages of both at comparable ranks. The influence of a row is g̃ (cited − μ) / Σ μ g̃².
+    NaN where a group has fewer than ten citations, or no query holds pages of both groups at
+    comparable ranks. With g̃ as in `_RankRegression`, the influence of a row, what it adds to the
+    error, is g̃ (cited − μ) / Σ μ g̃².
     """
     cited = rows.weight * (rows.is_cited & rows.is_retrieved)
     citations_a = float(np.sum(rows.is_cited & rows.is_retrieved & rows.is_a))
@@ -135,17 +146,17 @@ def estimate(rows: CitationRows) -> CitationEstimate:
     value, influence = np.nan, np.full(len(rows), np.nan)
     # A query without a citation says nothing about which of its pages is cited.
     has_citation = rows.per_question(cited)[rows.question] > 0
-    used = rows.is_retrieved & has_citation
+    is_used = rows.is_retrieved & has_citation
     if min(citations_a, citations_b) >= FEWEST_CITATIONS:
-        fit = _fit_rows(rows.select(used), cited[used])
+        fit = _fit_rows(rows.select(is_used), cited[is_used])
         information = fit.information
         if information > _LEAST_INFORMATION * float(cited.sum()):
             value = float(np.exp(fit.coefficient))
-            scores = fit.residual_group * (cited[used] - fit.expected)
+            scores = fit.residual_group * (cited[is_used] - fit.expected)
             influence = np.zeros(len(rows))
-            influence[used] = scores / information
+            influence[is_used] = scores / information
     in_pool = rows.weight * rows.is_retrieved
-    exchange = Exchange(amount=_unexplained(rows, cited, used))
+    exchange = Exchange(amount=_unexplained_citations(rows, cited, is_used))
     return CitationEstimate(
         value=value,
         value_a=_rate(cited, in_pool, rows.is_a),
@@ -162,27 +173,32 @@ def estimate(rows: CitationRows) -> CitationEstimate:
     )
 
 
-def _unexplained(rows: CitationRows, cited: Floats, used: Bools) -> Floats:
-    """Return each row's citations less those that query and rank explain without the group.
+def _unexplained_citations(rows: CitationRows, cited: Floats, is_used: Bools) -> Floats:
+    """Return each row's citations minus those that query and rank explain without the group.
 
-    Summed over group a this is the score of θ at 0, which needs no new fit for each exchange of
-    labels.
+    Their sum over group a is the score of θ at 0. A permutation test can use it without a new fit
+    for each exchange of labels. `cited` are weighted citations, and `is_used` is a mask of the rows
+    of the regression.
     """
     amount = np.zeros(len(rows))
-    if used.any():
-        fit = _fit_rows(rows.select(used), cited[used], has_group=False)
-        amount[used] = cited[used] - fit.expected
+    if is_used.any():
+        fit = _fit_rows(rows.select(is_used), cited[is_used], has_group=False)
+        amount[is_used] = cited[is_used] - fit.expected
     return amount
 
 
 def rank_block(ranks: Ints) -> Ints:
-    """Return which rank effect each rank has, from 0: ranks to 10 their own, deeper ones share."""
+    """Return the number of each rank's effect, from 0; ranks beyond 10 share those of blocks."""
     blocks = np.searchsorted(_BLOCKS, ranks, side="left") + _SINGLE_RANKS
     return np.where(ranks <= _SINGLE_RANKS, ranks - 1, blocks).astype(np.int64)
 
 
 def _rate(cited: Floats, in_pool: Floats, is_member: Bools) -> float:
-    """Return the plain citation rate of a group; NaN where none of its pages was retrieved."""
+    """Return a group's citation rate without regard to rank; NaN without a page in the pool.
+
+    `cited` and `in_pool` are weights of cited and of retrieved rows, and `is_member` is a mask of
+    the group's rows.
+    """
     total = float(in_pool[is_member].sum())
     return float(cited[is_member].sum()) / total if total > 0 else np.nan
 
@@ -190,8 +206,9 @@ def _rate(cited: Floats, in_pool: Floats, is_member: Bools) -> float:
 def _fit_rows(rows: CitationRows, cited: Floats, *, has_group: bool = True) -> _RankRegression:
     """Fit the regression by Newton's method, with or without the group.
 
-    Each step solves information · step = gradient, where the gradient is Σ design (cited − μ) and
-    the information Σ μ (design less its mean in the query)².
+    `rows` are those of queries with a citation, and `cited` their weighted citations. Each step
+    solves information · step = gradient, where the gradient is Σ design (cited − μ) and the
+    information Σ μ (design minus its mean in the query)².
     """
     inputs = _regression_inputs(rows, cited, has_group=has_group)
     coefficients = np.zeros(inputs.design.shape[1])
@@ -217,8 +234,10 @@ def _fit_rows(rows: CitationRows, cited: Floats, *, has_group: bool = True) -> _
 
 def _regression_inputs(rows: CitationRows, cited: Floats, *, has_group: bool) -> _RegressionInputs:
     """Build the design: rank effects, and the group in the last column."""
-    query = np.unique(rows.question, return_inverse=True)[1].astype(np.int64)
-    block = np.unique(rank_block(rows.retrieval_rank), return_inverse=True)[1]
+    # Only queries and rank effects that occur get a number, from 0.
+    _, query = np.unique(rows.question, return_inverse=True)
+    _, block = np.unique(rank_block(rows.retrieval_rank), return_inverse=True)
+    # A column for each effect but the first, and one for the group.
     design = np.zeros((len(query), int(block.max()) + 1))
     has_effect = block > 0
     design[np.flatnonzero(has_effect), block[has_effect] - 1] = 1.0
@@ -226,14 +245,15 @@ def _regression_inputs(rows: CitationRows, cited: Floats, *, has_group: bool) ->
         design[:, -1] = rows.is_a
     query_citations: Floats = np.bincount(query, weights=cited).astype(np.float64)
     return _RegressionInputs(
-        design=design, query=query, cited=cited, query_citations=query_citations
+        design=design, query=query.astype(np.int64), cited=cited, query_citations=query_citations
     )
 
 
 def _residual_group(centred: Floats, expected: Floats) -> Floats:
-    """Return g̃: the group, already less its query effects, less its rank effects too.
+    """Return g̃: what is left of the group after query and rank effects are removed.
 
-    The rank effects are removed by least squares weighted by μ.
+    `centred` is the design without its query effects. The rank effects are removed here, by least
+    squares that are weighted by μ, `expected`.
     """
     effects, group = centred[:, :-1], centred[:, -1]
     weights = np.sqrt(expected)

@@ -1,8 +1,9 @@
 """Where a group's share of citations comes from: questions, exposure, selection, unretrieved.
 
-S_pool is group a's share of what was retrieved (the *pool*), and S_cited its share of what was
-cited. The way from one to the other has four steps. Each step is the difference of two shares that
-follow each other, so the four add up to S_cited − S_pool exactly:
+Answers of an engine cite pages of two groups, a and b; below, "a group" is a. S_pool is group a's
+share of what was retrieved (the *pool*), and S_cited its share of what was cited. The way from one
+to the other has four steps. Each step is the difference of two shares that follow each other, so
+the four add up to S_cited − S_pool exactly:
 
 - *questions*: S̃_pool − S_pool. S̃_pool weighs each query by its citations among retrieved pages.
   Questions with more citations may hold more pages of a group.
@@ -11,9 +12,9 @@ follow each other, so the four add up to S_cited − S_pool exactly:
 - *selection*: S_cited∩retrieved − E. What the engine picks beyond rank.
 - *unretrieved*: S_cited − S_cited∩retrieved. What it cites without having retrieved it.
 
-Two shorter ways were tried in simulated worlds. With the share of all retrieved pages in place of
-E, *selection* reads +14 to −16 points where there is none. With a pool that weighs all queries
-alike, *exposure* reads +14. Definition: docs/measures/citations.md, "The funnel".
+Two simpler definitions were tried in simulated worlds. With the share of all retrieved pages in
+place of E, *selection* was +14 to −16 points where there was none. With a pool that weighs all
+queries alike, *exposure* was +14. Definition: docs/measures/citations.md, "The funnel".
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from ranktilt.measures.citations.base import (
 _FEWEST_PAGES = 20
 """Retrieved pages at a rank below which its citation rate is that of a block of ranks."""
 Term = Literal["questions", "exposure", "selection", "unretrieved", "total"]
+"""Name of a step, or of their total."""
 TERMS: tuple[Term, ...] = ("questions", "exposure", "selection", "unretrieved")
 """The four steps in their order; ``total`` is their sum."""
 
@@ -43,10 +45,11 @@ class FunnelTerm:
     """One step of the way from group a's share of the pool to its share of citations."""
 
     name: Term
+    """Name of the step."""
     points: float
-    """In percentage points of the share of citations; NaN where no retrieved page is cited."""
+    """Size of the step in percentage points; NaN where no retrieved page is cited."""
     influence: Floats
-    """What each row adds to its error, in points, shape (n_rows,)."""
+    """What each row adds to the error of the size, in points, shape (n_rows,)."""
 
 
 def funnel_terms(rows: CitationRows) -> list[FunnelTerm]:
@@ -57,8 +60,8 @@ def funnel_terms(rows: CitationRows) -> list[FunnelTerm]:
     in_pool = rows.weight * rows.is_retrieved
     rates = rank_rates(rows)
     pool = weighted_share(rows, in_pool)
-    weighted_pool = _spread_share(rows, in_pool)
-    by_rank = _spread_share(rows, in_pool * rates[rows.retrieval_rank], rates=rates)
+    weighted_pool = _expected_share(rows, in_pool)
+    by_rank = _expected_share(rows, in_pool * rates[rows.retrieval_rank], rates=rates)
     cited_retrieved = weighted_share(rows, in_pool * rows.is_cited)
     cited = weighted_share(rows, rows.weight * rows.is_cited)
     shares = (pool, weighted_pool, by_rank, cited_retrieved, cited)
@@ -70,7 +73,7 @@ def funnel_terms(rows: CitationRows) -> list[FunnelTerm]:
 
 
 def _step(name: Term, before: CitationShare, after: CitationShare) -> FunnelTerm:
-    """Return the difference of two shares, in points."""
+    """Return a step of the funnel: the share after it minus the share before it, in points."""
     return FunnelTerm(
         name=name,
         points=100 * (after.value - before.value),
@@ -99,8 +102,8 @@ def rank_rates(rows: CitationRows) -> Floats:
 def rank_blocks(pages: Ints) -> list[Ints]:
     """Return the ranks that share a citation rate, block by block.
 
-    A rank with at least 20 retrieved pages is a block of its own. Others are joined with the ranks
-    below them until the block has as many; what is left at the end joins the last block.
+    A rank with at least 20 retrieved pages is a block of its own. Others are merged with the next
+    ranks until the block has 20 pages. Ranks that are left at the end join the last block.
 
     Parameters
     ----------
@@ -120,15 +123,15 @@ def rank_blocks(pages: Ints) -> list[Ints]:
     return [np.array(ranks) for ranks in blocks]
 
 
-def _spread_share(
+def _expected_share(
     rows: CitationRows, amount: Floats, *, rates: Floats | None = None
 ) -> CitationShare:
     """Return group a's share if each query's citations were spread over its pages by an amount.
 
     With n_q the citations of query q among retrieved pages and s_q group a's part of the amount in
-    this query, the share is S = Σ n_q s_q / Σ n_q. Two things vary: how many citations a query has,
-    which adds citation · (s_q − S), and which pages it holds, which adds the page's part of n_q
-    times ([a] − s_q).
+    this query, the share is S = Σ n_q s_q / Σ n_q. Two things vary, and add to a row's influence:
+    how many citations a query has adds citation · (s_q − S), and which pages it holds adds the
+    page's part of n_q times ([a] − s_q), where [a] is 1 for a page of group a and 0 for others.
 
     Parameters
     ----------
@@ -137,8 +140,8 @@ def _spread_share(
     amount : array of float
         What a page's part of its query's citations is proportional to, shape (n_rows,).
     rates : array of float, optional
-        The rates ĉ where they are in the amount. They are estimated from the same rows, so their
-        own error counts too.
+        The citation rate of each rank, if the amount contains it. Rates are estimated from the same
+        rows, so that their own error counts too.
     """
     citations = rows.weight * (rows.is_cited & rows.is_retrieved)
     query_citations = rows.per_question(citations)
@@ -170,11 +173,12 @@ def _spread_share(
 
 
 def _rate_influence(rows: CitationRows, rates: Floats, sensitivity: Floats) -> Floats:
-    """Return what each row adds to the error through the rates that it helps to estimate.
+    """Return what each row adds to the error through the citation rates that it helps to estimate.
 
-    `sensitivity` is how far the spread citations of group a move with the rate of a row's rank,
-    shape (n_rows,). Summed over a block of ranks, it is how far they move with the block's rate;
-    and a row moves that rate by (cited − rate) / pages of the block.
+    `rates` is the citation rate of each rank. `sensitivity` is the derivative of group a's expected
+    citations by the rate of a row's rank, shape (n_rows,). Summed over a block of ranks, it is the
+    derivative by the block's rate, and a row moves that rate by (cited − rate) / pages of the
+    block.
     """
     in_pool = rows.weight * rows.is_retrieved
     ranks = rows.retrieval_rank

@@ -1,8 +1,10 @@
 """Citation rate: how often a page that an engine could cite is cited, compared by group.
 
-The citation rate of a group is the part of its pages in a pool that are cited: |K_g ∩ C| / |C_g|,
-where K is what an answer cites and C the pool, summed over answers. The *pool* is what was
-consulted for the answer, or what was retrieved for its query.
+Pages are of two groups, a and b. The *pool* is the pages that an answer could have cited: those
+that the engine consulted (read before it answered), or those that were retrieved for the query. The
+citation rate of a group g is the part of its pages in the pool that are cited: |K_g ∩ C| / |C_g|,
+where K is what an answer cites and C the pool, summed over answers. The value of the question is
+the rate of a divided by the rate of b; it is *neutral*, and favours neither group, at 1.
 """
 
 from __future__ import annotations
@@ -20,24 +22,27 @@ from ranktilt.measures.citations.base import (
 )
 
 NAME = "citation rate"
+"""Name of the question in reports."""
 QUESTION = "How many times as often is a consulted page cited if it is of group a?"
+"""The question in words."""
 UNIT = "times"
+"""Unit of the value."""
 _HALF_CITATION = 0.5
-"""Added to citations and pages of both groups where one group is never cited (Haldane 1956)."""
+"""Added to citations and pages of both groups, for the error, where one group is never cited."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _GroupCount:
-    """What one group has in the pool, in weights of answers unless said otherwise."""
+    """The pages of one group in the pool, counted by the weights of their answers."""
 
     is_member: Bools
     """Whether a row is of the group, shape (n_rows,)."""
     pages: float
-    """Pages in the pool."""
+    """Weighted number of pages in the pool."""
     cited: float
-    """Cited pages in the pool."""
+    """Weighted number of cited pages in the pool."""
     citations: float
-    """Cited pages in the pool, without weights."""
+    """Number of cited pages in the pool, without weights."""
 
     @property
     def rate(self) -> float:
@@ -53,8 +58,8 @@ def estimate(rows: CitationRows) -> CitationEstimate:
 def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
     """Return how many times as often group a's pages of a pool are cited; neutral is 1.
 
-    The ratio is NaN where a group has no page in the pool, or neither is cited. Where only group a
-    is cited, it is infinite.
+    `pool` is a mask of the rows whose pages could have been cited. The ratio is NaN where a group
+    has no page in the pool, or neither is cited. Where only group a is cited, it is infinite.
     """
     cited = rows.weight * (rows.is_cited & pool)
     in_pool = rows.weight * pool
@@ -62,8 +67,9 @@ def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
     group_b = _count(rows, ~rows.is_a, cited=cited, in_pool=in_pool, pool=pool)
     distance, influence = np.nan, np.full(len(rows), np.nan)
     if min(group_a.pages, group_b.pages) > 0 and max(group_a.cited, group_b.cited) > 0:
-        # A logarithm of 0 has no error. Half a citation for both groups (Haldane, Annals of Human
-        # Genetics 20(4), 1956) goes into the error alone; the value stays what was counted.
+        # The error is that of a logarithm, and a rate of 0 has none. So half a citation is added to
+        # both groups (Haldane, Annals of Human Genetics 20(4), 1956). It goes into the error alone;
+        # the value stays what was counted.
         added = 0.0 if min(group_a.cited, group_b.cited) > 0 else _HALF_CITATION
         rate_a = (group_a.cited + added) / (group_a.pages + added)
         rate_b = (group_b.cited + added) / (group_b.pages + added)
@@ -95,7 +101,11 @@ def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
 def _count(
     rows: CitationRows, is_member: Bools, *, cited: Floats, in_pool: Floats, pool: Bools
 ) -> _GroupCount:
-    """Count what a group has in the pool."""
+    """Count the pages of a group in the pool.
+
+    `is_member` and `pool` are masks of rows. `cited` and `in_pool` are the weights of cited rows,
+    and of all rows, of the pool; 0 for other rows.
+    """
     return _GroupCount(
         is_member=is_member,
         pages=float(in_pool[is_member].sum()),

@@ -1,4 +1,9 @@
-"""Share of citations: which part of the cited pages is of a group."""
+"""Share of citations: which part of the cited pages is of a group.
+
+The pages that answers cite are of two groups, a and b. The *pool* is what an answer could have
+cited: the pages that the engine consulted (read before it answered) or, where that is unknown, the
+pages that were retrieved for the query.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +18,28 @@ from ranktilt.measures.citations.base import (
 )
 
 NAME = "share of citations"
+"""Name of the question in reports."""
 QUESTION = "Which part of all citations goes to group a?"
+"""The question in words."""
 UNIT = "%"
+"""Unit of the value."""
 
 
 def estimate(rows: CitationRows) -> CitationEstimate:
     """Return group a's share of citations, |K_a| / (|K_a| + |K_b|), in percent.
 
-    A share alone favours nobody: a group with half of the citations may be half of what could have
-    been cited. So neutral is group a's share of the pool: of what was consulted or, where that is
-    unknown, of what was retrieved. Where both are unknown, neutral is NaN.
+    K_a are the citations of group a. Its share alone does not say whether it is favoured: a group
+    with half of the citations may also be half of what could have been cited. So neutral, the value
+    that favours neither group, is group a's share of the pool; NaN where the pool is unknown.
     """
     return share_estimate(rows, rows.weight * rows.is_cited)
 
 
 def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
-    """Return group a's share of an amount over cited pages, against its share of the pool.
+    """Return group a's share of an amount over cited pages, compared with its share of the pool.
 
-    Where some queries have a pool and others have none, the others are left out of the share too:
-    both shares are of the same queries. The error is that of the difference of both shares.
+    Queries without a pool are left out of both shares if others have one, so that both shares are
+    of the same queries. The error is that of the difference of the two shares.
 
     Parameters
     ----------
@@ -51,13 +59,13 @@ def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
     share = weighted_share(rows, amount)
     pool_share = weighted_share(rows, in_pool)
     support = rows.weight * (pool if pool.any() else rows.is_cited)
-    counted = rows.is_cited & has_pool
-    # Summed over group a, this is its share of the amount less its share of the pool.
+    is_counted = rows.is_cited & has_pool
+    # Summed over group a, these amounts are its share of citations minus its share of the pool.
     exchange = Exchange(amount=_parts(amount) - _parts(in_pool))
     percent, distance = 100 * share.value, 100 * (share.value - pool_share.value)
     influence = 100 * (share.influence - pool_share.influence)
-    citations_a = float(np.sum(counted & rows.is_a))
-    citations_b = float(np.sum(counted & ~rows.is_a))
+    citations_a = float(np.sum(is_counted & rows.is_a))
+    citations_b = float(np.sum(is_counted & ~rows.is_a))
     return CitationEstimate(
         value=percent,
         value_a=percent,

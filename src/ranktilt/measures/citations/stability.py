@@ -10,10 +10,10 @@ from ranktilt.statistics.rank_correlation import list_overlap
 
 
 def jaccard(pages_a: Sequence[str], pages_b: Sequence[str]) -> float:
-    """Return how alike two sets of cited pages are, whatever the order of the citations.
+    """Return how alike the cited pages of two answers are, without regard to their order.
 
-    Of all pages that either answer cites, the part that both cite (Jaccard similarity): 1 where
-    both cite the same pages, 0 where they share none, NaN where neither cites a page.
+    It is Jaccard similarity: of all pages that either answer cites, the part that both cite. 1
+    where both cite the same pages, 0 where they share none, NaN where neither cites a page.
     """
     union = set(pages_a) | set(pages_b)
     return len(set(pages_a) & set(pages_b)) / len(union) if union else np.nan
@@ -22,9 +22,9 @@ def jaccard(pages_a: Sequence[str], pages_b: Sequence[str]) -> float:
 def citation_overlap(pages_a: Sequence[str], pages_b: Sequence[str]) -> float:
     """Return the rank-biased overlap of the pages that two answers cite, in their order.
 
-    From 0 to 1; early citations count more (Webber, Moffat & Zobel, ACM TOIS 28(4), 2010). The
-    lists are compared to the depth of the shorter one. NaN where neither answer cites a page, 0
-    where only one of them does.
+    It lies between 0 and 1, and early citations count more (Webber, Moffat & Zobel, ACM TOIS 28(4),
+    2010). Only as many citations as the shorter list has are compared. NaN where neither answer
+    cites a page, 0 where only one of them does.
     """
     if not pages_a and not pages_b:
         return np.nan
@@ -32,6 +32,7 @@ def citation_overlap(pages_a: Sequence[str], pages_b: Sequence[str]) -> float:
     if not depth:
         return 0.0
     ranks_b = {page: rank for rank, page in enumerate(pages_b, start=1)}
+    # The rank in either list of each page that both have.
     shared_ranks_a, shared_ranks_b = list[int](), list[int]()
     for rank, page in enumerate(pages_a, start=1):
         if page in ranks_b:

@@ -13,10 +13,10 @@ import numpy as np
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.judging.records import (
-    Corrected,
     Estimate,
     FamilyPreference,
     Fate,
+    PoweredEstimate,
     RankAgreement,
     SystemPair,
     SystemScore,
@@ -291,8 +291,8 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     """Show means corrected by few human labels; nothing where none were given."""
     if not audit.corrected:
         return
-    # `Corrected.powered` is the prediction-powered estimate (PPI++; Angelopoulos et al., 2023): the
-    # mean of the judge's labels, corrected by the few human ones. Its λ is the judge's weight.
+    # `PoweredEstimate.powered` is prediction-powered (PPI++; Angelopoulos et al., 2023): the mean
+    # of the judge's labels, corrected by the few human ones. Its λ is the judge's weight.
     columns: list[ColumnOf] = [
         (name_column("system"), _compared_systems),
         ("humans alone", lambda row: _percent(row.human_only)),
@@ -319,12 +319,12 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     yield Section("few-labels", "What do few human labels repair?", blocks=(table,))
 
 
-def _compared_systems(row: Corrected) -> str:
+def _compared_systems(row: PoweredEstimate) -> str:
     """Name a system, or the two whose difference a row is about."""
     return f"{row.run} − {row.minus}" if row.minus else row.run
 
 
-def _worth(row: Corrected) -> str:
+def _worth(row: PoweredEstimate) -> str:
     """Write the number of queries with human labels, and how many they are worth with the judge.
 
     It would take that many human queries to get the same variance without the judge.
@@ -337,7 +337,7 @@ def _percent(value: Estimate) -> Cell:
     return estimate(_times(value, 100), decimal)
 
 
-def _decided(row: Corrected) -> str:
+def _decided(row: PoweredEstimate) -> str:
     """Say whether the interval of a difference excludes 0; nothing for a mean."""
     if not row.minus:
         return ""

@@ -1,4 +1,4 @@
-"""The systems that both judges evaluate."""
+"""The systems that are evaluated twice, by human grades and by a judge's, and the measures."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ranktilt.measures.base import Measure, measure
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EvaluatedRuns:
-    """The systems that both judges evaluate, and the measures."""
+    """The runs of the systems to evaluate, and the measures."""
 
     runs: tuple[Run, ...]
-    """Runs of the systems."""
+    """Runs of the systems, each with its own name."""
     measures: tuple[Measure, ...]
     """Measures of relevance."""
-    tags: Mapping[str, str]
-    """The tag in each run's file, by the run's name; empty for none."""
+    tag_of: Mapping[str, str]
+    """Tag by name of run: the name of the system as its run file writes it; empty without one."""
 
     @classmethod
     def from_arguments(
@@ -27,14 +27,14 @@ class EvaluatedRuns:
     ) -> EvaluatedRuns:
         """Take runs and measures as a user passes them; runs of one name get different names."""
         runs = require_runs(runs)
-        tags = run_tags(runs)
+        tag_of_file = run_tags(runs)
         runs = named_apart(runs)
         if isinstance(measures, str | Measure):
             measures = [measures]
         return cls(
             runs=tuple(runs),
             measures=tuple(measure(name) for name in measures),
-            tags={run.name: tags.get(run.spec.get("file", ""), "") for run in runs},
+            tag_of={run.name: tag_of_file.get(run.spec.get("file", ""), "") for run in runs},
         )
 
     @property
