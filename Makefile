@@ -3,7 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip
-INSTALL := $(PIP) install -q -c constraints.txt
+# Python compiles what is imported; pip would compile all of torch too, which takes two minutes.
+INSTALL := $(PIP) install -q --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-journeys test-numeric test-long coverage lint docs bundled bench clean
