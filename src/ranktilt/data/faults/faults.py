@@ -20,7 +20,7 @@ from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
 from ranktilt.data.faults.trimmed_texts import cut_at, title_prefixed
 from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.text import quality
-from ranktilt.data.texts import AT_ONCE
+from ranktilt.data.texts import DOCUMENTS_AT_ONCE
 from ranktilt.progress import report
 
 Verdict = Literal["ok", "warning", "void"]
@@ -219,7 +219,7 @@ def _examined_documents(collection: Collection) -> pl.DataFrame:
 def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of `_TEXT_FLAGS` for each text, and two hashes; a few texts at a time."""
     parts, examined = list[pl.DataFrame](), 0
-    for part in docs.iter_slices(AT_ONCE) if docs.height else [docs]:
+    for part in docs.iter_slices(DOCUMENTS_AT_ONCE) if docs.height else [docs]:
         text = part["text"].str.strip_chars()
         flags = {name: flag(text) for name, flag in _TEXT_FLAGS.items()}
         # Texts are compared by two hashes of 64 bits, so that not all texts are in memory together.

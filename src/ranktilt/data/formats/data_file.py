@@ -18,7 +18,7 @@ from ranktilt.data.formats.tables.column_names import (
     QUERY,
     RANK,
     SCORE,
-    folded,
+    snake_case,
 )
 
 _START = 1 << 17
@@ -168,7 +168,7 @@ class DataFile:
         best, most = "", 0
         for separator in SEPARATORS:
             names = [name.strip() for name in header.split(separator)]
-            known = len(_KNOWN & set(map(folded, names))) + 2 * len(choices & set(names))
+            known = len(_KNOWN & set(map(snake_case, names))) + 2 * len(choices & set(names))
             if len(names) > 1 and known > most:
                 best, most = separator, known
         return best if most > 1 or (choices and most) else ""
@@ -199,7 +199,7 @@ def _looks_like_row(text: str) -> bool:
     fields = blank_fields(text)
     if len(fields) in (4, 5, 6) and fields[-1] and _is_number(fields[min(len(fields), 5) - 1]):
         return True
-    names = [folded(name) for name in re.split(r"[\t,;|]", text.lstrip("#"))]
+    names = [snake_case(name) for name in re.split(r"[\t,;|]", text.lstrip("#"))]
     return len(_KNOWN & set(names)) > 1
 
 

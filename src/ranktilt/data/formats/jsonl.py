@@ -13,7 +13,7 @@ import polars as pl
 from ranktilt.data.files import decode_lines, line_chunks, nth_line
 from ranktilt.data.formats.json_text import parse_json, require_single_keys_in_lines
 from ranktilt.data.formats.tables.columns import json_series
-from ranktilt.data.texts import LARGE, aside
+from ranktilt.data.texts import LARGE_BYTES, mapped_texts
 from ranktilt.errors import DataError, shorten
 
 _ID = "_id"
@@ -38,9 +38,9 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     has null, NaN or an infinity. Fields in `strings` must be strings. Texts of a large file are
     mapped.
     """
-    if path.is_file() and path.stat().st_size >= LARGE:
+    if path.is_file() and path.stat().st_size >= LARGE_BYTES:
         rest = list[pl.DataFrame]()
-        text = aside(lambda: _texts_of(path, strings, rest))["text"]
+        text = mapped_texts(lambda: _texts_of(path, strings, rest))["text"]
         frame = stack(rest).with_columns(text).select("id", "text", pl.exclude("id", "text"))
     else:
         frame = stack(list(_frames(path, strings)))

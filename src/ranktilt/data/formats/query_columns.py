@@ -12,7 +12,7 @@ from ranktilt.data.formats.base import QUERIES
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.ids import id_texts, texts_of
 from ranktilt.data.formats.refusals import refusal
-from ranktilt.data.formats.tables.column_names import folded
+from ranktilt.data.formats.tables.column_names import snake_case
 from ranktilt.errors import DataError, UserError, located
 
 _TEXTS = ("text", "query_text", "query", "question", "title", "utterance")
@@ -23,13 +23,13 @@ _IDS = ("qid", "query_id", "queryid", "q_id", "topic_id", "topic", "number", "_i
 
 def are_query_fields(names: Iterable[str]) -> bool:
     """Return whether fields or columns are those of a query: a text and an id."""
-    names = set(map(folded, names))
+    names = set(map(snake_case, names))
     return not names.isdisjoint(_TEXTS) and not names.isdisjoint(_IDS)
 
 
 def queries_of_columns(file: DataFile, columns: Mapping[str, pl.Series]) -> pl.DataFrame:
     """Return the queries in a table's columns; refuse a table without ids or texts."""
-    by_name = {folded(name): name for name in columns}
+    by_name = {snake_case(name): name for name in columns}
     text = next((by_name[name] for name in _TEXTS if name in by_name), None)
     id = next((by_name[name] for name in _IDS if name in by_name and by_name[name] != text), None)
     if text is None or id is None:

@@ -24,7 +24,7 @@ from ranktilt.data.formats.tables.column_names import (
     RUN_COLUMNS,
     Names,
     find_columns,
-    folded,
+    snake_case,
 )
 from ranktilt.data.formats.tables.parquet import schema_of
 from ranktilt.errors import DataError, UserError
@@ -142,7 +142,7 @@ def _table(names: Sequence[str], form: str, rows: Sequence[str]) -> Recognition:
 
 def kinds_of(names: Sequence[str]) -> tuple[str, ...]:
     """Return the kinds of content that a table with these columns can be read as."""
-    plain = {folded(name) for name in names}
+    plain = {snake_case(name) for name in names}
     has_document = not plain.isdisjoint(DOCUMENT)
     has_query = not plain.isdisjoint(QUERY)
     if has_query and has_document:
@@ -161,7 +161,7 @@ def kinds_of(names: Sequence[str]) -> tuple[str, ...]:
 def _kinds_of_pairs(names: Sequence[str]) -> tuple[str, ...]:
     """Return the kinds of content that a table of queries and documents can be read as."""
     run, judgments = find_columns(names, RUN_COLUMNS), find_columns(names, QRELS_COLUMNS)
-    grade = folded(judgments.get("grade", ""))
+    grade = snake_case(judgments.get("grade", ""))
     if "rank" in run or "grade" not in judgments:
         return (RUN,)
     if "score" not in run:
@@ -207,7 +207,7 @@ class _AnswerFields:
     def has_grades(self) -> bool:
         """Whether documents have a grade, and not only a score."""
         grade = self.paths.get("grade", "")
-        is_grade = bool(grade) and folded(grade.rpartition(".")[2]) != "score"
+        is_grade = bool(grade) and snake_case(grade.rpartition(".")[2]) != "score"
         return is_grade and "document" in self.paths
 
 
@@ -267,7 +267,7 @@ def _fields(row: str) -> list[str]:
 def _evaluation_table(file: DataFile) -> Recognition | None:
     """Recognise a table whose header names queries and measures; None for any other."""
     for separator in ",\t":
-        names = [folded(name) for name in file.rows[0].split(separator)]
+        names = [snake_case(name) for name in file.rows[0].split(separator)]
         if set(names).isdisjoint(QUERY) or not any(map(_MEASURE.match, names)):
             continue
         return Recognition(

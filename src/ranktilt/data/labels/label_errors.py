@@ -25,8 +25,8 @@ from ranktilt.data.files import require_path
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.json_values import read_document, read_lines
 from ranktilt.data.formats.notation import split_notation
-from ranktilt.data.formats.tables.column_names import DOCUMENT, folded
-from ranktilt.data.formats.tables.delimited import LINE, read_named_table
+from ranktilt.data.formats.tables.column_names import DOCUMENT, snake_case
+from ranktilt.data.formats.tables.delimited import LINE_COLUMN, read_named_table
 from ranktilt.errors import DataError, UserError, shorten, unknown
 
 EXPECTED = "expected rates, such as ai:fpr=.02,fnr=.05, or the file of a checked sample"
@@ -237,12 +237,12 @@ def _text_table(file: DataFile, options: Mapping[str, str]) -> Table:
     names = [name.strip().strip('"') for name in header]
     known = set(chain.from_iterable(_FOLDED.values()))
     # The separator is that between known names, and those of runs and labels are other ones.
-    hints = {name: name for name in names if folded(name) in known}
+    hints = {name: name for name in names if snake_case(name) in known}
     hinted = DataFile(path=file.path, columns={**hints, **options})
     if not hinted.separator:
         raise DataError(file.path, f"expected {_SAMPLE}, got {shorten(' '.join(names))}")
     table = read_named_table(hinted)
-    frame = table.frame.drop(LINE)
+    frame = table.frame.drop(LINE_COLUMN)
     return {
         name: frame[str(number)].fill_null("").to_list()
         for number, name in enumerate(table.names)
@@ -287,14 +287,14 @@ def _text(value: Any) -> str:
 def _columns(path: Path, names: Sequence[str], options: Mapping[str, str]) -> dict[str, str]:
     """Return the file's column of each kind: the user's choice, or the first known name."""
     columns = dict[str, str]()
-    by_folded = {folded(name): name for name in reversed(names)}
+    by_snake_case = {snake_case(name): name for name in reversed(names)}
     for kind, known in _FOLDED.items():
         if kind in options:
             if options[kind] not in names:
                 raise DataError(path, str(unknown("column", options[kind], names)))
             columns[kind] = options[kind]
             continue
-        names_of_kind = [by_folded[name] for name in known if name in by_folded]
+        names_of_kind = [by_snake_case[name] for name in known if name in by_snake_case]
         if names_of_kind:
             columns[kind] = names_of_kind[0]
     if "true" not in columns:

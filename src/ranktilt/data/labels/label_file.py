@@ -170,11 +170,11 @@ def rename_labels(labels: pl.Series, names: Mapping[str, str]) -> pl.Series:
     """
     if not names:
         return labels
-    folded = labels.replace(_FLAGS)
-    values = folded.drop_nulls().unique().sort().to_list()
+    unflagged = labels.replace(_FLAGS)
+    values = unflagged.drop_nulls().unique().sort().to_list()
     by_value = {value if value in values else value.strip(): name for value, name in names.items()}
     by_value = {_FLAGS.get(value, value): name for value, name in by_value.items()}
     strange = next((value for value in by_value if value not in values), None)
     if strange is not None:
         raise unknown(f"value of {labels.name!r} to name", strange, values)
-    return folded.replace(by_value)
+    return unflagged.replace(by_value)

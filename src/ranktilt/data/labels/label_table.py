@@ -11,14 +11,14 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.files import rereadable
+from ranktilt.data.files import rereadable_file
 from ranktilt.data.formats.base import LABELS
 from ranktilt.data.formats.data_file import DataFile, blank_fields, numbered_names
 from ranktilt.data.formats.ids import id_texts, require_text
 from ranktilt.data.formats.json_values import read_document
 from ranktilt.data.formats.refusals import refusal, refuse_binary
 from ranktilt.data.formats.tables.column_names import DOCUMENT_IDS
-from ranktilt.data.formats.tables.delimited import LINE, field_rows, refuse_second_header
+from ranktilt.data.formats.tables.delimited import LINE_COLUMN, field_rows, refuse_second_header
 from ranktilt.data.formats.tables.parquet import json_rows, json_table, read_table
 from ranktilt.data.labels.label_file import (
     LENGTH,
@@ -30,7 +30,7 @@ from ranktilt.data.labels.label_file import (
 from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten, unknown
 
-TAKEN = ("id", "text", "title", LINE)
+TAKEN = ("id", "text", "title", LINE_COLUMN)
 """Names of columns that a file of labels cannot add to documents."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 """Endings of packed files."""
@@ -57,7 +57,7 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
     """
     label_file = LabelFile.from_text(labels)
     by = require_text(by, "by")
-    with rereadable(Path(label_file.path)) as path:
+    with rereadable_file(Path(label_file.path)) as path:
         return _read_labels(label_file, path, by)
 
 
@@ -82,7 +82,7 @@ def _read_labels(label_file: LabelFile, path: Path, by: str) -> pl.DataFrame:
     strings = {"doc_id", "origin", label} if label == by else {"doc_id", "origin"}
     numbers = [as_numbers(frame[name]) for name in frame.columns if name not in strings]
     first = [name for name in ("doc_id", label, "origin") if name in frame.columns]
-    return frame.with_columns(numbers).select(*first, pl.exclude(*first, LINE))
+    return frame.with_columns(numbers).select(*first, pl.exclude(*first, LINE_COLUMN))
 
 
 def _with_known_values(path: Path, frame: pl.DataFrame, label: str) -> pl.DataFrame:
@@ -105,7 +105,7 @@ def _with_ids(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     rows = counted(empty, "row", "rows")
     if 2 * empty > frame.height:
         row = frame["doc_id"].is_null().arg_max() or 0
-        line = frame[LINE][row] if LINE in frame.columns else None
+        line = frame[LINE_COLUMN][row] if LINE_COLUMN in frame.columns else None
         raise DataError(path, f"doc_id is empty in {rows} of {frame.height:,}", line=line)
     warnings.warn(f"{path}: left out {rows} without a doc_id", DataWarning, stacklevel=4)
     return frame.filter(pl.col("doc_id").is_not_null())
@@ -125,7 +125,7 @@ def _read_table(label_file: LabelFile, path: Path, label: str) -> pl.DataFrame:
         frame = read_delimited(path, separator, label_file, comments=file.comments)
     else:
         raise _no_table(file)
-    has_ids_alone = (set(label_file.columns) or set(frame.columns) - {LINE}) == {"doc_id"}
+    has_ids_alone = (set(label_file.columns) or set(frame.columns) - {LINE_COLUMN}) == {"doc_id"}
     if label_file.rest and has_ids_alone and label not in frame.columns:
         return frame.with_columns(pl.lit("listed").alias(label))
     return frame
@@ -237,7 +237,7 @@ def _require_names(
 
 def _label_column(path: Path, columns: list[str], by: str) -> str:
     """Return the column of labels that `by` names; refuse one that is missing or has a role."""
-    candidates = [name for name in columns if name not in ("doc_id", "origin", LINE)]
+    candidates = [name for name in columns if name not in ("doc_id", "origin", LINE_COLUMN)]
     label = label_column(by, candidates)
     if label == LENGTH != by and label not in candidates:
         raise UserError(
@@ -256,7 +256,7 @@ def _label_column(path: Path, columns: list[str], by: str) -> str:
 def read_delimited(
     path: Path, separator: str, label_file: LabelFile | None = None, *, comments: int = 0
 ) -> pl.DataFrame:
-    """Read a table of strings with ``doc_id`` and the line of each row (`LINE`).
+    """Read a table of strings with ``doc_id`` and the line of each row (`LINE_COLUMN`).
 
     A `label_file` may name the columns, or say that the file is a bare list.
     """
@@ -288,13 +288,13 @@ def _header(path: Path, rows: pl.DataFrame, label_file: LabelFile | None) -> _He
     fields = rows["fields"][0].to_list()
     cells = [str(name).strip() for name in fields]
     if label_file is None:
-        _require_names(path, cells, rows[LINE][0], has_choices=False)
+        _require_names(path, cells, rows[LINE_COLUMN][0], has_choices=False)
         return _Header(fields=fields, names=cells, is_row=False)
     is_headless = DataFile(path=path, columns=label_file.columns).is_headless
     is_bare = bool(label_file.rest) and not label_file.columns and len(cells) == 1
     columns = numbered_names(cells) if is_headless else cells
     names = ["doc_id"] if is_bare else label_file.rename_columns(columns)
-    _require_names(path, names, rows[LINE][0])
+    _require_names(path, names, rows[LINE_COLUMN][0])
     is_row = is_headless or (is_bare and cells[0].lower() not in _ID_HEADERS)
     return _Header(fields=fields, names=names, is_row=is_row)
 
@@ -313,7 +313,7 @@ def _named_columns(
     for number, name in enumerate(names):
         if name and name not in TAKEN:
             columns[name] = pl.col("fields").list.get(number)
-    return rows.select(LINE, **columns)
+    return rows.select(LINE_COLUMN, **columns)
 
 
 def _plain_columns(label_file: LabelFile, frame: pl.DataFrame, path: Path) -> pl.DataFrame:
@@ -364,7 +364,7 @@ def one_row_each(
     """
     if frame[key].n_unique() == frame.height:
         return frame
-    values = [name for name in frame.columns if name not in (key, LINE)]
+    values = [name for name in frame.columns if name not in (key, LINE_COLUMN)]
     frame = frame.unique([key, *values], keep="first", maintain_order=True)
     repeated = frame.filter(~pl.col(key).is_first_distinct())
     if not repeated.height:
@@ -372,7 +372,7 @@ def one_row_each(
     second = repeated.row(0, named=True)
     first = frame.filter(pl.col(key) == second[key]).row(0, named=True)
     name = next(name for name in values if first[name] != second[name])
-    first_line = f" (line {first[LINE]})" if LINE in first else ""
+    first_line = f" (line {first[LINE_COLUMN]})" if LINE_COLUMN in first else ""
     both = f"{first[name]!r}{first_line} and {second[name]!r}"
     message = f"{noun} {second[key]!r} has two values of {names.get(name, name)!r}: {both}{hint}"
-    raise DataError(path, message, line=second.get(LINE))
+    raise DataError(path, message, line=second.get(LINE_COLUMN))

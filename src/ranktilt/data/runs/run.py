@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.files import STDIN, nth_line, require_path, rereadable, sidecar, write_files
+from ranktilt.data.files import STDIN, nth_line, require_path, rereadable_file, sidecar, write_files
 from ranktilt.data.formats.base import RunFile
 from ranktilt.data.formats.ids import (
     ids_of,
@@ -304,7 +304,7 @@ class Run:
         named_file = NamedFile.from_text(require_path(path), RUN_NOUNS, RUN_OPTIONS)
         path = named_file.path
         check_score_order(score_order)
-        with rereadable(path) as file:
+        with rereadable_file(path) as file:
             run_file = read_run_file(
                 file,
                 columns=named_file.columns,

@@ -15,7 +15,7 @@ import orjson
 import polars as pl
 
 from ranktilt.data.answers import ANSWER_SCHEMA, PAGE_SCHEMA, Answers
-from ranktilt.data.files import require_path, rereadable
+from ranktilt.data.files import require_path, rereadable_file
 from ranktilt.data.formats.citations import (
     anthropic,
     gemini,
@@ -199,7 +199,7 @@ def read_answers(
     options = _ReadingOptions(queries=queries, is_exact=exact_urls, engine=engine)
     if path.is_dir():
         return _read_records(_folder_records(path), path, options)
-    with rereadable(path) as file:
+    with rereadable_file(path) as file:
         return _read_records(_file_records(file), file, options)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ranktilt.data.files import require_path, rereadable
+from ranktilt.data.files import require_path, rereadable_file
 from ranktilt.data.formats.base import JUDGMENTS, FileLayout, JudgmentFile
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.judgments import json_qrels, parquet_qrels, table_qrels, text_qrels
@@ -63,7 +63,7 @@ def read_judge_qrels(path: str | Path) -> pl.DataFrame:
 def _read(path: str | Path) -> tuple[pl.DataFrame, str]:
     """Read judgments with a judge's confidence, and describe how the file is read."""
     named_file = NamedFile.from_text(require_path(path), QRELS_NOUNS, QRELS_OPTIONS)
-    with rereadable(named_file.path) as file:
+    with rereadable_file(named_file.path) as file:
         judgments = read_judgment_file(DataFile(path=file, columns=dict(named_file.columns)))
         if judgments.skipped:
             number = counted(judgments.skipped, "judgment", "judgments")

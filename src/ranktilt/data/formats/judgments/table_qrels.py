@@ -12,11 +12,11 @@ from ranktilt.data.formats.tables.column_names import (
     QRELS_COLUMNS,
     RUN_COLUMNS,
     find_columns,
-    folded,
     require_columns,
     require_distinct,
+    snake_case,
 )
-from ranktilt.data.formats.tables.delimited import LINE, read_named_table
+from ranktilt.data.formats.tables.delimited import LINE_COLUMN, read_named_table
 from ranktilt.errors import UserError, located
 
 _NEEDED = ("query", "document", "grade")
@@ -35,7 +35,7 @@ def sniff(file: DataFile) -> bool:
     if set(columns) != set(_NEEDED):
         return False
     # A score beside a rank is a ranker's, so that the file is a run.
-    if folded(columns["grade"]) == "score" and "rank" in find_columns(file.header, RUN_COLUMNS):
+    if snake_case(columns["grade"]) == "score" and "rank" in find_columns(file.header, RUN_COLUMNS):
         return False
     if find_columns(file.header, CONFIDENCE):
         return True
@@ -67,7 +67,7 @@ def read(file: DataFile) -> JudgmentFile:
         document=text_ids(document),
         grade=NumberColumn.from_texts(grade, has_decimal_commas=has_decimal_commas),
         noun=columns["grade"],  # what messages call the grade: the file's name of its column
-        lines=table.frame[LINE].to_list(),
+        lines=table.frame[LINE_COLUMN].to_list(),
         read_as=f"{form}: {', '.join(columns[noun] for noun in _NEEDED)}",
         confidence=confidence,
     )

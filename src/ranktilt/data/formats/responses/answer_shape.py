@@ -34,7 +34,13 @@ from ranktilt.data.formats.responses.layouts import (
     layout_of,
 )
 from ranktilt.data.formats.responses.search_responses import is_error, signs_of_fault
-from ranktilt.data.formats.tables.column_names import NOUNS, QUERY, Names, folded, require_distinct
+from ranktilt.data.formats.tables.column_names import (
+    NOUNS,
+    QUERY,
+    Names,
+    require_distinct,
+    snake_case,
+)
 from ranktilt.errors import UserError, shorten, unknown
 
 _MOST_HITS = 2_000
@@ -268,7 +274,7 @@ def _shape_of_answers(
     form = "JSON answers" if query or content.keys is not None else "responses to searches"
     numbers = _path_of_numbers(records, hits, documents) if "score" in valid else ""
     if numbers:
-        fields["score"] = folded(numbers.rpartition(".")[2]).removesuffix("s")
+        fields["score"] = snake_case(numbers.rpartition(".")[2]).removesuffix("s")
     return ValueShape(
         form=form,
         fields=fields,
@@ -297,7 +303,7 @@ def _id_in_hits(query: str, documents: Sequence[Any]) -> str:
 
     rank_llm wrote such files.
     """
-    if not query or folded(query.rpartition(".")[2]) in _IDS_OF_QUERIES:
+    if not query or snake_case(query.rpartition(".")[2]) in _IDS_OF_QUERIES:
         return ""
     records = [document for document in documents if isinstance(document, Mapping)]
     return pick_path(scalar_paths(records), _IDS_OF_QUERIES)
@@ -321,7 +327,7 @@ def _number_key(siblings: Any) -> str:
     if not isinstance(siblings, Mapping):
         return ""
     for key, values in siblings.items():
-        if folded(key) in NUMBER_KEYS and isinstance(values, list):
+        if snake_case(key) in NUMBER_KEYS and isinstance(values, list):
             return str(key)
     return ""
 

@@ -27,7 +27,13 @@ from ranktilt.data.formats.responses.hit_fields import (
 )
 from ranktilt.data.formats.responses.layouts import has_path, layout_of
 from ranktilt.data.formats.responses.search_responses import is_error
-from ranktilt.data.formats.tables.column_names import QUERY, TEXT_LIKE, Names, find_columns, folded
+from ranktilt.data.formats.tables.column_names import (
+    QUERY,
+    TEXT_LIKE,
+    Names,
+    find_columns,
+    snake_case,
+)
 
 STRONG_QUERY = tuple(name for name in QUERY[: QUERY.index("query") + 1] if name != "topic")
 """Names of fields that a record has only for a query; a document has none of them."""
@@ -141,7 +147,7 @@ def _is_by_query(document: Mapping[str, Any]) -> bool:
     """Return whether an object has the answers to queries under the queries' names."""
     values = list(document.values())
     if all(isinstance(value, list) for value in values):
-        return len(document) > 1 or folded(next(iter(document))) not in HIT_KEYS
+        return len(document) > 1 or snake_case(next(iter(document))) not in HIT_KEYS
     if not all(isinstance(value, Mapping | list) for value in values):
         return False
     sample = values[:SAMPLE]
@@ -172,7 +178,7 @@ def _holds_answers(key: str, values: list[Any], document: Mapping[str, Any], val
     if not sample:
         return False
     if all(isinstance(value, list) for value in sample):
-        return folded(key) in HIT_KEYS and not all(map(is_pair, sample))
+        return snake_case(key) in HIT_KEYS and not all(map(is_pair, sample))
     if not all(isinstance(value, Mapping) for value in sample):
         return False
     if any(layout_of(value) is not None for value in sample):

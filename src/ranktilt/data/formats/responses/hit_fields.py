@@ -11,8 +11,8 @@ from ranktilt.data.formats.tables.column_names import (
     NOUNS,
     TEXT_LIKE,
     Names,
-    folded,
     known_name,
+    snake_case,
 )
 from ranktilt.errors import UserError, join_words, shorten, unknown
 
@@ -112,8 +112,8 @@ def pick_path(paths: Sequence[str], known: Sequence[str]) -> str:
 
 def _path_by_name(paths: Sequence[str], known: Sequence[str]) -> str:
     """Return the path that is a known name, or else whose last key is one."""
-    by_path = {folded(path): path for path in reversed(paths)}
-    by_key = {folded(path.rpartition(".")[2]): path for path in reversed(paths)}
+    by_path = {snake_case(path): path for path in reversed(paths)}
+    by_key = {snake_case(path.rpartition(".")[2]): path for path in reversed(paths)}
     candidates = [by_path[name] for name in known if name in by_path]
     candidates += [by_key[name] for name in known if name in by_key]
     return candidates[0] if candidates else ""
@@ -126,13 +126,13 @@ def pick_query(paths: Sequence[str], known: Sequence[str]) -> str:
         return path
     for path in paths:
         parent, _, name = path.rpartition(".")
-        is_id = folded(name) in _LIKE_IDS
-        if folded(parent.rpartition(".")[2]) in _QUERY_PARENTS and is_id:
+        is_id = snake_case(name) in _LIKE_IDS
+        if snake_case(parent.rpartition(".")[2]) in _QUERY_PARENTS and is_id:
             return path
     for path in paths:
         parent, _, name = path.rpartition(".")
-        is_text = folded(name) in (*known, "text")
-        if folded(parent.rpartition(".")[2]) in _QUERY_PARENTS and is_text:
+        is_text = snake_case(name) in (*known, "text")
+        if snake_case(parent.rpartition(".")[2]) in _QUERY_PARENTS and is_text:
             return path
     return pick_path(paths, known)
 
@@ -166,7 +166,7 @@ def _known_path(column: str, known: Sequence[str], paths: Sequence[str]) -> str:
     path = pick_path(paths, known)
     if path:
         return path
-    by_name = {folded(candidate.rpartition(".")[2]): candidate for candidate in reversed(paths)}
+    by_name = {snake_case(candidate.rpartition(".")[2]): candidate for candidate in reversed(paths)}
     return by_name.get(known_name(column, known, list(by_name)), "")
 
 
@@ -213,7 +213,7 @@ def _likeliest_lists(paths: Sequence[str]) -> list[str]:
 
 def _is_known(key: str) -> bool:
     """Return whether a key is the name of a list of documents."""
-    name = folded(key)
+    name = snake_case(key)
     return name in HIT_KEYS or name.endswith(_ENDING_OF_IDS)
 
 
@@ -240,7 +240,7 @@ def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tu
 
 def _is_score_map(key: str, value: Mapping[str, Any]) -> bool:
     """Return whether an object has a score for each document."""
-    if not _is_known(key) and folded(key) not in NUMBER_KEYS:
+    if not _is_known(key) and snake_case(key) not in NUMBER_KEYS:
         return False
     return bool(value) and all(map(is_number, value.values()))
 

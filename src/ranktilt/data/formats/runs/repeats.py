@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ranktilt.data.formats.tables.column_names import folded
+from ranktilt.data.formats.tables.column_names import snake_case
 from ranktilt.errors import DataError, join_words, unknown
 
 REPEAT = "repeat"
@@ -51,11 +51,11 @@ def repeat_column(names: Sequence[str], choices: Mapping[str, str] = {}) -> Repe
         if choices[REPEAT] not in names:
             raise unknown("column", choices[REPEAT], filter(None, names))
         return RepeatColumn(name=choices[REPEAT], is_sure=True)
-    by_folded = {folded(name): name for name in reversed(names)}
+    by_snake_case = {snake_case(name): name for name in reversed(names)}
     taken = set(choices.values())
     for known in (*_SURE, *_POSSIBLE):
-        if known in by_folded and by_folded[known] not in taken:
-            return RepeatColumn(name=by_folded[known], is_sure=known in _SURE)
+        if known in by_snake_case and by_snake_case[known] not in taken:
+            return RepeatColumn(name=by_snake_case[known], is_sure=known in _SURE)
     return None
 
 

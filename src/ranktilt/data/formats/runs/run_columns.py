@@ -13,7 +13,7 @@ from ranktilt.data.formats.base import RunFile
 from ranktilt.data.formats.runs.repeats import REPEAT, RepeatColumn, repeat_labels
 from ranktilt.data.formats.runs.score_order import IN_GIVEN_ORDER
 from ranktilt.data.formats.tables.cells import NumberColumn
-from ranktilt.data.formats.tables.column_names import DISTANCES, folded
+from ranktilt.data.formats.tables.column_names import DISTANCES, snake_case
 from ranktilt.errors import DataError, counted, shorten
 
 _CLEAR_SHARE = 0.9
@@ -100,7 +100,7 @@ def run_of_columns(columns: RunColumns, order: str | None, read_as: str) -> RunF
     if (
         by_score
         and order is None
-        and folded(columns.names["score"].rpartition(".")[2]) in DISTANCES
+        and snake_case(columns.names["score"].rpartition(".")[2]) in DISTANCES
     ):
         order = _order_of_distances(columns, frame)
         read_as += ", smaller is better" if order == "ascending" else ""

@@ -15,11 +15,11 @@ from ranktilt.data.formats.tables.column_names import (
     QUERY,
     RUN_COLUMNS,
     find_columns,
-    folded,
     require_columns,
     require_distinct,
+    snake_case,
 )
-from ranktilt.data.formats.tables.delimited import LINE, NamedTable, read_named_table
+from ranktilt.data.formats.tables.delimited import LINE_COLUMN, NamedTable, read_named_table
 from ranktilt.errors import DataError, UserError, located
 
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
@@ -73,7 +73,7 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         score=numbers["score"],
         rank=numbers["rank"],
         names=columns,
-        lines=table.frame[LINE].to_list(),
+        lines=table.frame[LINE_COLUMN].to_list(),
     )
     if repeat is not None:
         run_columns = run_columns.with_repeats(_repeat_cells(table, repeat), repeat)
@@ -105,7 +105,7 @@ def _refuse_unread_numbers(file: DataFile, table: NamedTable, repeat: RepeatColu
     unread = list[str]()
     for number, name in enumerate(table.names):
         is_repeat = repeat is not None and name == repeat.name
-        if is_repeat or folded(name) in known or name in file.columns.values():
+        if is_repeat or snake_case(name) in known or name in file.columns.values():
             continue
         cells = NumberColumn.from_texts(table.frame[str(number)])
         if cells.is_given and cells.values.null_count() == 0:
@@ -121,7 +121,9 @@ def _refuse_unread_numbers(file: DataFile, table: NamedTable, repeat: RepeatColu
 def _refuse_judgments(file: DataFile, table: NamedTable, columns: dict[str, str]) -> None:
     """Refuse a table of judgments: BEIR's own header, or a grade and neither score nor rank."""
     hint = "name them with --qrels"
-    grades = [name for name in table.names if folded(name) in GRADE and folded(name) != "score"]
+    grades = [
+        name for name in table.names if snake_case(name) in GRADE and snake_case(name) != "score"
+    ]
     if grades and "score" not in columns and "rank" not in columns:
         raise DataError(file.path, f"expected a run, got judgments (column {grades[0]!r}); {hint}")
     if table.names != _BEIR_QRELS or file.columns:

@@ -119,7 +119,7 @@ NOUNS = {"query": "query", "document": "id", "score": "score", "rank": "rank", "
 """Keys of the columns in ``FILE:key=column``."""
 
 
-def folded(name: str) -> str:
+def snake_case(name: str) -> str:
     """Return a name in the spelling of this module: ``doc_id`` for ``Doc ID``."""
     return re.sub(r"[\s-]+", "_", name.strip().casefold())
 
@@ -132,16 +132,16 @@ def find_columns(
     `choices` has the user's names by `NOUNS`; `UserError` if a name is no column of the file.
     """
     present = [name.strip() for name in names]
-    by_folded = {folded(name): name for name in reversed(present)}
+    by_snake_case = {snake_case(name): name for name in reversed(present)}
     columns = dict[str, str]()
     for column, known in valid.items():
         choice = choices.get(NOUNS.get(column, column))
         if choice is not None:
             columns[column] = _chosen(choice, present)
             continue
-        name = known_name(column, known, list(by_folded))
+        name = known_name(column, known, list(by_snake_case))
         if name:
-            columns[column] = by_folded[name]
+            columns[column] = by_snake_case[name]
     return columns
 
 
@@ -164,10 +164,10 @@ def _chosen(choice: str, present: Sequence[str]) -> str:
 
 def require_distinct(names: Iterable[str], columns: Mapping[str, str]) -> None:
     """Refuse two spellings of a column's name, such as Score and score."""
-    counts = Counter(map(folded, names))
+    counts = Counter(map(snake_case, names))
     for name in columns.values():
-        if counts[folded(name)] > 1:
-            spellings = [spelling for spelling in names if folded(spelling) == folded(name)]
+        if counts[snake_case(name)] > 1:
+            spellings = [spelling for spelling in names if snake_case(spelling) == snake_case(name)]
             both = " and ".join(map(repr, spellings))
             raise UserError(f"{both} name the same column; keep one of them")
 

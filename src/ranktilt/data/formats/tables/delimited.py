@@ -16,7 +16,7 @@ from ranktilt.data.files import decode_lines, line_chunks
 from ranktilt.data.formats.data_file import DataFile, numbered_names
 from ranktilt.errors import DataError, counted, shorten
 
-LINE = "line of the file"
+LINE_COLUMN = "line of the file"
 """Name of the column that is added to a table: the line of each row, for errors."""
 _BLANKS = " \t\r\n"
 """White space that is removed around a cell; other kinds, such as no-break spaces, are kept."""
@@ -29,10 +29,10 @@ class NamedTable:
     """A table of strings."""
 
     frame: pl.DataFrame
-    """The columns, stripped of blanks, and the `LINE` of each row.
+    """The columns, stripped of blanks, and the `LINE_COLUMN` of each row.
 
     Columns are called by their position from 0 (``"0"``, ``"1"``), because a file may leave names
-    empty, or have a column that is called as `LINE` is.
+    empty, or have a column that is called as `LINE_COLUMN` is.
     """
     names: list[str]
     """Names of the columns, as the file has them."""
@@ -52,7 +52,7 @@ def read_named_table(file: DataFile) -> NamedTable:
         elif not names:
             names = [name.strip(_BLANKS) for name in rows["fields"][0]]
             names[0] = names[0].removeprefix("#").strip(_BLANKS)
-            _require_names(file.path, names, rows[LINE][0])
+            _require_names(file.path, names, rows[LINE_COLUMN][0])
             header = rows["fields"][0].to_list()
             rows = rows[1:]
         refuse_second_header(file.path, rows, header)
@@ -98,7 +98,7 @@ def _cells(path: Path, rows: pl.DataFrame, names: list[str], separator: str) -> 
         f"{number}": fields.list.get(number).str.strip_chars(_BLANKS)
         for number in range(len(names))
     }
-    return rows.select(LINE, **cells)
+    return rows.select(LINE_COLUMN, **cells)
 
 
 def field_rows(
@@ -122,11 +122,13 @@ def field_rows(
         return
     for first_line, text in chunks:
         frame = (
-            pl.Series("text", text.split("\n")).to_frame().with_row_index(LINE, offset=first_line)
+            pl.Series("text", text.split("\n"))
+            .to_frame()
+            .with_row_index(LINE_COLUMN, offset=first_line)
         )
         frame = frame.filter(pl.col("text").str.strip_chars() != "")
         if frame.height:
-            yield frame.select(LINE, fields=pl.col("text").str.split(separator))
+            yield frame.select(LINE_COLUMN, fields=pl.col("text").str.split(separator))
 
 
 def _quoted_rows(
@@ -139,7 +141,7 @@ def _quoted_rows(
         for row in rows
         if len(row) > 1 or (row and row[0].strip())
     )
-    schema: dict[str, Any] = {LINE: pl.UInt32, "fields": pl.List(pl.String)}
+    schema: dict[str, Any] = {LINE_COLUMN: pl.UInt32, "fields": pl.List(pl.String)}
     try:
         while block := list(islice(written, _ROWS)):
             yield pl.DataFrame(block, schema=schema, orient="row")

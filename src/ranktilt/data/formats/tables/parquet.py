@@ -19,7 +19,7 @@ from ranktilt.data.formats.ids import id_texts
 from ranktilt.data.formats.jsonl import SWAP, json_objects, stack
 from ranktilt.data.formats.notation import value_at
 from ranktilt.data.formats.tables.columns import whole_or_fractions
-from ranktilt.data.texts import AT_ONCE, LARGE, aside
+from ranktilt.data.texts import DOCUMENTS_AT_ONCE, LARGE_BYTES, mapped_texts
 from ranktilt.errors import DataError, UserError, counted, located, shorten
 from ranktilt.progress import report
 
@@ -77,7 +77,7 @@ def _with_id_column(path: Path, table: pl.DataFrame) -> pl.DataFrame:
 def is_large(files: Iterable[Path]) -> bool:
     """Return whether Parquet files have so much text that it is mapped."""
     # Packed texts take about a fourth of their size.
-    return sum(file.stat().st_size for file in files if file.is_file()) >= LARGE // 4
+    return sum(file.stat().st_size for file in files if file.is_file()) >= LARGE_BYTES // 4
 
 
 def _with_mapped_texts(path: Path) -> pl.DataFrame:
@@ -89,14 +89,14 @@ def _with_mapped_texts(path: Path) -> pl.DataFrame:
         return table
 
     def parts() -> Iterator[dict[str, pl.Series]]:
-        for start in range(0, table.height, AT_ONCE):
-            part = read_table(path, columns=texts, rows=(start, AT_ONCE))
+        for start in range(0, table.height, DOCUMENTS_AT_ONCE):
+            part = read_table(path, columns=texts, rows=(start, DOCUMENTS_AT_ONCE))
             if "text" in texts:
                 row_numbers = pl.int_range(start + 1, start + part.height + 1, eager=True)
                 _require_values(path, part, {"text": "text"}, row_numbers)
             yield {name: part[name].cast(pl.String).fill_null("") for name in texts}
 
-    return table.with_columns(**aside(parts))
+    return table.with_columns(**mapped_texts(parts))
 
 
 def schema_of(path: Path) -> dict[str, pl.DataType]:
@@ -369,6 +369,6 @@ def _part(docs: pl.DataFrame) -> Iterator[bytes]:
     json_columns = [name for name, kind in docs.schema.items() if kind == pl.Binary]
     stream = io.BytesIO()
     table.write_parquet(
-        stream, row_group_size=AT_ONCE, metadata={JSON_COLUMNS: json.dumps(json_columns)}
+        stream, row_group_size=DOCUMENTS_AT_ONCE, metadata={JSON_COLUMNS: json.dumps(json_columns)}
     )
     yield stream.getvalue()
