@@ -301,7 +301,7 @@ def _file_records(path: Path) -> Iterator[tuple[_Origin, Any]]:
     if not file.start.strip():
         raise DataError(path, "the file is empty")
     if not file.has_json:
-        raise DataError(path, f"{_EXPECTED}; got {recognise(file).described()}")
+        raise DataError(path, f"{_EXPECTED}; got {recognise(file).description()}")
     # A list on one line is one value, and holds the answers.
     if not file.has_json_lines or len(file.rows) < 2:
         content = read_document(path)
@@ -324,7 +324,7 @@ def _folder_records(folder: Path) -> Iterator[tuple[_Origin, Any]]:
         file = DataFile(path=path)
         # A page that asks to sign in is often saved in place of an answer.
         if file.start.strip() and not file.has_json:
-            raise DataError(path, f"{_EXPECTED}; got {recognise(file).described()}")
+            raise DataError(path, f"{_EXPECTED}; got {recognise(file).description()}")
         query = query_name(path)
         stem, _dot, suffix = query.rpartition(".")
         query = stem if stem and suffix.isdigit() else query

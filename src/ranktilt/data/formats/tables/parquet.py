@@ -16,7 +16,7 @@ import orjson
 import polars as pl
 
 from ranktilt.data.formats.ids import id_texts
-from ranktilt.data.formats.jsonl import SWAP, json_objects, stack
+from ranktilt.data.formats.jsonl import SWAPPED_NAMES, json_objects, stack
 from ranktilt.data.formats.notation import value_at
 from ranktilt.data.formats.tables.columns import whole_or_fractions
 from ranktilt.data.texts import DOCUMENTS_AT_ONCE, LARGE_BYTES, mapped_texts
@@ -70,7 +70,9 @@ def _with_id_column(path: Path, table: pl.DataFrame) -> pl.DataFrame:
     id_column = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
     _require_columns(path, table, {"_id": (id_column,), "text": ("text",)})
     if id_column == "_id":
-        table = table.rename({name: SWAP[name] for name in table.columns if name in SWAP})
+        table = table.rename(
+            {name: SWAPPED_NAMES[name] for name in table.columns if name in SWAPPED_NAMES}
+        )
     return table.with_columns(_text_ids(path, table["id"], "_id"))
 
 
@@ -364,7 +366,9 @@ def part_contents(docs: pl.DataFrame, size: int) -> dict[str, Callable[[], Itera
 
 def _part(docs: pl.DataFrame) -> Iterator[bytes]:
     """Yield the bytes of a Parquet file."""
-    table = docs.rename({name: SWAP[name] for name in docs.columns if name in SWAP})
+    table = docs.rename(
+        {name: SWAPPED_NAMES[name] for name in docs.columns if name in SWAPPED_NAMES}
+    )
     # The metadata name the columns of raw JSON, because Parquet has the same type for any bytes.
     json_columns = [name for name, kind in docs.schema.items() if kind == pl.Binary]
     stream = io.BytesIO()
