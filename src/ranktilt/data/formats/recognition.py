@@ -18,7 +18,7 @@ from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.data_file import DataFile, blank_fields
 from ranktilt.data.formats.json_values import loads, read_document
 from ranktilt.data.formats.responses.answer_shape import shape_of
-from ranktilt.data.formats.responses.answers import content_of, unwrapped
+from ranktilt.data.formats.responses.answers import content_of, without_run_name
 from ranktilt.data.formats.runs.table_run import table_name
 from ranktilt.data.formats.tables.cells import NumberColumn
 from ranktilt.data.formats.tables.column_names import (
@@ -195,7 +195,7 @@ def _json(file: DataFile) -> Recognition:
         kinds = kinds_of(list(document))
         if kinds:
             return Recognition(format=form, kinds=kinds, columns=tuple(document), first=first)
-    return _answers(form, first, unwrapped(document))
+    return _answers(form, first, without_run_name(document))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,12 @@ from ranktilt.data.formats.judgments.grade_logs import (
 )
 from ranktilt.data.formats.judgments.judgment_columns import judgments_of_columns
 from ranktilt.data.formats.responses.answer_shape import ValueShape, shape_of
-from ranktilt.data.formats.responses.answers import Content, content_of, unwrapped, without_envelope
+from ranktilt.data.formats.responses.answers import (
+    Content,
+    content_of,
+    stored_judgments,
+    without_run_name,
+)
 from ranktilt.data.formats.responses.entries import Entries, entry_ids, field_values, gather
 from ranktilt.data.formats.runs.score_map import map_of
 from ranktilt.data.formats.tables.cells import NumberColumn
@@ -39,11 +44,11 @@ def read(file: DataFile) -> JudgmentFile:
     """Read JSON of judgments: one value, or a value in each line."""
     if file.has_json_lines and len(file.rows) > 1:
         return _read_lines(file)
-    document = without_envelope(read_document(file.path))
+    document = stored_judgments(read_document(file.path))
     log = log_of(document)
     if log is not None:
         return _read_log(file, log, log.samples_in(document))
-    document = document if file.columns else unwrapped(document)
+    document = document if file.columns else without_run_name(document)
     content = content_of(document, QRELS_COLUMNS, file.columns)
     if not file.columns and _is_grade_map(document, content):
         return _read_map(file, document)
