@@ -163,7 +163,7 @@ def test_what_cannot_be_loaded_is_refused_in_one_line(home: Path, name: str, sta
 
 def test_documents_and_queries_without_a_text(home: Path) -> None:
     """Vaswani's documents have a text; TREC's topics have a title, which is their default text."""
-    from ranktilt.data.loading.irds import _docs, dataset_queries
+    from ranktilt.data.loading.irds import _read_docs, dataset_queries
 
     class Topic(NamedTuple):
         doc_id: str = "d"
@@ -180,7 +180,7 @@ def test_documents_and_queries_without_a_text(home: Path) -> None:
         queries_cls=lambda: Topic,
         queries_iter=lambda: iter([Topic()]),
     )
-    docs, total = _docs(topics, None)
+    docs, total = _read_docs(topics, None)
     assert (docs.rows(), total) == ([("d", "", "red apples by default")], 1)
     assert dataset_queries(topics).rows() == [("q", "red apples by default")]
 

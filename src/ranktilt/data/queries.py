@@ -16,7 +16,7 @@ from ranktilt.data.formats.query_columns import queries_of_columns
 from ranktilt.data.formats.refusals import refusal, refuse_binary
 from ranktilt.data.formats.tables.delimited import read_named_table
 from ranktilt.data.formats.tables.parquet import PARQUET, read_table, schema_of
-from ranktilt.data.loading.assemble import read_rows, unjudged
+from ranktilt.data.loading.assemble import read_rows, unjudged_collection
 from ranktilt.errors import DataError, shorten
 
 _HEADER_NAMES = (
@@ -39,7 +39,7 @@ def read_queries(path: str | Path) -> Collection:
         if blank.height:
             raise DataError(file, f"query {blank['id'][0]!r} has no text")
     docs = pl.DataFrame(schema={"id": pl.String, "text": pl.String})
-    return unjudged(docs, queries, {"path": str(path), "files": [str(path)]})
+    return unjudged_collection(docs, queries, {"path": str(path), "files": [str(path)]})
 
 
 def query_texts(path: str | Path) -> dict[str, str]:
