@@ -13,7 +13,7 @@ import pytest
 
 from ranktilt.data.loading.load import load
 from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.optional import nothing_fetched
+from ranktilt.optional import forbid_fetching
 from ranktilt.papers.wang.trec_fair import read_labelled
 from tests.data.hub_cache import refusal, zipped
 from tests.refusals import refused
@@ -88,7 +88,7 @@ def test_title_text_and_judgments_of_beir_and_nothing_is_fetched(home: Path) -> 
     assert set(collection.qrels.rows()) == set(raw_qrels())
     names = ("path", "split", "layout")
     assert [collection.spec[name] for name in names] == ["irds:beir/scifact/test", "test", "irds"]
-    with nothing_fetched():
+    with forbid_fetching():
         assert load("irds:beir/scifact/test").docs.height == 3
         assert "a report downloads nothing" in refusal("irds:beir/nfcorpus/test")
     assert "downloads nothing" not in refusal("irds:beir/nfcorpus/test")
