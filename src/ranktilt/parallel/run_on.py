@@ -151,7 +151,7 @@ class _PendingParts:
             self.references.append(self.task.remote(self.job, part))
 
     def next(self) -> Any:
-        """Return the reference to the result to fetch next: in order, or the first that is ready."""
+        """Return the reference to the result to fetch next: in order, or the first ready one."""
         if self.ordered:
             return self.references[0]
         ready, _busy = self.ray.wait(self.references)

@@ -118,15 +118,17 @@ def _source_contents(
     """Count the documents of one source, and their relevant judgments."""
     word_counts = docs["words"].to_numpy()
     query_count = relevant["query_id"].n_unique()
+    relevant_mean = relevant.height / query_count if query_count else np.nan
+    empty_count = int((word_counts == 0).sum())
     low, median, high = np.quantile(word_counts, (0.25, 0.5, 0.75)).tolist()
     return SourceContents(
         source=name,
         documents=len(word_counts),
-        empty=int((word_counts == 0).sum()),
+        empty=empty_count,
         words=float(np.mean(word_counts)),
         quartiles=(low, median, high),
         queries=query_count,
-        relevant=relevant.height / query_count if query_count else np.nan,
+        relevant=relevant_mean,
         judged=int(docs["judged"].sum()),
         twins=int(docs["twin"].sum()),
         duplicates=int(docs["copy"].sum()),

@@ -229,7 +229,7 @@ def _answers(form: str, first: str, document: Any) -> Recognition:
         numbers = chain.from_iterable(value.values() for value in document.values())
         is_whole = all(type(number) is int for number in numbers)
         kinds: tuple[str, ...] = (JUDGMENTS, RUN) if is_whole else (RUN,)
-        columns = ("query", "document")
+        columns: tuple[str, ...] = ("query", "document")
         return Recognition(format=form, kinds=kinds, columns=columns, first=first)
     qrels_fields = _answer_fields(document, QRELS_COLUMNS)
     if qrels_fields is not None and qrels_fields.has_grades:

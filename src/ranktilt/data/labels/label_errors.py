@@ -66,7 +66,7 @@ _SAMPLE_COLUMNS = {
 _EXPECTED_SAMPLE = "labels of a checked sample, in the columns true and label (and count)"
 """What the file of a sample must hold, for messages."""
 _MOST_NUMBERS = 10
-"""Most different numbers from 0 to 1 of a column of labels; a column with more has probabilities."""
+"""Most different numbers from 0 to 1 in a column of labels; a column of more has probabilities."""
 
 
 @dataclass(frozen=True, kw_only=True)

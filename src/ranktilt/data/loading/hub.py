@@ -152,7 +152,7 @@ def _is_table(path: PurePath, name: str) -> bool:
 
 
 def _is_judgments(path: PurePath, *, judgments_only: bool) -> bool:
-    """Return whether a file has judgments; `judgments_only` says that the data set has no others."""
+    """Return whether a file has judgments; with `judgments_only`, the data set has nothing else."""
     if len(path.parts) == 1:
         is_split = _name(path) in _SPLITS or judgments_only
         return is_split and not (_is_table(path, "corpus") or _is_table(path, "queries"))

@@ -92,7 +92,7 @@ def analyzers() -> list[str]:
 
 @cache
 def stop_words(name: str) -> frozenset[str]:
-    """Return English stop words: ``lucene``'s 33, or ``nltk``'s 179, the papers' list until 2024."""
+    """Return English stop words: ``lucene``'s 33, or ``nltk``'s 179 of before 2024."""
     file = package_files("ranktilt.data.text").joinpath(f"stopwords-{name}-english.txt")
     return frozenset(file.read_text(encoding="utf-8").split())
 

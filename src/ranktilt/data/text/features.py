@@ -50,7 +50,7 @@ def query_word_share(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFr
     """Return the share of a query's distinct terms that a document contains, from 0 to 1.
 
     It is the mean over the queries to which the document is relevant (a grade above 0); NaN for a
-    document that is relevant to no query. `docs` and `queries` have ``id`` and ``text``, and `qrels`
+    document that is relevant to no query. `docs` and `queries` have ``id`` and ``text``; `qrels`
     has ``query_id``, ``doc_id`` and ``grade``.
     """
     query_rows = queries.select(query_id="id").with_row_index("query")

@@ -127,10 +127,8 @@ def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[
         query_field = pick_query(paths, QRELS_COLUMNS["query"])
         remaining_paths = [path for path in paths if path != query_field]
         document_field = pick_path(remaining_paths, QRELS_COLUMNS["document"])
-        if query_field and not query_path:
-            query_path = f"{parent}.{query_field}"
-        if document_field and not document_path:
-            document_path = f"{parent}.{document_field}"
+        query_path = query_path or _nested_path(parent, query_field)
+        document_path = document_path or _nested_path(parent, document_field)
     if query_path and document_path:
         return query_path, document_path
     parents = join_words([repr(path) for path in log.pairs[:2]], "or")
@@ -139,6 +137,11 @@ def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[
         f"log of {log.tool}: no {missing} id in {parents} of its samples, so they are not "
         "graded pairs; name its field: FILE:query=metadata.query_id,id=metadata.doc_id"
     )
+
+
+def _nested_path(parent: str, field: str) -> str:
+    """Return the path of a field in an object; empty for no field."""
+    return f"{parent}.{field}" if field else ""
 
 
 def _scorer(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> str:

@@ -22,7 +22,7 @@ from ranktilt.errors import UserError, located
 _NEEDED = ("query", "document", "grade")
 """Columns that judgments need."""
 _BEIR_POSITIONS, _TREC_POSITIONS = [0, 1, 2], [0, 2, 3]
-"""Positions of these columns, from 0, in the lines of BEIR and of TREC, which `text_qrels` reads."""
+"""Positions of these columns, from 0, in lines of BEIR and of TREC, which `text_qrels` reads."""
 
 
 def sniff(file: DataFile) -> bool:

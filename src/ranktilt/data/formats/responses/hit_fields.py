@@ -192,15 +192,14 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
         if not any(isinstance(value_at(record, choice), list | Mapping) for record in records):
             raise UserError(f"{shorten(choice)} does not name a list in its records")
         return choice
-    filled_paths, empty_paths = list[str](), list[str]()
+    hit_lists = list[tuple[str, bool]]()  # path of each list, and whether it is empty
     for record in records[:SAMPLE]:
         if isinstance(record, Mapping):
-            for path, is_empty in _lists_in(record, "", 1):
-                paths = empty_paths if is_empty else filled_paths
-                paths.append(path)
+            hit_lists += _lists_in(record, "", 1)
+    filled_paths = dict.fromkeys(path for path, is_empty in hit_lists if not is_empty)
     if not filled_paths:
-        return empty_paths[0] if empty_paths else ""
-    candidates = _likeliest_lists(list(dict.fromkeys(filled_paths)))
+        return next((path for path, _is_empty in hit_lists), "")
+    candidates = _likeliest_lists(list(filled_paths))
     if len(candidates) > 1:
         listed = join_words([repr(path) for path in candidates])
         raise UserError(

@@ -45,7 +45,7 @@ ties and round scores.
 _LIST_SHARE = 0.9
 """Share of the lists of a run that must rise, or fall, to contradict a score order."""
 _FEWEST_RESULTS = 3
-"""Fewest results of a list that can rise or fall: a list of two rises by chance in half the cases."""
+"""Fewest results of a list that can rise or fall: half the lists of two rise by chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
