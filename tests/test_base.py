@@ -12,7 +12,7 @@ from ranktilt.errors import (
     unknown,
     visible,
 )
-from ranktilt.optional import may_fetch, need, nothing_fetched
+from ranktilt.optional import forbid_fetching, may_fetch, need
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_what_fails_inside_an_installed_package_comes_through(packages: Path) ->
 
 def test_nothing_is_fetched_only_while_it_is_asked_for() -> None:
     assert may_fetch()
-    with nothing_fetched():
+    with forbid_fetching():
         assert not may_fetch()
-        with nothing_fetched():
+        with forbid_fetching():
             pass
         assert not may_fetch()
     assert may_fetch()

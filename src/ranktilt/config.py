@@ -1,8 +1,8 @@
 """The configuration file, ``ranktilt.toml``: models, labels, machine and statistics by name.
 
-Only the command line reads it; a library that reads files of the working folder would surprise.
-A file may lie in a folder of somebody else, so it never names code, never holds a key, and is
-refused where another user owns it or everybody may write it.
+Only the command line reads it: nobody expects a library to read files of the working folder.
+A file may lie in a folder of somebody else. So it may neither name code nor hold a key, and it is
+refused if another user owns it, or everybody may write it.
 """
 
 from __future__ import annotations
@@ -40,28 +40,32 @@ margin = "5"
 """A configuration file, as help shows it."""
 FILE, PROJECT_FILE = "ranktilt.toml", "pyproject.toml"
 """Names of the files that hold a configuration."""
-_SECTION = "tool.ranktilt"
-"""Section of a project's file."""
-_ASSIGNABLE = ("machine", "statistics", "check", "mitigate")
+_PROJECT_SECTION = "tool.ranktilt"
+"""Section of a project's file with the configuration."""
+_SETTABLE_SECTIONS = ("machine", "statistics", "check", "mitigate")
 """Sections whose keys ``--set`` takes."""
-_LARGEST = 1_000_000
-"""Bytes of a configuration file, at most."""
-_KEY_NAME = re.compile(
+_MOST_BYTES = 1_000_000
+"""Largest size of a configuration file."""
+_SECRET_NAME = re.compile(
     r"(api|access|secret|private)[_-]?key|passw|secret|bearer|authorization|credential"
     r"|(^|[_-])(key|token)$",
     re.I,
 )
-"""Names of options that hold a key or a password."""
-_KEY_PREFIX = re.compile(
+"""Names of options that hold a secret: a key or a password."""
+_SECRET_PREFIX = re.compile(
     r"(?<![A-Za-z0-9])((sk|pk|hf|ghp|gho|xox[abp]|glpat)[-_]|AKIA|AIza|Bearer\s)[A-Za-z0-9_\-]{8,}"
 )
 """Beginnings of keys and passwords."""
-_ASSIGNED = re.compile(r"([\w-]+)\s*=")
+_NAME_BEFORE_EQUALS = re.compile(r"([\w-]+)\s*=")
 """Name before an equals sign."""
-_CODE = re.compile(r"engine:.*|[A-Za-z_][\w.]*\.[\w.]*:[A-Za-z_]\w*")
-"""``engine:MODULE:FUNCTION``, and ``package.module:function``."""
-_NAME = re.compile(r"[A-Za-z_][\w.-]*")
-"""Name of an option."""
+_CODE_NAME = re.compile(r"engine:.*|[A-Za-z_][\w.]*\.[\w.]*:[A-Za-z_]\w*")
+"""Name of code: ``engine:MODULE:FUNCTION`` or ``package.module:function``."""
+_TYPEABLE_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+"""Name that a user can type on a command line."""
+_LONG_WORD = 24
+"""Fewest characters of a word that may be a random key."""
+_FEWEST_DIGIT_RUNS = 4
+"""Fewest runs of digits between the letters of such a word."""
 _TYPE_WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -70,9 +74,9 @@ _TYPE_WORDS = {
     "array": "a list",
     "object": "a section",
 }
-"""Words for the types of TOML."""
+"""Words for msgspec's names of types."""
 Section = TypeVar("Section")
-"""What a section is read into."""
+"""Dataclass that a section is read into."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +90,7 @@ class MachineSettings:
     memory: str | None = None
     """Memory limit of exact search and random labels, such as ``1GB``."""
     executor: str | None = None
-    """Where to compute: ``local``, ``ray`` or ``ray:ADDRESS``."""
+    """Where to compute: ``local`` (in this process), ``ray`` or ``ray:ADDRESS`` (on a cluster)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,17 +106,17 @@ class StatisticsSettings:
     margin: str | float | None = None
     """Tilts within this margin count as level: points, or ``0.5 ranks``."""
     ties: Literal["expected", "trec_eval"] | None = None
-    """Expected value over all orders of ties, or trec_eval's order by id."""
+    """Value of tied documents: its mean over all their orders, or in trec_eval's order by id."""
     rounding: Literal["none", "paper"] | None = None
-    """Rounding of scores before ties are looked for."""
+    """Rounding of scores before ties are looked for: none, or that of the papers."""
     missing: Literal["zero", "exclude"] | None = None
-    """Value of queries without results."""
+    """How queries without results count: as 0, or not at all."""
     test: Literal["interval", "t"] | None = None
-    """Test of a tilt."""
+    """Test of a tilt: by its bootstrap interval, or a t test."""
 
     @property
-    def of_audits(self) -> dict[str, Any]:
-        """Keywords of an audit that were set, without those that every verb has."""
+    def audit_options(self) -> dict[str, Any]:
+        """Options of an audit alone that the file sets, as its keywords."""
         names = ("ties", "rounding", "missing", "test")
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
@@ -120,11 +124,13 @@ class StatisticsSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class MitigateSettings:
-    """Settings of ``ranktilt mitigate`` that are no options."""
+    """Settings of ``ranktilt mitigate`` that are no options of the command."""
 
     always: bool = False
-    """Whether to try corrections of a ranker that is not shown to be tilted, and to save one that
-    is not shown to level it."""
+    """Whether to try corrections of a ranker even if it is not shown to be tilted.
+
+    A correction is then saved even if it is not shown to level the ranker.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +154,7 @@ class Configuration:
     path: Path | None = None
     """The file; None if there is none."""
     llm: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Language models by name: ``model`` and the options of its text."""
+    """Language models by name: for each, ``model`` and its options."""
     labels: Mapping[str, LabelSettings] = field(default_factory=dict)
     """Label files by name."""
     machine: MachineSettings = field(default_factory=MachineSettings)
@@ -158,7 +164,7 @@ class Configuration:
     check: Mapping[str, Any] = field(default_factory=dict)
     """Limits of ``ranktilt check``, by name."""
     mitigate: MitigateSettings = field(default_factory=MitigateSettings)
-    """Settings of ``ranktilt mitigate`` that are no options."""
+    """Settings of ``ranktilt mitigate`` that are no options of the command."""
     set_keys: tuple[str, ...] = ()
     """Keys that the file, or ``--set``, sets, such as ``statistics.seed``."""
 
@@ -172,11 +178,12 @@ def find_configuration(folder: Path) -> Path | None:
         file, project = parent / FILE, parent / PROJECT_FILE
         try:
             has_file, has_section = _is_there(file), _has_section(project)
-        except PermissionError:  # a folder that nobody may look into configures nothing
+        except PermissionError:  # a folder that the user may not look into has no configuration
             continue
         if has_file and has_section:
             raise UserError(
-                f"{file} and [{_SECTION}] in {project} both set the configuration: keep one of them"
+                f"{file} and [{_PROJECT_SECTION}] in {project} both set the configuration: "
+                "keep one of them"
             )
         if has_file or has_section:
             return file if has_file else project
@@ -184,9 +191,9 @@ def find_configuration(folder: Path) -> Path | None:
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether a configuration file is there.
+    """Return whether a configuration file exists.
 
-    A folder, a pipe or a broken link of its name is refused.
+    A folder, a pipe or a broken link with its name is refused.
     """
     if not os.path.lexists(path):
         return False
@@ -196,8 +203,8 @@ def _is_there(path: Path) -> bool:
 
 
 def _has_section(path: Path) -> bool:
-    """Return whether a pyproject.toml, if it is a file of usual size, has a section of ours."""
-    if not path.is_file() or path.stat().st_size > _LARGEST:
+    """Return whether a pyproject.toml has a section of RankTilt; False for a very large file."""
+    if not path.is_file() or path.stat().st_size > _MOST_BYTES:
         return False
     try:
         text = path.read_text(encoding="utf-8")
@@ -206,15 +213,17 @@ def _has_section(path: Path) -> bool:
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError):
-        # The author of a broken file wants to know, if a section of ours is in it.
-        return re.search(rf"^\[{re.escape(_SECTION)}[.\]]", text, re.MULTILINE) is not None
+        # A broken file with a section of RankTilt is read again later, with an error for its
+        # author. Any other broken file is not RankTilt's business.
+        section = re.escape(_PROJECT_SECTION)
+        return re.search(rf"^\[{section}[.\]]", text, re.MULTILINE) is not None
     return isinstance(table.get("tool"), dict) and "ranktilt" in table["tool"]
 
 
 def read_configuration(
     path: Path | None, assignments: Mapping[str, str] | None = None
 ) -> Configuration:
-    """Read a configuration file, and set single keys over it.
+    """Read a configuration file, in which single keys may be replaced.
 
     Parameters
     ----------
@@ -234,42 +243,42 @@ def read_configuration(
         _require_owner(path)
         table = _read_toml(path)
         _require_harmless(path, table)
-    front = "" if path is None else f"{path}: "
-    _require_sections(table, path, front)
+    prefix = "" if path is None else f"{path}: "  # of messages
+    _require_sections(table, path, prefix)
     _assign(table, assignments or {})
     llm, labels = table.get("llm", {}), table.get("labels", {})
-    _require_names([*llm, *labels], front)
-    _require_models(llm, front)
+    _require_typeable_names([*llm, *labels], prefix)
+    _require_models(llm, prefix)
 
     def section(name: str, kind: type[Section]) -> Section:
-        return read_section(f"{front}[{name}]", table.get(name, {}), kind)
+        return read_section(f"{prefix}[{name}]", table.get(name, {}), kind)
 
     return Configuration(
         path=path,
         llm=llm,
-        labels=_read_labels(labels, path, front),
+        labels=_read_labels(labels, path, prefix),
         machine=section("machine", MachineSettings),
         statistics=section("statistics", StatisticsSettings),
         check=table.get("check", {}),
         mitigate=section("mitigate", MitigateSettings),
-        set_keys=tuple(_keys(table)),
+        set_keys=tuple(_full_keys(table)),
     )
 
 
-def _require_sections(table: Mapping[str, Any], path: Path | None, front: str) -> None:
-    """Refuse unknown sections, and keys outside of any section."""
+def _require_sections(table: Mapping[str, Any], path: Path | None, prefix: str) -> None:
+    """Refuse unknown sections, and keys outside of any section; `prefix` begins messages."""
     kind = f"section in {path}" if path else "section"
-    _require_known(kind, table, ("llm", "labels", *_ASSIGNABLE))
+    _require_known(kind, table, ("llm", "labels", *_SETTABLE_SECTIONS))
     for name, section in table.items():
         if not isinstance(section, dict):
-            raise UserError(f"{front}expected a section [{name}], got {name} = {section!r}")
+            raise UserError(f"{prefix}expected a section [{name}], got {name} = {section!r}")
 
 
 def _assign(table: dict[str, Any], assignments: Mapping[str, str]) -> None:
-    """Set single keys of a table."""
+    """Set single keys of a table, such as ``statistics.seed``."""
     for key, text in assignments.items():
         section, _, name = key.partition(".")
-        if section not in _ASSIGNABLE or not name:
+        if section not in _SETTABLE_SECTIONS or not name:
             raise UserError(
                 f"--set {key}: expected a key of [machine], [statistics], [check] or [mitigate], "
                 "such as statistics.seed=1"
@@ -277,29 +286,32 @@ def _assign(table: dict[str, Any], assignments: Mapping[str, str]) -> None:
         table.setdefault(section, {})[name] = text
 
 
-def _require_names(names: Sequence[str], front: str) -> None:
-    """Refuse names that nobody can type on a command line."""
+def _require_typeable_names(names: Sequence[str], prefix: str) -> None:
+    """Refuse names that nobody can type on a command line; `prefix` begins messages."""
     for name in names:
-        if not _NAME.fullmatch(name):
+        if not _TYPEABLE_NAME.fullmatch(name):
             raise UserError(
-                f"{front}{name!r} cannot be typed as a name: use only letters, digits and _"
+                f"{prefix}{name!r} cannot be typed as a name: use only letters, digits and _"
             )
 
 
-def _require_models(llm: Mapping[str, Any], front: str) -> None:
-    """Refuse a language model without a ``model``."""
+def _require_models(llm: Mapping[str, Any], prefix: str) -> None:
+    """Refuse a language model without a ``model``; `prefix` begins messages."""
     for name, options in llm.items():
         if not isinstance(options, dict) or not isinstance(options.get("model"), str):
-            raise UserError(f'{front}[llm.{name}] needs a model, such as model = "openai:MODEL"')
+            raise UserError(f'{prefix}[llm.{name}] needs a model, such as model = "openai:MODEL"')
 
 
 def _read_labels(
-    tables: Mapping[str, Any], path: Path | None, front: str
+    tables: Mapping[str, Any], path: Path | None, prefix: str
 ) -> dict[str, LabelSettings]:
-    """Read the label files by name, whose paths start in the configuration's folder."""
+    """Read the settings of label files by name; their paths start in the configuration's folder.
+
+    `prefix` begins messages.
+    """
     labels = {}
     for name, table in tables.items():
-        settings = read_section(f"{front}[labels.{name}]", table, LabelSettings)
+        settings = read_section(f"{prefix}[labels.{name}]", table, LabelSettings)
         if path is not None:
             settings = replace(settings, file=str(path.parent / settings.file))
         labels[name] = settings
@@ -307,7 +319,16 @@ def _read_labels(
 
 
 def read_section(name: str, table: Any, kind: type[Section]) -> Section:
-    """Make a dataclass of a section's keys, reading texts as the types of its fields.
+    """Make a dataclass of a section's keys.
+
+    Parameters
+    ----------
+    name : str
+        Name of the section, for errors.
+    table : mapping
+        Values by key. A text is read as the type of its field, such as ``"1"`` as a number.
+    kind : type
+        The dataclass.
 
     Raises
     ------
@@ -318,10 +339,11 @@ def read_section(name: str, table: Any, kind: type[Section]) -> Section:
         raise UserError(f"{name}: expected a section, got {table!r}")
     known = [option.name for option in fields(kind)]  # type: ignore[arg-type]
     _require_known(f"key of {name}", table, known)
-    table = {**table, **_points(name, table, kind)}
+    table = {**table, **_sizes_in_points(name, table, kind)}
     try:
         return msgspec.convert(table, kind, strict=False)
     except msgspec.ValidationError as error:
+        # The message ends with the place of the error: " - at `$.seed`".
         message, _, path = str(error).partition(" - at `$.")
         key = path.rstrip("`")
         subject = f"{name} {key}" if key else name
@@ -329,22 +351,25 @@ def read_section(name: str, table: Any, kind: type[Section]) -> Section:
             value = message.removeprefix("Invalid enum value ").strip("'")
             choices = _choices(get_type_hints(kind)[key])
             raise unknown(f"value of {subject}", value, choices) from error
-        raise UserError(f"{subject}: {_plain(message)}") from error
+        raise UserError(f"{subject}: {_in_words(message)}") from error
 
 
-def _points(name: str, table: Mapping[str, Any], kind: type) -> dict[str, float]:
-    """Read the sizes of a section, such as ``5%``: the fields whose unit is points."""
+def _sizes_in_points(name: str, table: Mapping[str, Any], kind: type) -> dict[str, float]:
+    """Read the sizes in a section, such as ``5%``, whose fields have the unit points.
+
+    The unit is in the annotation of a field: ``Annotated[float, msgspec.Meta(extra=…)]``.
+    """
     sizes = {}
     for key, hint in get_type_hints(kind, include_extras=True).items():
-        for bounds in getattr(hint, "__metadata__", ()):
-            if key in table and (bounds.extra or {}).get("unit") == POINTS:
-                most = math.inf if bounds.le is None else bounds.le
-                sizes[key] = read_points(table[key], f"{name} {key}", most=most)
+        for meta in getattr(hint, "__metadata__", ()):
+            if key in table and (meta.extra or {}).get("unit") == POINTS:
+                largest = math.inf if meta.le is None else meta.le
+                sizes[key] = read_points(table[key], f"{name} {key}", most=largest)
     return sizes
 
 
 def _choices(hint: Any) -> Sequence[str]:
-    """Return the choices of a `Literal`, or of a union with one."""
+    """Return the choices of the type of a field: a `Literal`, or a union that has one."""
     members = get_args(hint)
     choices: list[str] = []
     for member in members:
@@ -352,8 +377,8 @@ def _choices(hint: Any) -> Sequence[str]:
     return choices or members
 
 
-def _plain(message: str) -> str:
-    """Put the library's message about types, ``Expected `int | null`, got `str` ``, into words."""
+def _in_words(message: str) -> str:
+    """Put msgspec's message about types, ``Expected `int | null`, got `str` ``, into words."""
     message = message.replace(" | null`", "`")
     for kind, words in _TYPE_WORDS.items():
         message = message.replace(f"`{kind}`", words)
@@ -361,21 +386,21 @@ def _plain(message: str) -> str:
 
 
 def _require_known(kind: str, names: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuse a name that is not known."""
+    """Refuse a name that is not known; `kind` says what it names."""
     for name in names:
         if name not in known:
             raise unknown(kind, name, known)
 
 
-def _keys(table: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the full name of each option."""
+def _full_keys(table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the full key of each option, such as ``statistics.seed``."""
     for section, options in table.items():
         for name in options:
             yield f"{section}.{name}"
 
 
 def _require_owner(path: Path) -> None:
-    """Refuse a file of another user, or one that everybody may write: it may send texts away."""
+    """Refuse a file of another user, or that everybody may write: it could send texts away."""
     if os.name != "posix":
         return
     status = path.stat()
@@ -386,9 +411,9 @@ def _require_owner(path: Path) -> None:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    """Read a file; `UserError` where it is too large, or no TOML."""
-    if path.stat().st_size > _LARGEST:
-        raise UserError(f"{path}: too large for a configuration: over {_LARGEST:,} bytes")
+    """Read a file; `UserError` if it is too large, or no TOML."""
+    if path.stat().st_size > _MOST_BYTES:
+        raise UserError(f"{path}: too large for a configuration: over {_MOST_BYTES:,} bytes")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -401,7 +426,11 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _require_harmless(path: Path, table: Any, key: str = "") -> None:
-    """Refuse keys and passwords, names of code, and clusters that could run code, in any value."""
+    """Refuse keys and passwords, names of code, and clusters that could run code, in any value.
+
+    `table` is the file's content or a part of it, and `key` the path of the part, with a point at
+    its end.
+    """
     if isinstance(table, Mapping):
         for name, value in table.items():
             _require_harmless_name(path, name, key)
@@ -414,22 +443,25 @@ def _require_harmless(path: Path, table: Any, key: str = "") -> None:
 
 
 def _require_harmless_name(path: Path, name: str, key: str) -> None:
-    """Refuse the name of an option that cannot be printed, or may be a key."""
+    """Refuse the name of an option that cannot be printed, or is that of a secret.
+
+    `key` is the path that leads to the option, with a point at its end.
+    """
     if not name.isprintable() or name != name.strip():
         raise UserError(f"{path}: {key}{name!r}: expected a key of letters, digits and _")
-    # Names of label values and columns are words of the data.
+    # The names in [labels.NAME.columns] and [labels.NAME.names] are words of the data.
     is_data = key.startswith("labels.") and key.count(".") > 2
-    if _KEY_NAME.search(name) and not is_data:
-        raise _secret(path, f"{key}{name}")
+    if _SECRET_NAME.search(name) and not is_data:
+        raise _secret_error(path, f"{key}{name}")
 
 
 def _require_harmless_text(path: Path, text: str, key: str) -> None:
-    """Refuse a text that cannot be printed, may be a key, or would run as code."""
+    """Refuse a text that cannot be printed, may be a secret, or would run as code."""
     if not text.isprintable():
         raise UserError(f"{path}: {key} contains a character that cannot be printed")
     if _looks_secret(text):
-        raise _secret(path, key)
-    if _CODE.fullmatch(text.strip()):
+        raise _secret_error(path, key)
+    if _CODE_NAME.fullmatch(text.strip()):
         raise UserError(
             f"{path}: {key} names code, which a configuration file may not do: type it instead"
         )
@@ -441,24 +473,25 @@ def _require_harmless_text(path: Path, text: str, key: str) -> None:
 
 
 def _looks_secret(text: str) -> bool:
-    """Tell whether a text has a key or a password, or an address with one."""
-    if any(_KEY_NAME.search(name) for name in _ASSIGNED.findall(text)) or _KEY_PREFIX.search(text):
+    """Tell whether a text has a key or a password, or an address that may have one."""
+    assigned_names = _NAME_BEFORE_EQUALS.findall(text)
+    if any(map(_SECRET_NAME.search, assigned_names)) or _SECRET_PREFIX.search(text):
         return True
-    _, _, address = text.partition("://")
+    _scheme, _, address = text.partition("://")
     if re.search(r"[@?#]", address):
         return True
     return any(_looks_random(word) for word in re.split(r"[\s()/,=:@\"]+", text))
 
 
 def _looks_random(word: str) -> bool:
-    """Tell whether a word is a random one: long, with letters of both cases and digits in turn."""
-    has_all = all(re.search(kind, word) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
-    turns = len(re.findall(r"[0-9]+", word))
-    return len(word) >= 24 and has_all and turns >= 4
+    """Tell whether a word looks random: long, with letters of both cases and scattered digits."""
+    has_all_kinds = all(re.search(kind, word) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+    digit_run_count = len(re.findall(r"[0-9]+", word))
+    return len(word) >= _LONG_WORD and has_all_kinds and digit_run_count >= _FEWEST_DIGIT_RUNS
 
 
-def _secret(path: Path, key: str) -> UserError:
-    """Make the error for a secret, without its value."""
+def _secret_error(path: Path, key: str) -> UserError:
+    """Return the error for a secret in the option `key`, without its value."""
     return UserError(
         f"{path}: {key} looks like a secret: set keys in the environment, such as OPENAI_API_KEY"
     )

@@ -1,4 +1,7 @@
-"""Mistakes that users can fix; each message is a sentence that says what to do."""
+"""Errors and warnings for users, and functions that make the texts of messages.
+
+A message says in one sentence what is wrong, and what to do.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,26 @@ from pathlib import Path
 
 _MOST_LISTED = 100
 """Most names that a message lists."""
-_MOST_LETTERS = 700
-"""Letters of a list of names that can still be read; of a longer one, the first names are shown."""
-_MOST_OF_LONG = 12
-"""Names of a long list that are shown, and numbers that are shown one by one."""
+_MOST_CHARACTERS = 700
+"""Most characters of a list of names; of a longer list, only the first names are shown."""
+_MOST_SHOWN = 12
+"""Number of names that are shown of such a long list."""
+_MOST_NUMBERS = 12
+"""Most numbers that are listed; for more, a message has their range."""
 _MOST_COMPARED = 5_000
-"""Most names among which a similar one is looked for."""
-# C0, DEL, C1, marks and turns of the direction of writing, other line ends, and halves of
-# characters.
-_UNSEEN = re.compile(
+"""Most names among which a similar name is looked for."""
+# Control characters (C0, DEL and C1), marks of the direction of writing, other line ends, and
+# lone surrogates, which are halves of characters.
+_INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+"""A character that a terminal would act on, or nobody would see."""
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+"""A number without an exponent."""
 
 
 class UserError(Exception):
-    """A mistake the user can fix; the command line prints it in one line and exits with 2."""
+    """A mistake that the user can fix; the command line prints it in one line and exits with 2."""
 
 
 class DataError(UserError):
@@ -35,9 +42,9 @@ class DataError(UserError):
     path : str or Path
         The file as the user named it.
     message : str
-        What was expected and what came.
+        What was expected, and what the file has instead.
     line : int, optional
-        1-based line number; None where the whole file is meant.
+        Number of the line, from 1; by default the error is about the whole file.
     """
 
     def __init__(self, path: str | Path, message: str, *, line: int | None = None) -> None:
@@ -49,7 +56,7 @@ class DataError(UserError):
 
 
 def located(path: str | Path, error: UserError, *, line: int | None = None) -> DataError:
-    """Return an error with the file that it is about; one that names its file stays as it is."""
+    """Return the error as one about a file; an error that names its file stays as it is."""
     return error if isinstance(error, DataError) else DataError(path, str(error), line=line)
 
 
@@ -61,9 +68,9 @@ class MissingExtra(UserError):
     package : str
         The package that could not be imported.
     extra : str
-        The extra of RankTilt that brings it.
+        The extra of RankTilt that installs it.
     for_ : str
-        What needs it, in the user's words.
+        What needs it, as the user calls it, such as ``--executor ray``.
     """
 
     def __init__(self, package: str, *, extra: str, for_: str) -> None:
@@ -79,49 +86,54 @@ class DataWarning(UserWarning):
 
 
 def unknown(kind: str, name: object, valid: Iterable[str]) -> UserError:
-    """Make the error for a name that is not in `valid`.
+    """Return the error for a name that is not in `valid`; `kind` says what it names.
 
-    It suggests the nearest name, and lists the others as far as they can be read.
+    The message suggests the nearest valid name, and lists valid names as `list_names` does.
     """
     names = list(valid)
-    near = nearest(str(name), names)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near_names = nearest(str(name), names)
+    hint = f"; did you mean {near_names[0]!r}?" if near_names else ""
     return UserError(f"unknown {kind} {name!r}{hint} (valid: {list_names(names)})")
 
 
 def list_names(names: Sequence[str]) -> str:
-    """List names in a message: all of a few, the first of many, and the range of many numbers."""
-    if len(names) > _MOST_OF_LONG and all(map(_is_number, names)):
+    """List names in a message: all of a few names, or the first of many; ``none`` for no name.
+
+    Many numbers are described by their range.
+    """
+    if len(names) > _MOST_NUMBERS and all(map(_is_number, names)):
         low, high = min(names, key=float), max(names, key=float)
         return f"{len(names):,} numbers from {low} to {high}"
     most = _MOST_LISTED
-    if sum(len(name) + 2 for name in names[:most]) > _MOST_LETTERS:
-        most = _MOST_OF_LONG
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return (", ".join(names[:most]) or "none") + more
+    separator_length = len(", ")
+    if sum(len(name) + separator_length for name in names[:most]) > _MOST_CHARACTERS:
+        most = _MOST_SHOWN
+    rest = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "none") + rest
 
 
 def _is_number(name: str) -> bool:
+    """Tell whether a name is a number."""
     return bool(_NUMBER.fullmatch(name))
 
 
 def nearest(name: str, names: Iterable[str], count: int = 1) -> list[str]:
-    """Return the names that are most like a name.
+    """Return at most `count` of the names that are most like a name, whatever their case.
 
-    Among thousands of names only those with the same first letter are compared.
+    Of thousands of names, only those with the same first letter are compared.
     """
-    folded = {known.casefold(): known for known in names}
-    folded_name = name.casefold()
-    candidates = list(folded)
+    by_lower_case = {known.casefold(): known for known in names}
+    lower_case_name = name.casefold()
+    candidates = list(by_lower_case)
     if len(candidates) > _MOST_COMPARED:
-        alike = [known for known in candidates if known[:1] == folded_name[:1]]
-        candidates = alike[:_MOST_COMPARED]
-    matches = difflib.get_close_matches(folded_name, candidates, n=count, cutoff=0.5)
-    return [folded[match] for match in matches]
+        same_letter = [known for known in candidates if known[:1] == lower_case_name[:1]]
+        candidates = same_letter[:_MOST_COMPARED]
+    matches = difflib.get_close_matches(lower_case_name, candidates, n=count, cutoff=0.5)
+    return [by_lower_case[match] for match in matches]
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or the error's name where it has none."""
+    """Return the first line of an error's message, or the name of its class if it has none."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
 
 
@@ -133,21 +145,22 @@ def refuse_twice(names: Sequence[str], noun: str) -> None:
 
 
 def counted(n: int, singular: str, plural: str) -> str:
-    """Write a number and its noun: ``1 query``, ``2 queries``."""
+    """Return a number with its noun: ``1 query``, ``2 queries``."""
     return f"{n:,} {singular if n == 1 else plural}"
 
 
 def join_words(names: Sequence[str], last: str = "and") -> str:
-    """Join words in a sentence: ``a``, ``a and b``, ``a, b and c``."""
+    """Join words in a sentence: ``a``, ``a and b``, ``a, b and c``; `last` is the word ``and``."""
     return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else names[0]
 
 
 def visible(text: str) -> str:
     r"""Replace characters that a terminal would act on, or nobody would see, by escapes.
 
-    Such as ``\x1b``; tabs and line feeds stay.
+    An escape is ``\x1b``, for one. Tabs and line feeds stay.
     """
-    return _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], text)
+    # `ascii` returns the escape in quotes.
+    return _INVISIBLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def shorten(text: object, width: int = 80) -> str:

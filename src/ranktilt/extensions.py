@@ -1,10 +1,10 @@
 """Objects that packages add to RankTilt by name: rankers, measures, probes, readers, presets, ….
 
 Each kind has an `ExtensionTable` with RankTilt's own objects, as ``module:object``. Another package
-adds to it by an entry point of the table's group, such as ``ranktilt.builders``; a paper in
-RankTilt by the same group and the same form in its ``EXTENSIONS``. Nothing is imported before you
-use its name. Layouts and readers are imported together: an entry point may have several layouts,
-and a folder does not name its reader.
+adds an object by an entry point of the table's group, such as ``ranktilt.builders``. A paper in
+RankTilt adds it by an entry of the same group in the mapping ``EXTENSIONS`` of its module. Nothing
+is imported before you use its name. Only layouts of tables and readers of folders are all imported
+together: an entry point may have several layouts, and a folder does not name its reader.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from ranktilt.errors import UserError, unknown
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-_bundled: list[str] = []
-"""Modules of papers, which extend RankTilt as packages do."""
+_paper_modules: list[str] = []
+"""Modules of the papers in RankTilt, which extend it as packages do."""
 
 
 def bundle(*modules: str) -> None:
-    """Name the modules of the papers in RankTilt.
+    """Set the modules of the papers in RankTilt.
 
     Their ``EXTENSIONS`` are read when a name is looked up.
     """
-    _bundled[:] = modules
+    _paper_modules[:] = modules
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,18 @@ class ExtensionTable:
     noun: str
     """Noun for messages: ``ranker``."""
     group: str
-    """Group of entry points, and key of a paper's ``EXTENSIONS``."""
+    """Group of entry points, and key of a paper's ``EXTENSIONS``: ``ranktilt.rankers``."""
     bundled: Mapping[str, str]
-    """RankTilt's objects, as ``module:object`` by name."""
+    """RankTilt's own objects, as ``module:object`` by name."""
     fault: Callable[[Any, str], str] = lambda loaded, name: ""
-    """Returns the fault of an object that a package brings under a name; empty if it has none."""
+    """Function from a package's object and its name to its fault; empty if it has no fault."""
 
     def paths(self) -> dict[str, str]:
-        """Return ``module:object`` by name, with those of RankTilt first."""
+        """Return all objects, as ``module:object`` by name, those of RankTilt first."""
         return {**self._known(), **{point.name: point.value for point in self._entry_points()}}
 
     def names(self) -> list[str]:
-        """Return the names, with those of RankTilt first."""
+        """Return the names of all objects, those of RankTilt first."""
         return list(self.paths())
 
     def __contains__(self, name: str) -> bool:
@@ -62,7 +62,7 @@ class ExtensionTable:
         return name in self._known() or any(point.name == name for point in self._entry_points())
 
     def foreign(self) -> list[tuple[str, str]]:
-        """Return name and package of the objects that installed packages bring.
+        """Return name and package of the objects of installed packages.
 
         Such as ``("shortest", "my-package 1.0")``.
         """
@@ -74,7 +74,7 @@ class ExtensionTable:
         Raises
         ------
         UserError
-            If there is no such name, which lists the names there are, or the object is faulty.
+            If no object has this name, several packages have it, or the object has a fault.
         """
         known = self._known()
         if name in known:
@@ -93,9 +93,9 @@ class ExtensionTable:
         try:
             loaded = point.load()
         except (Exception, SystemExit) as error:  # another package may fail in any way
-            reason = next(iter(str(error).strip().splitlines()), "")
-            message = f"{subject} cannot be imported: {type(error).__name__}: {reason}"
-            raise UserError(message.removesuffix(": ")) from error
+            first_line = next(iter(str(error).strip().splitlines()), "")
+            reason = f"{type(error).__name__}: {first_line}".removesuffix(": ")
+            raise UserError(f"{subject} cannot be imported: {reason}") from error
         fault = self.fault(loaded, point.name)
         if fault:
             raise UserError(f"{subject} {fault}")
@@ -104,13 +104,14 @@ class ExtensionTable:
     def _known(self) -> dict[str, str]:
         """Return the objects of RankTilt and of its papers, as ``module:object`` by name."""
         known = dict(self.bundled)
-        for module in _bundled:
+        for module in _paper_modules:
             known |= import_module(module).EXTENSIONS.get(self.group, {})
         return known
 
     def _entry_points(self) -> list[EntryPoint]:
-        """Return the entry points of installed packages whose names are free."""
-        from importlib.metadata import entry_points  # takes time, and most commands need none
+        """Return the entry points of installed packages, except those with a name of RankTilt."""
+        # Imported here, because it takes time, and most commands need no entry points.
+        from importlib.metadata import entry_points
 
         known = self._known()
         points = _points_of_group(entry_points, self.group, tuple(sys.path))
@@ -123,7 +124,8 @@ def _points_of_group(
 ) -> tuple[EntryPoint, ...]:
     """Return the entry points of a group in all installed packages, sorted by name.
 
-    They are read once for a search path: that takes 15 ms, and a command asks several times.
+    `read` is `importlib.metadata.entry_points`. They are read once for each search path of modules:
+    that takes 15 ms, and a command asks several times.
     """
     return tuple(sorted(read(group=group), key=lambda point: point.name))
 
@@ -135,7 +137,7 @@ def load_object(path: str) -> Any:
 
 
 def _package(point: EntryPoint) -> str:
-    """Return name and version of the package that has an entry point."""
+    """Return name and version of the package of an entry point."""
     if point.dist is None:
         return "an unknown package"
     return f"{point.dist.name} {point.dist.version}"

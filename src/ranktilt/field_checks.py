@@ -13,9 +13,10 @@ from ranktilt.errors import UserError, unknown
 
 
 def check_fields(settings: Any, subject: str) -> None:
-    """Refuse a value that is none of its field's `Literal` choices, or beyond the field's bounds.
+    """Refuse a value that its field's annotation does not allow.
 
-    Bounds are those of `msgspec.Meta`. None is always allowed. Every value of a tuple is checked.
+    The annotation may have choices (`Literal`) or bounds (`msgspec.Meta`). None is always allowed.
+    Every value of a tuple is checked.
 
     Parameters
     ----------
@@ -38,13 +39,13 @@ class _Limits:
     """The values that a field allows."""
 
     choices: tuple[str, ...]
-    """All values, where there are choices."""
+    """All values that are allowed; empty if the field has no choices."""
     bounds: msgspec.Meta | None
-    """Smallest and largest value; None for any."""
+    """Smallest and largest value; None if the field has no bounds."""
 
 
 def _check_value(value: Any, limits: _Limits, *, name: str, subject: str) -> None:
-    """Refuse a value that is not among the choices, or out of bounds."""
+    """Refuse a value of the field `name` that is not among its choices, or out of bounds."""
     if limits.choices and value not in limits.choices:
         raise unknown(f"{name} of {subject}", value, limits.choices)
     if limits.bounds is not None and not _is_within(value, limits.bounds):
@@ -60,12 +61,12 @@ def _is_within(value: float, bounds: msgspec.Meta) -> bool:
 
 
 def _range(bounds: msgspec.Meta) -> str:
-    """Write bounds in words."""
-    least = f"more than {bounds.gt:g}" if bounds.gt is not None else ""
+    """Return bounds in words: ``at least 1 and at most 5``."""
+    lower_bound = f"more than {bounds.gt:g}" if bounds.gt is not None else ""
     if bounds.ge is not None:
-        least = f"at least {bounds.ge:g}"
-    most = "" if bounds.le is None else f"at most {bounds.le:,g}"
-    return " and ".join(part for part in (least, most) if part)
+        lower_bound = f"at least {bounds.ge:g}"
+    upper_bound = "" if bounds.le is None else f"at most {bounds.le:,g}"
+    return " and ".join(filter(None, (lower_bound, upper_bound)))
 
 
 @cache
@@ -73,20 +74,20 @@ def _limits(kind: type) -> dict[str, _Limits]:
     """Return the limits of each field of a dataclass."""
     limits = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        parts = _parts(hint)
-        bounds = next((part for part in parts if isinstance(part, msgspec.Meta)), None)
+        components = _components(hint)
+        bounds = next((part for part in components if isinstance(part, msgspec.Meta)), None)
         choices: list[str] = []
-        for part in parts:
-            if get_origin(part) is Literal:
-                choices += map(str, get_args(part))
+        for component in components:
+            if get_origin(component) is Literal:
+                choices += map(str, get_args(component))
         limits[name] = _Limits(choices=tuple(choices), bounds=bounds)
     return limits
 
 
-def _parts(hint: Any) -> list[Any]:
-    """Return a type with its parts: metadata, members of a union, elements of a tuple."""
-    parts = [hint, *getattr(hint, "__metadata__", ())]
-    if get_origin(hint) is not Literal:
-        for inner in get_args(hint):
-            parts += _parts(inner)
-    return parts
+def _components(hint: Any) -> list[Any]:
+    """Return a type and all that it is made of: metadata, members of a union, types of a tuple."""
+    components = [hint, *getattr(hint, "__metadata__", ())]
+    if get_origin(hint) is not Literal:  # its arguments are values
+        for inner_hint in get_args(hint):
+            components += _components(inner_hint)
+    return components

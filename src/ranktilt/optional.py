@@ -10,34 +10,50 @@ from typing import Any
 
 from ranktilt.errors import MissingExtra
 
-_FETCHING = ContextVar("fetching", default=True)
-"""Whether models may be fetched."""
+_MAY_FETCH = ContextVar("fetching", default=True)
+"""Whether models and collections may be fetched from the network."""
 
 
 @contextmanager
-def nothing_fetched() -> Iterator[None]:
-    """Keep libraries from fetching models and collections, which a stranger's file may name."""
-    before = _FETCHING.set(False)
+def forbid_fetching() -> Iterator[None]:
+    """Keep libraries from fetching anything within the ``with`` block.
+
+    Used where a file of somebody else may name models or collections.
+    """
+    token = _MAY_FETCH.set(False)
     try:
         yield
     finally:
-        _FETCHING.reset(before)
+        _MAY_FETCH.reset(token)
 
 
 def may_fetch() -> bool:
     """Return whether models and collections that are not on this machine may be fetched."""
-    return _FETCHING.get()
+    return _MAY_FETCH.get()
 
 
 def need(module: str, *, extra: str, for_: str) -> Any:
-    """Import an optional package, which `extra` of RankTilt brings.
+    """Import a module of an optional package.
 
-    `MissingExtra` says how to install it. Errors inside an installed package are not caught.
+    Parameters
+    ----------
+    module : str
+        Dotted name of the module.
+    extra : str
+        Extra of RankTilt that installs the package.
+    for_ : str
+        What needs the package, as the user calls it.
+
+    Raises
+    ------
+    MissingExtra
+        If the package is not installed; it says how to install it.
     """
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
+        # An installed package may lack another one, which is its own error.
         if (error.name or "").partition(".")[0] != package:
             raise
         raise MissingExtra(package, extra=extra, for_=for_) from error

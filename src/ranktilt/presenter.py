@@ -1,6 +1,7 @@
-"""The module that shows results.
+"""The module that shows results: its functions, and how results reach it.
 
-Results may not import reporting, which lies above them; the package names the module here.
+Results may not import the room `reporting`, because it imports them. So the package sets the
+function that imports its module here, and results call `presenter`.
 """
 
 from __future__ import annotations
@@ -22,30 +23,33 @@ class Presenter(Protocol):
         """Return the text that the command line prints."""
 
     def frame(self, result: Any, part: str) -> pl.DataFrame:
-        """Return the rows of one part, or of all where it is empty."""
+        """Return the rows of one part of a result, or of all parts if the name is empty."""
 
     def result_figure(self, result: Any, name: str) -> Any:
-        """Return the figure of this name, or the first one where it is empty."""
+        """Return the figure with this name, or the first figure if the name is empty."""
 
     def headline(self, result: Any) -> str:
-        """Return the first sentence about a result."""
+        """Return the main finding of a result in one sentence."""
 
     def sentences(self, result: Any) -> str:
-        """Return a result's verdicts in words, one a line."""
+        """Return a result's verdicts in words, one on each line."""
 
     def sentence(self, record: Any) -> str:
         """Return a verdict, a note or a mismatch in words."""
 
     def derived(self, record: Any) -> dict[str, Any]:
-        """Return a file's sentences about a result, or a part of one; empty for most."""
+        """Return the sentences that the file of a result has about it, or about a part of it.
+
+        They are returned by their keys; most parts have none.
+        """
 
 
 _loaders: list[Callable[[], Presenter]] = []
-"""The function that imports the module that shows results, in a list of one."""
+"""The function that imports the module that shows results, as the only element."""
 
 
 def name_presenter(load: Callable[[], Presenter]) -> None:
-    """Name the function that imports the module that shows results, when a result is shown."""
+    """Set the function that imports the module that shows results, once a result is shown."""
     _loaders[:] = [load]
 
 

@@ -1,4 +1,4 @@
-"""Presets: a paper's settings by a word, such as ``--preset dai``."""
+"""Presets: the settings of a paper by one word, such as ``--preset dai``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Preset:
     recipes: Mapping[str, str] = field(default_factory=dict)
     """Rankers of the paper by the name that users type: ``bm25:dai`` by ``bm25``."""
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Options of a ranker by its name, if its text does not set them."""
+    """Options of rankers by the ranker's name, for options that the user does not set."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Options of the training of a cross-encoder."""
 
@@ -40,7 +40,7 @@ class Preset:
 
 def presets() -> ExtensionTable:
     """Return the table of presets: of the papers, and of installed packages."""
-    return ExtensionTable("preset", "ranktilt.presets", {}, _fault)
+    return ExtensionTable(noun="preset", group="ranktilt.presets", bundled={}, fault=_fault)
 
 
 def preset(name: str) -> Preset:
@@ -50,5 +50,5 @@ def preset(name: str) -> Preset:
 
 
 def _fault(loaded: object, name: str) -> str:
-    """Say what is wrong with a package's preset; nothing where it is one."""
+    """Say why an object that a package offers is no preset; empty if it is a preset."""
     return "" if isinstance(loaded, Preset) else "is not a ranktilt.presets.Preset"

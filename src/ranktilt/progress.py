@@ -1,6 +1,6 @@
-"""Progress: work reports its steps, and a listener draws them.
+"""Progress: work reports its steps, and a listener draws them as progress bars.
 
-Without a listener a notebook draws them itself.
+Without a listener, they are drawn in the output of a notebook, if the process runs one.
 """
 
 from __future__ import annotations
@@ -17,20 +17,25 @@ from typing import Any
 from ranktilt.errors import visible
 
 Listener = Callable[[str, int, int], None]
-"""Called with (label, number of steps done, number of all steps)."""
+"""Function of a label, the number of steps that are done, and the number of all steps."""
 _DELAY = 0.5
 """Seconds of work after which a notebook shows its progress."""
 _PAUSE = 0.1
-"""Least seconds between two drawings."""
+"""Fewest seconds between two drawings."""
 
 _listener: ContextVar[Listener | None] = ContextVar("ranktilt_progress", default=None)
-"""What is told of progress; None for nobody."""
+"""The listener that draws progress; None if there is no listener."""
 
 
 def report(label: str, done: int, total: int) -> None:
     """Report how far some work has come, to the listener or else to a notebook.
 
-    A label has a bar, which ends at `total`.
+    Parameters
+    ----------
+    label : str
+        What is done, such as ``reading documents``. Each label has a bar of its own.
+    done, total : int
+        Number of steps that are done, and of all steps. The work ends once both are equal.
     """
     listener = _listener.get() or _notebook()
     if listener is not None:
@@ -48,40 +53,43 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 class NotebookBars:
-    """An output of a notebook's cell with the bars of running work.
+    """The output of a notebook's cell with the bars of running work.
 
-    It is redrawn in place, and empty after the work.
+    It is redrawn in place, and empty after the work. `shell` is IPython's shell.
     """
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._lock = threading.Lock()
+        # Number of the cell, and IPython's handle of its output, which redraws it.
         self._cell: Any = None
         self._handle: Any = None
-        self._begun = dict[str, float]()
+        # Of each label: when its work began, and its steps that are done and of all.
+        self._start_times = dict[str, float]()
         self._steps = dict[str, tuple[int, int]]()
-        self._drawn = 0.0
+        self._last_drawing = 0.0
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """Draw a step, unless the work or the last drawing is too young."""
+        """Draw a step, unless the work began, or the last drawing was made, only just before."""
         with self._lock:
-            # In another cell: the cell before may have been interrupted.
+            # A new cell has an output of its own. The cell before it may have been interrupted, so
+            # that its work did not end.
             if self._cell != self._shell.execution_count:
                 self._cell, self._handle = self._shell.execution_count, None
-                self._begun.clear()
+                self._start_times.clear()
                 self._steps.clear()
             now = time.monotonic()
-            begun = self._begun.setdefault(label, now)
+            start_time = self._start_times.setdefault(label, now)
             self._steps[label] = done, total
             if done >= total:
-                del self._begun[label], self._steps[label]
+                del self._start_times[label], self._steps[label]
                 if self._handle is not None:
                     self._draw(now)
-            elif now - begun > _DELAY and now - self._drawn > _PAUSE:
+            elif now - start_time > _DELAY and now - self._last_drawing > _PAUSE:
                 self._draw(now)
 
     def _draw(self, now: float) -> None:
-        """Draw the bars of all work that is under way."""
+        """Draw the bars of all work that has not ended; `now` is the present time."""
         bars, lines = [], []
         for label, (done, total) in self._steps.items():
             share = done / total
@@ -89,7 +97,7 @@ class NotebookBars:
             bars.append(f"<div>{bar} {share:.0%} {html.escape(label)}</div>")
             lines.append(f"{share:.0%} {label}")
         drawing = {"text/html": "".join(bars), "text/plain": "\n".join(lines)}
-        self._drawn = now
+        self._last_drawing = now
         if self._handle is None:
             display = sys.modules["IPython"].display.display
             self._handle = display(drawing, raw=True, display_id=True)
@@ -98,16 +106,16 @@ class NotebookBars:
 
 
 _bars: NotebookBars | None = None
-"""The bars of the running cell."""
+"""The bars of the notebook; None before the first progress."""
 
 
 def _notebook() -> Listener | None:
-    """Return the bars of the notebook that this process runs; None elsewhere."""
+    """Return the bars of the notebook that this process runs; None if it runs no notebook."""
     global _bars
     if "IPython" not in sys.modules:
         return None
     shell = sys.modules["IPython"].get_ipython()
-    if not hasattr(shell, "kernel"):  # no shell, or a terminal
+    if not hasattr(shell, "kernel"):  # there is no shell, or it runs in a terminal
         return None
     if _bars is None:
         _bars = NotebookBars(shell)

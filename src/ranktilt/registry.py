@@ -1,4 +1,8 @@
-"""Text to object: rankers by name, imported when they are used."""
+"""Make rankers from texts, such as ``bm25@100``, and from objects of other libraries.
+
+A text has *stages*, each a name with options, which rank one after the other. The class of a ranker
+is imported when it is used.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +40,14 @@ RANKERS = {
     "engine": "ranktilt.rankers.engines.function:Engine",
     "causal": "ranktilt.mitigation.causal:Causal",
 }
-"""RankTilt's rankers, as ``module:class``; those of papers and other packages are added to them."""
+"""RankTilt's rankers, as ``module:class`` by name; papers and other packages add theirs."""
 
-_SENTENCE_TRANSFORMERS = {
+_SENTENCE_TRANSFORMERS_ADAPTERS = {
     "SentenceTransformer": "ranktilt.adapters.sentence_transformers:SentenceTransformerRanker",
     "CrossEncoder": "ranktilt.adapters.cross_encoder:CrossEncoderRanker",
     "SparseEncoder": "ranktilt.adapters.sentence_transformers:SparseEncoderRanker",
 }
-"""Ranker of an object, by the name of its class in sentence-transformers."""
+"""Rankers of sentence-transformers' objects, by the names of their classes."""
 _ADAPTERS = {
     ("mteb_model_meta", "search"): "ranktilt.adapters.mteb:MtebRanker",
     ("mteb_model_meta", "encode"): "ranktilt.adapters.mteb:MtebRanker",
@@ -51,11 +55,14 @@ _ADAPTERS = {
     ("retrieve",): "ranktilt.adapters.llama_index:LlamaIndexRanker",
     ("invoke",): "ranktilt.adapters.langchain:LangChainRanker",
 }
-"""Rankers of other libraries' objects, by the attributes of the objects, so nothing is imported."""
-_FUNCTION = "ranktilt.adapters.function:FunctionRanker"
+"""Rankers of other libraries' objects, by attributes that the objects have.
+
+Attributes tell the library without importing it.
+"""
+_FUNCTION_ADAPTER = "ranktilt.adapters.function:FunctionRanker"
 """Ranker of a function."""
 _RUN_ENDINGS = (".trec", ".run", ".csv", ".tsv", ".json", ".gz")
-"""Endings of files of runs."""
+"""Endings of the names of run files."""
 
 
 def ranker(text: Any, **options: Any) -> Ranker:
@@ -64,12 +71,12 @@ def ranker(text: Any, **options: Any) -> Ranker:
     Parameters
     ----------
     text : str, Ranker, function, or object of another library
-        ``name[:argument][(option=value,…)][@k]``, stages joined by ``>>``, such as
-        ``"bm25(k1=0.9,b=0.4)@100"``, or a model's hub name, which is taken as ``dense:NAME``. A
-        ranker comes back as it is. Objects: a function ``(queries, k) -> answers``, which is called
-        once; models of sentence-transformers (``SentenceTransformer``, ``CrossEncoder``,
-        ``SparseEncoder``) and mteb; pipelines of PyTerrier; retrievers of LangChain (``invoke``)
-        and LlamaIndex (``retrieve``).
+        A text is ``name[:argument][(option=value,…)][@k]``, with stages joined by ``>>``, such as
+        ``"bm25(k1=0.9,b=0.4)@100"``; or the name of a model on the hub, which is read as
+        ``dense:NAME``. A ranker is returned as it is. An object may be a function
+        ``(queries, k) -> answers``, which is called once; a model of sentence-transformers
+        (``SentenceTransformer``, ``CrossEncoder``, ``SparseEncoder``) or mteb; a pipeline of
+        PyTerrier; or a retriever of LangChain (``invoke``) or LlamaIndex (``retrieve``).
     **options
         Options of the ranker that an object becomes, such as ``k=100``. A text has its options in
         it.
@@ -82,8 +89,8 @@ def ranker(text: Any, **options: Any) -> Ranker:
     Raises
     ------
     UserError
-        If the text does not follow the grammar, or names an unknown ranker, option or value; if
-        the object ranks nothing.
+        If the text does not follow the grammar, or has an unknown ranker, option or value; or if
+        the object does not rank.
     """
     if not isinstance(text, str | Ranker):
         return _ranker_of_object(text, options)
@@ -96,25 +103,26 @@ def ranker(text: Any, **options: Any) -> Ranker:
 
 
 def ranker_stages(text: str) -> list[Stage]:
-    """Parse the text of a ranker; a model's hub name alone is the model of a dense retriever.
+    """Parse the text of a ranker into its stages.
 
-    ``intfloat/e5-base@100`` reads as ``dense:intfloat/e5-base@100``. A model of the model table is
-    taken as what it was trained for, such as ``cross-encoder:NAME``.
+    A stage may be only the name of a model on the hub: ``intfloat/e5-base@100`` is read as
+    ``dense:intfloat/e5-base@100``. A model of the model table is read as what it was trained for,
+    such as ``cross-encoder:NAME``.
     """
-    return [_with_kind_of_model(stage) for stage in parse_stages(text)]
+    return [_with_model_kind(stage) for stage in parse_stages(text)]
 
 
-def _with_kind_of_model(stage: Stage) -> Stage:
-    """Put the kind of a known model before its name on the hub."""
+def _with_model_kind(stage: Stage) -> Stage:
+    """Return a stage that is only the name of a model with the kind of ranker it is for."""
     is_hub_name = "/" in stage.name and stage.argument is None
     if not is_hub_name or _looks_like_run(stage.name) or stage.name in ranker_names():
         return stage
-    known = catalogue.model(stage.name)
-    return replace(stage, name=known.kind if known else "dense", argument=stage.name)
+    model = catalogue.model(stage.name)
+    return replace(stage, name=model.kind if model else "dense", argument=stage.name)
 
 
 def ranker_of_stages(stages: Sequence[Stage]) -> Ranker:
-    """Make the ranker that parsed stages describe, a pipeline where there are several."""
+    """Make the ranker that parsed stages describe; several stages make a pipeline."""
     rankers_of_stages = []
     for stage in map(_with_full_name, stages):
         kind = ranker_class(stage.name)
@@ -145,24 +153,24 @@ def _adapter(value: Any) -> str | None:
     None for an object that does not rank.
     """
     classes = {base.__name__: base.__module__ for base in type(value).__mro__}
-    for name, path in _SENTENCE_TRANSFORMERS.items():
+    for name, path in _SENTENCE_TRANSFORMERS_ADAPTERS.items():
         if classes.get(name, "").startswith("sentence_transformers."):
             return path
-    for methods, path in _ADAPTERS.items():
-        if all(hasattr(value, method) for method in methods):
+    for attributes, path in _ADAPTERS.items():
+        if all(hasattr(value, attribute) for attribute in attributes):
             return path
-    # A bare network and a class can be called too, and rank nothing.
+    # Classes and networks of torch, which have a `state_dict`, can be called too, but do not rank.
     is_function = callable(value) and not isinstance(value, type)
-    return _FUNCTION if is_function and not hasattr(value, "state_dict") else None
+    return _FUNCTION_ADAPTER if is_function and not hasattr(value, "state_dict") else None
 
 
 def ranker_names() -> list[str]:
-    """Return the names of all rankers: ours, the papers', and those of installed packages."""
+    """Return the names of all rankers: RankTilt's, the papers', and those of other packages."""
     return rankers().names()
 
 
 def foreign_rankers() -> list[tuple[str, str]]:
-    """Return name and package of the rankers that installed packages bring.
+    """Return name and package of the rankers of other installed packages.
 
     Such as ``shortest`` and ``my-package 1.0``. Nothing is imported.
     """
@@ -170,23 +178,23 @@ def foreign_rankers() -> list[tuple[str, str]]:
 
 
 def ranker_class(name: str) -> type[Ranker]:
-    """Return the class of a ranker; `UserError` if there is none of this name."""
+    """Return the class of a ranker; `UserError` if no ranker has this name."""
     table = rankers()
     if name not in table:
-        raise UserError(f"{unknown('ranker', name, table.names())}{_engine_hint(name)}")
+        raise UserError(f"{unknown('ranker', name, table.names())}{_ranker_hint(name)}")
     kind: type[Ranker] = table.load(name)
     return kind
 
 
 def rankers() -> ExtensionTable:
     """Return the table of rankers."""
-    return ExtensionTable("ranker", "ranktilt.rankers", RANKERS, _fault)
+    return ExtensionTable(noun="ranker", group="ranktilt.rankers", bundled=RANKERS, fault=_fault)
 
 
-def _engine_hint(name: str) -> str:
-    """Suggest how to type a run, a model, an engine or an object that is no ranker's name.
+def _ranker_hint(name: str) -> str:
+    """Suggest what to type in place of a name that no ranker has; empty without a suggestion.
 
-    Nothing is imported.
+    The name may be that of a run, a model, an engine or an object. Nothing is imported.
     """
     if name in OBJECT_NAMES:
         return (
@@ -195,25 +203,28 @@ def _engine_hint(name: str) -> str:
         )
     if _looks_like_run(name):
         return f"; is it a run? replay:{name}"
-    if (known := catalogue.model(name)) is not None:
-        return f"; is it a model? {known.kind}:{name}"
+    if (model := catalogue.model(name)) is not None:
+        return f"; is it a model? {model.kind}:{name}"
     if os.path.isdir(name):
         return f"; is it a model? dense:{name}"
     if name in ("http", "https"):
         return "; to query an engine at an address, write a function: engine:MODULE:FUNCTION"
     module = PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path])
-    return (
-        f"; is it an engine? engine:{name}:FUNCTION" if module is not None and module.origin else ""
-    )
+    # A folder without Python files has a module spec too, but no origin.
+    is_module = module is not None and bool(module.origin)
+    return f"; is it an engine? engine:{name}:FUNCTION" if is_module else ""
 
 
 def _looks_like_run(name: str) -> bool:
-    """Tell whether a text names a file, or ends like the name of a run."""
+    """Tell whether a text names a file, or ends like the name of a run file."""
     return os.path.isfile(name) or os.path.splitext(name)[1] in _RUN_ENDINGS
 
 
 def _fault(loaded: object, name: str) -> str:
-    """Say why a package's object is no ranker that users can type as it prints; empty if it is."""
+    """Say why an object that a package offers is no ranker; empty if it is one.
+
+    Users type rankers as they are printed, so that names must match, and options have defaults.
+    """
     if not (isinstance(loaded, type) and issubclass(loaded, Ranker)):
         return "is not a subclass of ranktilt's Ranker"
     if isabstract(loaded):
@@ -223,29 +234,30 @@ def _fault(loaded: object, name: str) -> str:
     class_name = getattr(loaded, "name", None)
     if class_name != name:
         return f"is named {class_name!r}; its name and its entry point's must match"
-    required = []
+    options_without_default = []
     for option in fields(loaded):
         has_default = (option.default, option.default_factory) != (MISSING, MISSING)
         if not has_default and option.name != loaded.argument:
-            required.append(option.name)
-    if not required:
+            options_without_default.append(option.name)
+    if not options_without_default:
         return ""
-    return f"needs a default for {' and '.join(required)}, because users may omit options"
+    options = " and ".join(options_without_default)
+    return f"needs a default for {options}, because users may omit options"
 
 
 def _with_full_name(stage: Stage) -> Stage:
     """Join name and argument if a ranker has such a name, as ``bm25:dai``.
 
-    Another argument of such a ranker is refused.
+    If there are such rankers, but none with this argument, the stage is refused.
     """
     if stage.argument is None:
         return stage
-    alike = [name for name in ranker_names() if name.startswith(f"{stage.name}:")]
-    if not alike:
+    full_names = [name for name in ranker_names() if name.startswith(f"{stage.name}:")]
+    if not full_names:
         return stage
     full_name = f"{stage.name}:{stage.argument}"
-    if full_name not in alike:
-        raise unknown("ranker", full_name, [stage.name, *alike])
+    if full_name not in full_names:
+        raise unknown("ranker", full_name, [stage.name, *full_names])
     return replace(stage, name=full_name, argument=None)
 
 

@@ -1,8 +1,8 @@
-"""Sizes that a user types: in points, wherever they stand.
+"""Read sizes that a user types, in points.
 
-One point is one percent of a share, of an effectiveness, or of a Relative Δ. Options of the command
-line and keys of ranktilt.toml are read here alone, so that ``5``, ``5%`` and ``5 points`` are one
-size in all of them.
+One point is one percent of a share, of an effectiveness, or of a Relative Δ. All options of the
+command line and keys of ranktilt.toml are read here, so that ``5``, ``5%`` and ``5 points`` are the
+same size everywhere.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from ranktilt.errors import UserError
 
 POINTS = "points"
+"""Name of the unit."""
 _POINT_WORDS = ("", "%", "point", POINTS, "percent")
 """Ways to write the unit of a number of points."""
 _SIZE = re.compile(r"\s*(?P<number>\d*\.?\d+(?:e[+-]?\d+)?)\s*(?P<unit>.*?)\s*", re.IGNORECASE)
+"""A number, and its unit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +26,13 @@ class Size:
     """A number with its unit."""
 
     number: float
+    """The number, at least 0."""
     unit: str
-    """``points``, or the unit of a question that has no points, such as ``ranks``."""
+    """``points``, or any other unit, such as ``ranks``."""
 
 
 def parse_size(value: str | float) -> Size | None:
-    """Read a size of at least 0; None where it is not one."""
+    """Read a size of at least 0; None for any other text."""
     match = _SIZE.fullmatch(str(value))
     number = math.nan if match is None else float(match["number"])
     if match is None or not math.isfinite(number):
@@ -41,18 +44,29 @@ def parse_size(value: str | float) -> Size | None:
 def read_points(
     value: str | float, subject: str = "", *, most: float = math.inf, example: float = 5
 ) -> float:
-    """Read a size in points, from 0 to `most`.
+    """Read a size in points.
+
+    Parameters
+    ----------
+    value : str or float
+        The size as the user writes it.
+    subject : str, optional
+        Name of the option, at the beginning of the message.
+    most : float, optional
+        Largest size.
+    example : float, optional
+        Size that the message has as an example.
 
     Raises
     ------
     UserError
-        For anything else; `subject` is named in front of the message.
+        If the value is no size in points from 0 to `most`.
     """
     size = parse_size(value)
     if size is not None and size.unit == POINTS and size.number <= most:
         return size.number
-    front = f"{subject}: " if subject else ""
+    prefix = f"{subject}: " if subject else ""
     bounds = "of at least 0" if math.isinf(most) else f"from 0 to {most:g}"
     raise UserError(
-        f"{front}expected points {bounds}, such as {example:g} or {example:g}%; got {value}"
+        f"{prefix}expected points {bounds}, such as {example:g} or {example:g}%; got {value}"
     )

@@ -1,4 +1,8 @@
-"""The text of ranking stages: ``name[:argument][(option=value,…)][@k]``, joined by ``>>``."""
+"""Parse the text of a ranker: ``name[:argument][(option=value,…)][@k]``, stages joined by ``>>``.
+
+Each *stage* of a pipeline ranks again what the stage before it returned. Its *depth* k is the
+number of documents that it returns.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from ranktilt.errors import UserError
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 """A text in double quotes."""
 _HUB_NAME = r"[A-Za-z0-9][\w.-]*/[\w.-]+"
-"""A model's name on the hub, such as ``intfloat/e5-base``, or a folder inside another one."""
+"""A model's name on the hub, such as ``intfloat/e5-base``, or the path of a folder in a folder."""
 _STAGE = re.compile(
     rf"""\s*(?P<name>[A-Za-z_][\w.+-]*|{_HUB_NAME})
     (?::(?P<argument>{_QUOTED}|[^()@"]+?))?\s*
@@ -23,13 +27,15 @@ _STAGE = re.compile(
 """A stage: name, argument, options and depth."""
 _OPTION = re.compile(rf'\s*(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>{_QUOTED}|[^,"]*?)\s*')
 """An option with its value."""
-_PIECES = re.compile(rf"{_QUOTED}|>>|,")
-"""What may separate parts, or must be skipped because it is quoted."""
-_SECRET = re.compile(r"://[^/\s\"]*@(?!\s*\d+\s*(?:>>|$))")
-"""User and password of an address, which no message may show. An `@` with a number at the end is a
-depth."""
+_SEPARATOR_OR_QUOTED = re.compile(rf"{_QUOTED}|>>|,")
+"""A separator, or a quoted text, which may contain separators and is skipped."""
+_CREDENTIALS = re.compile(r"://[^/\s\"]*@(?!\s*\d+\s*(?:>>|$))")
+"""User and password of an address, which no message may show.
+
+An `@` with a number at the end of a stage is a depth.
+"""
 _GRAMMAR = "name[:argument][(option=value,…)][@k], stages joined by >>"
-"""The grammar, in a message."""
+"""The grammar, for messages."""
 
 OBJECT_NAMES = {
     "function": "your function",
@@ -41,21 +47,21 @@ OBJECT_NAMES = {
     "CrossEncoder": "your model",
     "SparseEncoder": "your model",
 }
-"""Names under which objects print, though nobody can type them."""
+"""Rankers of objects, by the names under which they print; nobody can type them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A stage as text, without knowledge of which rankers there are."""
+    """The parts of a stage's text, which may name a ranker that does not exist."""
 
     name: str
     """Name of the ranker."""
     argument: str | None = None
-    """Text after the colon; None without one."""
+    """Text after the colon; None if there is no colon."""
     options: dict[str, str] = field(default_factory=dict)
-    """Values of the options, as text."""
+    """Values of the options by name, as texts."""
     k: int | None = None
-    """Depth; None where none is given."""
+    """Depth: number of documents that the stage returns; None if the text does not say it."""
 
     def __str__(self) -> str:
         argument = "" if self.argument is None else f":{_quote(self.argument)}"
@@ -68,12 +74,27 @@ class Stage:
 def read_value(text: str, hint: Any, label: str) -> Any:
     """Read the text of an option as the type of its field.
 
-    `UserError` names it by its label, and says what was expected.
+    Parameters
+    ----------
+    text : str
+        The text.
+    hint : type
+        Type of the field; of a union with None, the other type counts.
+    label : str
+        Name of the option, for errors.
+
+    Raises
+    ------
+    UserError
+        If the text cannot be read as this type.
     """
-    kind = next(kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None))
+    members = getattr(hint, "__args__", (hint,))
+    kind = next(member for member in members if member is not type(None))
     nouns = {bool: "true or false", int: "a whole number", float: "a number"}
     try:
-        return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
+        if kind is bool:
+            return {"true": True, "false": False}[text.lower()]
+        return kind(text)
     except (KeyError, ValueError) as error:
         raise UserError(
             f"{label}: expected {nouns.get(kind, kind.__name__)}, got {text!r}"
@@ -81,27 +102,33 @@ def read_value(text: str, hint: Any, label: str) -> Any:
 
 
 def parse_stages(text: str) -> list[Stage]:
-    """Split a pipeline's text into its stages, at least one.
+    """Split a ranker's text into its stages, at least one.
 
-    Such as ``"bm25(k1=0.9,b=0.4)@100>>cross-encoder:FOLDER"``. Arguments and values with ``(``,
-    ``)``, ``@``, ``,`` or ``>>`` need double quotes.
+    Such as ``"bm25(k1=0.9,b=0.4)@100>>cross-encoder:FOLDER"``. Arguments and values that contain
+    ``(``, ``)``, ``@``, ``,`` or ``>>`` must be in double quotes.
 
     Raises
     ------
     UserError
         If a stage does not follow the grammar.
     """
-    return [_parse(part, _SECRET.sub("://…@", text)) for part in _split(text, ">>")]
+    shown_text = _without_credentials(text)
+    return [_parse_stage(stage_text, shown_text) for stage_text in _split(text, ">>")]
 
 
-def _parse(part: str, pipeline: str) -> Stage:
-    """Read one stage; `UserError` says what is wrong with it."""
-    match = _STAGE.fullmatch(part)
+def _without_credentials(text: str) -> str:
+    """Return a text without the users and passwords of addresses, for messages."""
+    return _CREDENTIALS.sub("://…@", text)
+
+
+def _parse_stage(text: str, pipeline: str) -> Stage:
+    """Read the text of one stage; `pipeline` is that of all stages, for errors."""
+    match = _STAGE.fullmatch(text)
     if match is None:
-        stage_text = _SECRET.sub("://…@", part.strip())
-        hint = "; @k comes last" if re.search(r"@\d+\s*\(", part) else ""
+        shown_text = _without_credentials(text.strip())
+        hint = "; @k comes last" if re.search(r"@\d+\s*\(", text) else ""
         raise UserError(
-            f"cannot read ranker {pipeline!r} at {stage_text!r}: expected {_GRAMMAR}{hint}"
+            f"cannot read ranker {pipeline!r} at {shown_text!r}: expected {_GRAMMAR}{hint}"
         )
     return Stage(
         name=match["name"],
@@ -112,15 +139,15 @@ def _parse(part: str, pipeline: str) -> Stage:
 
 
 def _parse_options(text: str, pipeline: str) -> dict[str, str]:
-    """Read the options of a stage."""
+    """Read the options in the parentheses of a stage, as texts by name."""
     options: dict[str, str] = {}
     if not text.strip():
         return options
-    for piece in _split(text, ","):
-        option = _OPTION.fullmatch(piece)
+    for option_text in _split(text, ","):
+        option = _OPTION.fullmatch(option_text)
         if option is None:
             raise UserError(
-                f"cannot read option {piece.strip()!r} of ranker {pipeline!r}: "
+                f"cannot read option {option_text.strip()!r} of ranker {pipeline!r}: "
                 "expected option=value"
             )
         if option["name"] in options:
@@ -130,9 +157,9 @@ def _parse_options(text: str, pipeline: str) -> dict[str, str]:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Divide a text at a separator, except within quotes."""
+    """Split a text at a separator, except within quotes."""
     parts, start = [], 0
-    for match in _PIECES.finditer(text):
+    for match in _SEPARATOR_OR_QUOTED.finditer(text):
         if match.group() == separator:
             parts.append(text[start : match.start()])
             start = match.end()
@@ -140,15 +167,15 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    """Quote a text where it would otherwise be read as something else."""
+    """Return a text in quotes if it would otherwise be read as something else."""
     is_trimmed = text != "" and text == text.strip()
-    has_signs = re.search(r'[()@,"=\\>]', text) is not None
-    is_plain = is_trimmed and text.isprintable() and not has_signs
+    has_grammar_characters = re.search(r'[()@,"=\\>]', text) is not None
+    is_plain = is_trimmed and text.isprintable() and not has_grammar_characters
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 def _unquote(text: str) -> str:
-    """Return the text within quotes."""
+    """Return the text within quotes; a text without quotes as it is."""
     if not text.startswith('"'):
         return text
     try:

@@ -40,7 +40,7 @@ from ranktilt.measures.contrast import RelativeDelta, relative_delta
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import values
-from ranktilt.parallel.memory_limits import MemoryLimits, limited
+from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory
 from ranktilt.statistics.bootstrap import interval
 from tests.toy import collection_of, run_of
 
@@ -206,7 +206,9 @@ class TestNullDeltas:
         shuffles = Shuffles(
             judgments=pieces(collection, blind_run(collection, 0))[0], seed=0, count=1 << 20
         )
-        with limited(MemoryLimits(memory=64 << 20)):  # a quarter of it holds two results of 8 MiB
+        with limit_memory(
+            MemoryLimits(memory=64 << 20)
+        ):  # a quarter of it holds two results of 8 MiB
             assert list(shuffles.batches(5, 1)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
             assert len(list(shuffles.batches(5, 4))) == 5
 

@@ -178,12 +178,12 @@ def test_a_task_has_one_process_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
-    with files.alone("task"):
-        with pytest.raises(BlockingIOError), files.alone("task"):
+    with files.task_lock("task"):
+        with pytest.raises(BlockingIOError), files.task_lock("task"):
             pass
-        with files.alone("other task"):
+        with files.task_lock("other task"):
             assert len(list(tmp_path.iterdir())) == 2
-    with pytest.raises(KeyError), files.alone("task"):
+    with pytest.raises(KeyError), files.task_lock("task"):
         raise KeyError
     assert list(tmp_path.iterdir()) == []
 
@@ -194,11 +194,11 @@ def test_tasks_take_turns_where_many_processes_ask(tmp_path: Path) -> None:
 import tempfile, time
 tempfile.gettempdir = lambda: {str(tmp_path)!r}
 from pathlib import Path
-from ranktilt.data.files import alone
+from ranktilt.data.files import task_lock
 inside, turns = Path({str(tmp_path / "inside")!r}), 0
 while turns < 20:
     try:
-        with alone("task"):
+        with task_lock("task"):
             inside.touch(exist_ok=False)
             inside.unlink()
             turns += 1

@@ -13,7 +13,7 @@ import pytest
 
 from ranktilt.data.loading.load import load
 from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.optional import nothing_fetched
+from ranktilt.optional import forbid_fetching
 from ranktilt.papers.wang.trec_fair import read_labelled
 from tests.data.hub_cache import refusal, zipped
 from tests.refusals import refused
@@ -88,7 +88,7 @@ def test_title_text_and_judgments_of_beir_and_nothing_is_fetched(home: Path) -> 
     assert set(collection.qrels.rows()) == set(raw_qrels())
     names = ("path", "split", "layout")
     assert [collection.spec[name] for name in names] == ["irds:beir/scifact/test", "test", "irds"]
-    with nothing_fetched():
+    with forbid_fetching():
         assert load("irds:beir/scifact/test").docs.height == 3
         assert "a report downloads nothing" in refusal("irds:beir/nfcorpus/test")
     assert "downloads nothing" not in refusal("irds:beir/nfcorpus/test")
@@ -163,7 +163,7 @@ def test_what_cannot_be_loaded_is_refused_in_one_line(home: Path, name: str, sta
 
 def test_documents_and_queries_without_a_text(home: Path) -> None:
     """Vaswani's documents have a text; TREC's topics have a title, which is their default text."""
-    from ranktilt.data.loading.irds import _docs, dataset_queries
+    from ranktilt.data.loading.irds import _read_docs, dataset_queries
 
     class Topic(NamedTuple):
         doc_id: str = "d"
@@ -180,7 +180,7 @@ def test_documents_and_queries_without_a_text(home: Path) -> None:
         queries_cls=lambda: Topic,
         queries_iter=lambda: iter([Topic()]),
     )
-    docs, total = _docs(topics, None)
+    docs, total = _read_docs(topics, None)
     assert (docs.rows(), total) == ([("d", "", "red apples by default")], 1)
     assert dataset_queries(topics).rows() == [("q", "red apples by default")]
 

@@ -14,7 +14,7 @@ import pytest
 
 from ranktilt.data.bundled import bundled, reader
 from ranktilt.data.collection import Collection
-from ranktilt.data.loading.assemble import judged, only_judged
+from ranktilt.data.loading.assemble import judged_collection, only_judged
 from ranktilt.data.loading.collection_name import CollectionName, read_name
 from ranktilt.data.loading.load import load, splits
 from ranktilt.errors import DataError, DataWarning, UserError
@@ -306,8 +306,10 @@ def test_unknown_ids_can_be_kept_and_judgments_without_lines_are_counted_as_pair
         DataError,
         match=r"^irds:x: 3 judgments of 2 unknown documents .*; 1 judgment of 1 unknown q",
     ):
-        judged((docs, docs["id"]), queries, qrels, "irds:x", spec={})
-    lenient = judged((docs, docs["id"]), queries, qrels, "irds:x", spec={}, ignore_unknown=True)
+        judged_collection((docs, docs["id"]), queries, qrels, "irds:x", spec={})
+    lenient = judged_collection(
+        (docs, docs["id"]), queries, qrels, "irds:x", spec={}, ignore_unknown=True
+    )
     assert (lenient.qrels.height, lenient.spec["ignore_unknown"]) == (3, True)
 
 

@@ -242,8 +242,8 @@ def mapped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         ranktilt.data.formats.tables.parquet,
         ranktilt.data.formats.jsonl,
     ):
-        monkeypatch.setattr(module, "LARGE", 0)
-        monkeypatch.setattr(module, "AT_ONCE", 2, raising=False)
+        monkeypatch.setattr(module, "LARGE_BYTES", 0)
+        monkeypatch.setattr(module, "DOCUMENTS_AT_ONCE", 2, raising=False)
     monkeypatch.setattr(ranktilt.data.files, "CHUNK", 64)
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "texts"
@@ -357,7 +357,7 @@ def test_what_is_wrong_with_a_part(
     message: str,
     large: int,
 ) -> None:
-    monkeypatch.setattr(ranktilt.data.formats.tables.parquet, "LARGE", large)
+    monkeypatch.setattr(ranktilt.data.formats.tables.parquet, "LARGE_BYTES", large)
     folder = parts_of(tmp_path / "c", document("a"), second)
     file = folder / "corpus" / "1.parquet"
     separator = ":" if message[0].isdigit() else ": "
@@ -396,8 +396,8 @@ import ranktilt.data.collection, ranktilt.data.formats.tables.parquet, ranktilt.
 from ranktilt.data.loading.load import load
 from ranktilt.data.mix import mix
 for module in (ranktilt.data.collection, ranktilt.data.formats.tables.parquet, ranktilt.data.save):
-    module.AT_ONCE = 50
-ranktilt.data.formats.tables.parquet.LARGE = 0
+    module.DOCUMENTS_AT_ONCE = 50
+ranktilt.data.formats.tables.parquet.LARGE_BYTES = 0
 peak = []
 def watch():
     while True:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ranktilt.data.texts import aside
+from ranktilt.data.texts import mapped_texts
 
 TEXTS = ["one", "", "drei Wörter hier", "日本語", "x" * 100_000]
 
@@ -29,7 +29,7 @@ def test_columns_come_back_as_they_were_from_parts_of_any_size() -> None:
     frame = pl.DataFrame({"text": TEXTS, "title": titles})
     for rows in (1, 2, 10):
         parts = [part.to_dict() for part in frame.iter_slices(rows)]
-        columns = aside(partial(iter, parts))
+        columns = mapped_texts(partial(iter, parts))
         assert {name: column.to_list() for name, column in columns.items()} == {
             "text": TEXTS,
             "title": titles,
@@ -42,14 +42,14 @@ def test_columns_come_back_as_they_were_from_parts_of_any_size() -> None:
 
 
 def test_texts_without_a_byte() -> None:
-    column = aside(lambda: [{"text": pl.Series(["", ""])}])["text"]
+    column = mapped_texts(lambda: [{"text": pl.Series(["", ""])}])["text"]
     assert column.to_list() == ["", ""]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_files_are_given_back_with_the_last_table_that_holds_them(tmp_path: Path) -> None:
     frame = pl.DataFrame({"text": TEXTS})
-    column = aside(lambda: [frame.to_dict()])["text"]
+    column = mapped_texts(lambda: [frame.to_dict()])["text"]
     part = column.to_frame().filter(pl.col("text").str.len_bytes() > 5)
     del column
     gc.collect()

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.effects import Equivalence
-from ranktilt.data.cache import Stored
+from ranktilt.data.cache import StoredVectors
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.contents import Contents, QueryContents, SourceContents
 from ranktilt.data.notes.base import Remark
@@ -216,14 +216,14 @@ class Letters:
 
     def encode(
         self, texts: Sequence[str], kind: str, label: str
-    ) -> tuple[Stored, npt.NDArray[np.int64]]:
+    ) -> tuple[StoredVectors, npt.NDArray[np.int64]]:
         """A vector a distinct text, in the order of the alphabet."""
         distinct = sorted(set(texts))
         vectors = np.array(
             [[text.count(letter) for letter in self.letters] for text in distinct], dtype=np.float32
         )
         rows = np.array([distinct.index(text) for text in texts], dtype=np.int64)
-        return Stored(vectors, np.arange(len(distinct))), rows
+        return StoredVectors(vectors, np.arange(len(distinct))), rows
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import ranktilt as rt
-from ranktilt.data.cache import Stored
+from ranktilt.data.cache import StoredVectors
 from ranktilt.data.notes.probes import TheoremChecked
 from ranktilt.errors import UserError
 from ranktilt.explaining.explain import explain
@@ -311,7 +311,7 @@ def vectors_of(
     both = np.concatenate([human, llm]).astype(np.float32)
     rows = np.arange(len(human)), np.arange(len(human), len(both))
     numbers = np.arange(len(both))
-    return DocumentVectors(stored=Stored(both, numbers), row=numbers), "llm", rows
+    return DocumentVectors(stored=StoredVectors(both, numbers), row=numbers), "llm", rows
 
 
 def test_as_numpy_down_to_the_300th_value_and_too_few_twins_are_refused() -> None:

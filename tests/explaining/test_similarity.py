@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ranktilt.data.cache import Stored
+from ranktilt.data.cache import StoredVectors
 from ranktilt.errors import UserError
 from ranktilt.explaining import similarity as module
 from ranktilt.explaining import vectors as vectors_module
@@ -151,7 +151,9 @@ def test_map_keeps_twin_order_and_neighbours_and_samples_many_pairs() -> None:
 
 def of(*vectors: tuple[float, ...]) -> DocumentVectors:
     table = np.array(vectors, dtype=np.float32)
-    return DocumentVectors(stored=Stored(table, np.arange(len(table))), row=np.arange(len(table)))
+    return DocumentVectors(
+        stored=StoredVectors(table, np.arange(len(table))), row=np.arange(len(table))
+    )
 
 
 def pairs_of(count: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from ranktilt import Collection, DataError, ranker
 from ranktilt.mitigation.projection import fit_direction
 from ranktilt.mitigation.query_split import relevant_origins
-from ranktilt.parallel.memory_limits import MemoryLimits, limited
+from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import score_pairs, search, unit
@@ -83,7 +83,7 @@ def test_scores_are_those_of_projected_documents(cosine: bool, memory: int | Non
     def project(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return along.remove(vectors, 0.7)
 
-    with limited(MemoryLimits(memory=memory)):
+    with limit_memory(MemoryLimits(memory=memory)):
         results = list(
             search(queries, Held(documents), 6, cosine=cosine, label="", project=project)
         )

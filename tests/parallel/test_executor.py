@@ -17,7 +17,7 @@ from ranktilt.llm.transformers import Transformers
 from ranktilt.models.encoder import Encoder
 from ranktilt.parallel import memory_limits as chunks
 from ranktilt.parallel.executor import Executor, Portable, _rebuilt, executor
-from ranktilt.parallel.memory_limits import MemoryLimits, available_memory, limited, read_size
+from ranktilt.parallel.memory_limits import MemoryLimits, available_memory, limit_memory, read_size
 from ranktilt.parallel.run_on import run_on
 from tests.rankers.tiny import tiny_model
 from tests.refusals import refused
@@ -133,8 +133,8 @@ def test_usual_sizes_hold_outside_and_are_back_afterwards() -> None:
 
     usual = (available_memory() // 4, 8)
     assert sizes() == usual
-    with limited(MemoryLimits(memory=1, index_files_from=2)):
-        with limited(MemoryLimits(index_files_from=0)):
+    with limit_memory(MemoryLimits(memory=1, index_files_from=2)):
+        with limit_memory(MemoryLimits(index_files_from=0)):
             assert sizes() == (usual[0], 0)
         assert sizes() == (1, 2)
     assert sizes() == usual

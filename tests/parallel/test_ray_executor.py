@@ -26,7 +26,7 @@ from ranktilt.llm.journal import Journal, Request, journalled
 from ranktilt.llm.openai import OpenAI
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.parallel.executor import executor
-from ranktilt.parallel.memory_limits import MemoryLimits, limited, memory_limit, processors
+from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory, memory_limit, processors
 from ranktilt.parallel.run_on import run_on
 from ranktilt.rankers.dense import search
 from ranktilt.rankers.lexical import bm25, index
@@ -227,7 +227,7 @@ def test_what_is_under_way_when_a_part_fails_is_kept(cluster: str, tmp_path: Pat
 
 
 def test_workers_of_a_machine_share_its_memory(cluster: str) -> None:
-    with limited(MemoryLimits(memory=1 << 30)):
+    with limit_memory(MemoryLimits(memory=1 << 30)):
         assert set(executor().map(memory_of_a_worker, range(4))) == {(1 << 30) // processors()}
 
 

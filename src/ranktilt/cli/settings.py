@@ -279,7 +279,7 @@ def _names(kind: type) -> list[str]:
 @contextmanager
 def _machine(current: Settings, *, computes: bool, typed: str | None) -> Iterator[None]:
     """Compute as the options of the machine say, while this is open."""
-    from ranktilt.parallel.memory_limits import MemoryLimits, limited, read_size
+    from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory, read_size
 
     machine = current.machine
     if typed is not None and not computes:
@@ -290,7 +290,7 @@ def _machine(current: Settings, *, computes: bool, typed: str | None) -> Iterato
     if machine.threads is not None:
         os.environ.update(dict.fromkeys(_THREADS, str(machine.threads)))
     memory = None if machine.memory is None else read_size(machine.memory)
-    with limited(MemoryLimits(memory=memory)):
+    with limit_memory(MemoryLimits(memory=memory)):
         if machine.executor is None or not computes:
             yield
             return

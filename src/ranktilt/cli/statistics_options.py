@@ -77,7 +77,7 @@ class StatisticsOptions:
         from ranktilt.presets import preset as preset_named
 
         configured = statistics_settings()
-        usual = configured.of_audits
+        usual = configured.audit_options
         assigned = settings().assigned_statistics
         values = dict(usual)
         if preset is not None:

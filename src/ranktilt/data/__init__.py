@@ -15,11 +15,10 @@ itself. `artifact` is the file of a result, `cache` keeps vectors, `inventory` l
 cache, and `texts` maps the texts of large collections into memory. `notes` has what a reader of a
 result should know.
 
-Words of this room: the *reference* is the source that others were made from, usually human text;
-*twins* are two versions of one document in different sources; a *label* is the value of any column
-that groups documents; *judgments* are qrels, the grades of relevance that people gave; a *pool* is
-the set of documents from which a data set drew those that have twins; a *note* is something that a
-reader of a result should know, as data, which `reporting` puts in words.
+More words of this room: the *reference* is the source whose documents the others were rewritten
+from, usually human text; a *pool* is the set of documents from which a data set drew those to
+rewrite; a *note* is something that a reader of a result should know, as data, which `reporting`
+puts in words.
 
 This room may import only the top level's files. A new collection is a reader or a builder
 (docs/reference/extending.md). Tests: tests/data.

@@ -30,11 +30,17 @@ PAGE_SCHEMA = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
-    """Answers of one engine. Several answers to one query are called repeats.
+    """Answers of one engine to queries. Several answers to one query are called repeats.
 
     An engine may tell three things about a page: it *retrieved* the page by a search, it
     *consulted* the page (read it to write the answer), and it *cited* the page in the answer. A
     page counts once in an answer, however often it is cited there.
+
+    Raises
+    ------
+    UserError
+        If a table lacks a column, two answers have the same query and repeat, or an answer has a
+        page twice.
     """
 
     answers: pl.DataFrame
@@ -110,7 +116,7 @@ class Retrieved:
 
     @classmethod
     def from_lists(cls, lists: Iterable[tuple[str, Sequence[str]]]) -> Retrieved:
-        """Return the pages of ranked lists, each with its query.
+        """Return the pages of ranked lists: pairs of a query and its pages, best first.
 
         A page that occurs twice in a list counts at its first rank.
         """

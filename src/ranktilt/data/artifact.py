@@ -3,7 +3,7 @@
 A result is a frozen dataclass that derives from `Result` and names its format, its version and the
 command that makes it. The keys of the file are the fields of the class, and msgspec checks their
 types. The method ``derived()`` adds numbers that follow from the fields, and `ranktilt.presenter`
-adds sentences. NaN is written as null, and null is read as NaN where the type is float.
+adds sentences in words. NaN is written as null, and null is read as NaN where the type is float.
 
 Reading compares the SHA-256 of the values first. A file that passes is as it was written, so no
 further code checks whether its parts fit together.
@@ -42,9 +42,11 @@ from ranktilt.data.formats.json_text import require_single_keys
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.presenter import presenter
 
-_LEAST, _BEYOND = -(2**63), 2**64
-"""Range of the integers that parsers of JSON keep exact: from `_LEAST` to `_BEYOND` − 1."""
-_FAULTS = (
+_LEAST_INTEGER = -(2**63)
+"""Smallest integer that parsers of JSON keep exact."""
+_INTEGER_END = 2**64
+"""The integer after the largest one that parsers of JSON keep exact."""
+_MISFIT_EXCEPTIONS = (
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -73,18 +75,18 @@ class _Codec:
 
 
 _CODECS: dict[type, _Codec] = {}
-"""Registered types; see `register`."""
+"""Codecs by the types for which `register` was called."""
 
 if TYPE_CHECKING:
     Coded = Annotated[T, "coded"]
 else:
 
-    class _Anything(type):
+    class _AnyInstance(type):
         def __instancecheck__(cls, instance: object) -> bool:
-            # What a codec makes is no instance of Coded, and msgspec would refuse it.
+            # msgspec asks whether the value of a codec is an instance of Coded, which it is not.
             return True
 
-    class Coded(Generic[T], metaclass=_Anything):
+    class Coded(Generic[T], metaclass=_AnyInstance):
         """A field of type T that is read by the codec of T (`register`), and not field by field.
 
         Type checkers see T itself.
@@ -106,7 +108,7 @@ class Header:
 
 
 class Result:
-    """The outcome of a verb: a frozen dataclass that is saved as one versioned JSON file."""
+    """The outcome of a command: a frozen dataclass that is saved as one versioned JSON file."""
 
     header: ClassVar[Header]
     """Kind and version of the class's files."""
@@ -114,7 +116,7 @@ class Result:
     def __init_subclass__(cls, **header: Any) -> None:
         """Make the `Header` of a class from ``class Audit(Result, format=…, version=…, …)``."""
         super().__init_subclass__()
-        # A dataclass brings a repr of its own, which IPython would prefer.
+        # IPython would otherwise print the repr that a dataclass brings.
         cls._repr_pretty_ = Result._repr_pretty_  # type: ignore[method-assign]
         if header:
             cls.header = Header(**header)
@@ -130,7 +132,7 @@ class Result:
         return b'%b,"sha256":"%b"}\n' % (body.removesuffix(b"}"), digest.encode())
 
     def save(self, path: str | Path) -> Path:
-        """Write the result to one JSON file, compressed if it ends in ``.gz``; see `to_json`."""
+        """Write the result to one JSON file, as `to_json` returns it; ``.gz`` is compressed."""
         write_bytes(Path(path), self.to_json())
         return Path(path)
 
@@ -186,16 +188,16 @@ class Result:
         data = read_bytes(path)
         content = read_json(path, data, cls.header.noun)
         _require_header(path, content, cls.header)
-        if not _is_as_written(content):
+        if not _is_unchanged(content):
             hint = f"restore the original file, or run {cls.header.command} again"
             raise DataError(
                 path, f"was changed after ranktilt wrote it (its sha256 differs): {hint}"
             )
         try:
             result = cls.from_content(content)
-        except (UserError, *_FAULTS) as error:
-            raise _misfit(path, cls.header, error) from error
-        # `used_from_files` names this file if the result turns out not to fit together.
+        except (UserError, *_MISFIT_EXCEPTIONS) as error:
+            raise _misfit_error(path, cls.header, error) from error
+        # `used_from_files` names this file if the parts of the result do not fit together.
         object.__setattr__(result, "_file", path)
         return result
 
@@ -222,13 +224,16 @@ class Result:
 
     def _digest(self) -> str:
         """Return the SHA-256 of the result's values."""
-        # Of the values and not of the bytes: another program may have written 1 for 1.0.
+        # The hash is that of the values and not of the bytes, because another program may have
+        # written 1 for 1.0.
         return str(orjson.loads(self.to_json())["sha256"])
 
 
 @contextmanager
 def used_from_files(*results: Any) -> Iterator[None]:
     """Turn an exception that a loaded result causes into a `DataError` that names its file.
+
+    Put code that uses `results` into its ``with`` block.
 
     Reading a file checks the type of each part. It does not check whether names and numbers agree,
     or what a spec holds, so code that uses the result may fail. If no result came from a file, the
@@ -238,15 +243,19 @@ def used_from_files(*results: Any) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except _FAULTS as error:
-        loaded = [result for result in map(_result_of, results) if hasattr(result, "_file")]
+    except _MISFIT_EXCEPTIONS as error:
+        unwrapped_results = map(_unwrapped_result, results)
+        loaded = [result for result in unwrapped_results if hasattr(result, "_file")]
         if not loaded:
             raise
-        raise _misfit(loaded[0]._file, loaded[0].header, error) from error
+        raise _misfit_error(loaded[0]._file, loaded[0].header, error) from error
 
 
 def names_files(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function whose arguments are results, or lists of them, by `used_from_files`."""
+    """Decorate a function whose arguments are results, or lists of them, by `used_from_files`.
+
+    Its errors then name the file of the result that caused them.
+    """
 
     @wraps(function)
     def wrapper(*args: P.args, **options: P.kwargs) -> T:
@@ -260,13 +269,12 @@ def names_files(function: Callable[P, T]) -> Callable[P, T]:
     return wrapper
 
 
-def _result_of(result: Any) -> Any:
-    """Return the result itself, or the one within a wrapper."""
-    # An audit that is loaded together with its collection is wrapped.
+def _unwrapped_result(result: Any) -> Any:
+    """Return the result itself, or the audit in an object that holds it with its collection."""
     return result if isinstance(result, Result) else getattr(result, "audit", result)
 
 
-def _misfit(path: Path, header: Header, error: BaseException) -> DataError:
+def _misfit_error(path: Path, header: Header, error: BaseException) -> DataError:
     """Return the error for a file whose parts do not fit together."""
     message = f"is not {header.noun} that this RankTilt writes: {_reason(error)}"
     return DataError(path, f"{message}; run {header.command} again")
@@ -286,11 +294,15 @@ def read_fields(kind: type[T], content: Any) -> T:
 
     msgspec raises a `ValidationError` that names the first value of a wrong type.
     """
-    return msgspec.convert(_fields_of(content, inspect.type_info(kind)), kind, dec_hook=_decoded)
+    shape = inspect.type_info(kind)
+    return msgspec.convert(_prepared_value(content, shape), kind, dec_hook=_decoded)
 
 
 def read_json(path: Path, data: bytes, noun: str, hint: str = "") -> Any:
-    """Return the value in a file of JSON; `DataError` calls the expected content `noun`."""
+    """Return the value in the bytes of a JSON file, or raise `DataError`.
+
+    The message calls the expected content `noun`, and ends with `hint`.
+    """
     text = decode_text(path, data)
     if not text.strip():
         raise DataError(path, "the file is empty")
@@ -302,7 +314,7 @@ def read_json(path: Path, data: bytes, noun: str, hint: str = "") -> Any:
     return content
 
 
-def _is_as_written(content: dict[str, Any]) -> bool:
+def _is_unchanged(content: dict[str, Any]) -> bool:
     """Return whether the values of a file still have the SHA-256 that the file names.
 
     The key ``sha256`` is removed from the content.
@@ -325,14 +337,19 @@ def hash_values(content: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Give each number one form: an integer if it is one of 64 bits (1.0 is 1), else a float."""
+    """Return parsed JSON in which equal numbers have the same form.
+
+    A whole number of 64 bits becomes an integer (1.0 becomes 1), any other number a float.
+    """
     if isinstance(value, float):
-        return int(value) if value.is_integer() and _LEAST <= value < _BEYOND else value
+        is_exact = value.is_integer() and _LEAST_INTEGER <= value < _INTEGER_END
+        return int(value) if is_exact else value
     if isinstance(value, list):
         return [_canonical(element) for element in value]
     if isinstance(value, dict):
         return {key: _canonical(element) for key, element in value.items()}
-    if isinstance(value, int) and not _LEAST <= value < _BEYOND:
+    if isinstance(value, int) and not _LEAST_INTEGER <= value < _INTEGER_END:
+        # orjson writes no larger integers, and no float is as large as some of them.
         return float(value) if abs(value) < sys.float_info.max else hex(value)
     return value
 
@@ -369,10 +386,11 @@ def _encoded(value: Any) -> Any:
             return _CODECS[kind].encode(value)
     if is_dataclass(value) and not isinstance(value, type):
         return fields_for_file(value)
-    if hasattr(value, "_asdict"):
+    if hasattr(value, "_asdict"):  # a named tuple
         return value._asdict()
     if isinstance(value, np.ndarray):
-        # orjson writes contiguous arrays of its own types by itself; what comes here is another.
+        # orjson itself writes arrays that are contiguous and of a common type. It passes only the
+        # others to this function, and writes the contiguous copy of an array that was not.
         return value.tolist() if value.flags.c_contiguous else np.ascontiguousarray(value)
     if isinstance(value, Mapping):
         return dict(value)
@@ -380,27 +398,32 @@ def _encoded(value: Any) -> Any:
 
 
 def fields_for_file(record: Any) -> dict[str, Any]:
-    """Return the keys and values of a dataclass's file: header, derived values, then fields."""
+    """Return the keys and values that a dataclass has in a file.
+
+    These are its header, numbers and sentences that follow from its fields, and its fields.
+    """
     header = getattr(record, "header", None)
-    front = {"format": header.format, "version": header.version} if header else {}
-    derived = record.derived() if hasattr(record, "derived") else {}
-    words = presenter().derived(record)
+    header_values = {"format": header.format, "version": header.version} if header else {}
+    derived_numbers = record.derived() if hasattr(record, "derived") else {}
+    derived_sentences = presenter().derived(record)
     values = {field.name: getattr(record, field.name) for field in fields(record)}
-    return {**front, **derived, **words, **values}
+    return {**header_values, **derived_numbers, **derived_sentences, **values}
 
 
 def _decoded(kind: Any, value: Any) -> Any:
     """Make an array or a registered type, which msgspec does not know."""
     if get_origin(kind) is np.ndarray:
-        dtype = get_args(get_args(kind)[1])[0]
-        return np.array(value, dtype=dtype)  # null becomes NaN
+        # The type is ``np.ndarray[shape, np.dtype[scalar]]``.
+        _shape, dtype = get_args(kind)
+        (scalar,) = get_args(dtype)
+        return np.array(value, dtype=scalar)  # null becomes NaN
     kind = get_args(kind)[0] if get_origin(kind) is Coded else kind
     if kind in _CODECS:
         return _CODECS[kind].decode(value)
     raise NotImplementedError(f"results cannot hold {kind}")
 
 
-def _fields_of(value: Any, shape: Any) -> Any:
+def _prepared_value(value: Any, shape: Any) -> Any:
     """Prepare a parsed value for msgspec.
 
     A null becomes NaN where the type is float. Keys that the type does not have are dropped: they
@@ -408,50 +431,52 @@ def _fields_of(value: Any, shape: Any) -> Any:
     msgspec's description of the type.
     """
     if isinstance(value, dict):
-        return _fields_of_object(value, shape)
+        return _prepared_object(value, shape)
     if isinstance(value, list):
-        return _fields_of_list(value, shape)
+        return _prepared_list(value, shape)
     if isinstance(shape, inspect.FloatType):
         return np.nan if value is None else value
     if isinstance(shape, inspect.IntType):
-        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _BEYOND
+        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _INTEGER_END
         return int(value) if is_whole else value
     if isinstance(shape, inspect.UnionType) and value is not None:
-        return _fields_of_optional(value, shape)
+        return _prepared_optional(value, shape)
     return value
 
 
-def _fields_of_object(content: dict[str, Any], shape: Any) -> Any:
+def _prepared_object(content: dict[str, Any], shape: Any) -> Any:
     """Prepare the fields of an object, or the values of a mapping."""
     match shape:
         case inspect.NamedTupleType(fields=fields):
-            return [_fields_of(content[field.name], field.type) for field in fields]
+            return [_prepared_value(content[field.name], field.type) for field in fields]
         case inspect.DataclassType(fields=fields):
-            known = [field for field in fields if field.name in content]
-            return {field.name: _fields_of(content[field.name], field.type) for field in known}
+            present = [field for field in fields if field.name in content]
+            return {
+                field.name: _prepared_value(content[field.name], field.type) for field in present
+            }
         case inspect.DictType(value_type=kind):
-            return {name: _fields_of(value, kind) for name, value in content.items()}
+            return {name: _prepared_value(value, kind) for name, value in content.items()}
         case inspect.UnionType():
-            return _fields_of_optional(content, shape)
+            return _prepared_optional(content, shape)
     return content
 
 
-def _fields_of_list(values: list[Any], shape: Any) -> Any:
+def _prepared_list(values: list[Any], shape: Any) -> Any:
     """Prepare the elements of a list."""
     match shape:
         case inspect.VarTupleType(item_type=kind) | inspect.ListType(item_type=kind):
-            return [_fields_of(value, kind) for value in values]
+            return [_prepared_value(value, kind) for value in values]
         case inspect.TupleType(item_types=kinds) if len(kinds) == len(values):
-            return [_fields_of(value, kind) for value, kind in zip(values, kinds, strict=True)]
+            return [_prepared_value(value, kind) for value, kind in zip(values, kinds, strict=True)]
         case inspect.UnionType():
-            return _fields_of_optional(values, shape)
+            return _prepared_optional(values, shape)
     return values
 
 
-def _fields_of_optional(value: Any, shape: inspect.UnionType) -> Any:
-    """Prepare a value that may also be None.
+def _prepared_optional(value: Any, shape: inspect.UnionType) -> Any:
+    """Prepare a value whose type is a union: mostly one type, or None.
 
-    With several other types, the value stays as it is, and msgspec chooses among them.
+    With several types besides None, the value stays as it is, and msgspec chooses among them.
     """
     kinds = [kind for kind in shape.types if not isinstance(kind, inspect.NoneType)]
-    return _fields_of(value, kinds[0]) if len(kinds) == 1 else value
+    return _prepared_value(value, kinds[0]) if len(kinds) == 1 else value

@@ -51,10 +51,13 @@ def require_seed(seed: int) -> None:
 
 
 def builders() -> ExtensionTable:
-    """Return all builders: the papers', and those of installed packages (``ranktilt.builders``)."""
-    return ExtensionTable("builder", "ranktilt.builders", {}, _fault)
+    """Return all builders by name: the papers', and those of installed packages.
+
+    Packages offer them as entry points of the group ``ranktilt.builders``.
+    """
+    return ExtensionTable(noun="builder", group="ranktilt.builders", bundled={}, fault=_fault)
 
 
 def _fault(loaded: object, name: str) -> str:
-    """Say why an object that a package offers is no builder; empty if it is one."""
+    """Say why an object that a package offers is no builder; empty if it is a builder."""
     return "" if callable(loaded) else "is not a function"

@@ -1,4 +1,4 @@
-"""Cache vectors on disk by the hash of their content.
+"""Cache vectors of numbers on disk, such as embeddings, by the hashes of their texts.
 
 Several processes may use a cache together, and any of them may be killed at any time: a vector that
 was stored is never lost, and one that was half written does not count.
@@ -51,7 +51,7 @@ def cache_folder() -> Path:
 
 
 def content_keys(texts: Iterable[str], *, prefix: str = "") -> Keys:
-    """Hash each text to 16 bytes.
+    """Hash each text to a key of `KEY_BYTES` bytes.
 
     The `prefix` names everything else that the cached value depends on.
     """
@@ -64,11 +64,18 @@ def content_keys(texts: Iterable[str], *, prefix: str = "") -> Keys:
     return np.frombuffer(b"".join(digests), dtype=f"V{KEY_BYTES}")
 
 
-class Stored:
-    """Vectors in a file, in the order in which keys were looked up."""
+class StoredVectors:
+    """The vectors of the keys that were looked up, in their order; read from the file when needed.
+
+    Parameters
+    ----------
+    vectors : array of float, shape (n_stored, length)
+        All vectors in the file.
+    rows : array of int, shape (n_keys,)
+        Row in `vectors` of each key that was looked up; −1 for a key that is not stored.
+    """
 
     def __init__(self, vectors: npt.NDArray[np.floating[Any]], rows: npt.NDArray[np.int64]) -> None:
-        # `rows` has the row in the file for each key that was looked up; −1 for a missing one.
         self._vectors = vectors
         self._rows = rows
 
@@ -102,6 +109,15 @@ class VectorCache:
     """Vectors of one length and their keys, in two files that only grow.
 
     A vector is written before its key, and counts as soon as its key is there.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the files.
+    dtype : str, optional
+        Type of the stored numbers, one of `STORES`.
+    about : mapping, optional
+        Facts about the vectors, such as their model, for the file `ABOUT` of the folder.
     """
 
     def __init__(
@@ -113,7 +129,7 @@ class VectorCache:
         self._dtype = STORES[dtype]
         self._about = about
 
-    def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Stored]:
+    def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], StoredVectors]:
         """Return which keys are stored, and the vectors of all keys; missing ones are zeros.
 
         Keys may repeat.
@@ -122,7 +138,7 @@ class VectorCache:
         file = next(_files(self.folder), None)
         count = 0 if file is None else self._count(file)
         if file is None or not count:
-            return rows >= 0, Stored(np.empty((0, 0), dtype=self._dtype), rows)
+            return rows >= 0, StoredVectors(np.empty((0, 0), dtype=self._dtype), rows)
         key_file, sought = file.with_suffix(_KEYS), keys.view(_KEY)
         order, high = _index(key_file, count, key_file.stat().st_mtime_ns)
         # The index is sorted by the first halves of the keys, which no two stored keys share by
@@ -137,7 +153,7 @@ class VectorCache:
             with suppress(OSError):
                 os.utime(self.folder / ABOUT)
         vectors = np.memmap(file, dtype=self._dtype, mode="r", shape=(count, int(file.stem)))
-        return is_stored, Stored(np.asarray(vectors), rows)
+        return is_stored, StoredVectors(np.asarray(vectors), rows)
 
     def put(self, keys: Keys, vectors: Vectors) -> None:
         """Store vectors under their keys, which must not be stored yet.
@@ -158,7 +174,7 @@ class VectorCache:
             raise self._cannot_write(error) from error
 
     def require_writable(self) -> None:
-        """Check before hours of work that the cache can be written; `UserError` if not."""
+        """Check that the cache can be written, before hours of work; `UserError` if it cannot."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):
@@ -206,14 +222,14 @@ class VectorCache:
 
 @lru_cache(maxsize=4)
 def _index(
-    keys: Path, count: int, changed: int
+    key_file: Path, count: int, changed_ns: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Return an index of stored keys: their rows, sorted by first halves, and these halves.
+    """Return an index of stored keys: the rows that sort their first halves, and these halves.
 
-    The index is remembered as long as the file has this `count` of keys and was `changed` at this
-    time.
+    The index is remembered as long as the file has this `count` of keys and was last changed at
+    `changed_ns`, in nanoseconds.
     """
-    high = np.memmap(keys, dtype=_KEY, mode="r", shape=(count,))["high"].astype(np.uint64)
+    high = np.memmap(key_file, dtype=_KEY, mode="r", shape=(count,))["high"].astype(np.uint64)
     order = np.argsort(high, kind="stable")
     return order, high[order]
 

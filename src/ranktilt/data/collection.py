@@ -16,7 +16,7 @@ import polars as pl
 from ranktilt.data.formats.ids import id_texts, ids_of, require_frame, require_mapping, texts_of
 from ranktilt.data.formats.tables.columns import SCALARS, json_series, whole_or_fractions
 from ranktilt.data.labels.group_names import group_name
-from ranktilt.data.texts import AT_ONCE, LARGE, aside
+from ranktilt.data.texts import DOCUMENTS_AT_ONCE, LARGE_BYTES, mapped_texts
 from ranktilt.errors import UserError, counted, shorten, unknown
 
 T = TypeVar("T")
@@ -30,21 +30,19 @@ A pooled collection rewrites only some of its documents. The others have no twin
 """
 MOST_SOURCES = 50
 """Most sources to compare; if there are more, they are names of persons, hosts or documents."""
-_GROUP_SOURCES = (
+_SOURCE_ADVICE = (
     "use the field source for the sides to compare, such as human and llm, and another field "
     "for authors"
 )
-"""Advice for a column with too many sources."""
+"""What to do about documents with too many sources, for a message."""
 TEXT_CHOICES = ("title+text", "text", "title")
 """Parts of a document that a ranker can read."""
 _TIE_SEED = b"ranktilt-tie-0"
 """Prefix of the hashes that order tied documents; another prefix would give another order."""
-_NOBODY = ("", "nan")
+_MISSING_SOURCES = ("", "nan")
 """Values that name no source: an empty one, and what pandas writes for a missing value."""
-
-
-_ABOUT_DOCUMENTS = frozenset(
-    {"groups", "ids", "origin_codes", "row of id", "sources", "terms", "texts", "tie_keys"}
+_DOCUMENT_KEYS = frozenset(
+    {"groups", "ids", "origin_codes", "sources", "terms", "texts", "tie_keys"}
 )
 """Keys of `Collection.memo` for values that depend on the documents alone.
 
@@ -72,7 +70,8 @@ class Collection:
         is not relevant). May judge documents and queries that are not in the collection; they count
         only where no grouping is used.
     spec : mapping, optional
-        How it was made: paths, split, options. Not part of equality.
+        How the collection was made: paths, split, options. Collections with different specs may be
+        equal.
 
     Raises
     ------
@@ -82,17 +81,17 @@ class Collection:
     """
 
     docs: pl.DataFrame
-    """Documents, one a row."""
+    """Documents, a row for each."""
     queries: pl.DataFrame
-    """Queries, one a row."""
+    """Queries, a row for each."""
     qrels: pl.DataFrame
-    """Judgments, one a row."""
+    """Judgments, a row for each."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     """How the collection was made."""
     _memo: dict[Any, Any] = field(default_factory=dict, init=False)
     """Values of `memo` by key."""
-    _of_documents: dict[Any, Any] = field(default_factory=dict, init=False)
-    """Values of `memo` that follow from the documents alone.
+    _document_memo: dict[Any, Any] = field(default_factory=dict, init=False)
+    """Values of `memo` whose keys are `_DOCUMENT_KEYS`.
 
     Collections of the same documents share it.
     """
@@ -100,17 +99,18 @@ class Collection:
     def __post_init__(self) -> None:
         """Check the tables, and convert their columns to the types that files keep."""
         require_mapping(self.spec, "a mapping", "spec")
-        docs = _with_defaults(_columns(self.docs, "docs", ("id", "text")))
-        queries = _columns(self.queries, "queries", ("id", "text"))
-        qrels = _columns(self.qrels, "qrels", ("query_id", "doc_id", "grade"))
-        docs = _canonical(docs, "docs", always=("source",))
-        queries = _canonical(queries, "queries")
+        docs = _with_default_columns(_checked_columns(self.docs, "docs", ("id", "text")))
+        queries = _checked_columns(self.queries, "queries", ("id", "text"))
+        qrels = _checked_columns(self.qrels, "qrels", ("query_id", "doc_id", "grade"))
+        docs = _storable_columns(docs, "docs", required=("source",))
+        queries = _storable_columns(queries, "queries")
+        # The dataclass is frozen, so that its fields cannot be assigned.
         object.__setattr__(self, "docs", docs)
         object.__setattr__(self, "queries", queries)
-        object.__setattr__(self, "qrels", _judgments(qrels))
-        _unique(self.docs, ["id"], "document")
-        _unique(self.queries, ["id"], "query")
-        _unique(self.qrels, ["query_id", "doc_id"], "judgment")
+        object.__setattr__(self, "qrels", _checked_judgments(qrels))
+        _require_unique_key(self.docs, ["id"], "document")
+        _require_unique_key(self.queries, ["id"], "query")
+        _require_unique_key(self.qrels, ["query_id", "doc_id"], "judgment")
 
     @property
     def ids(self) -> pl.Series:
@@ -126,7 +126,7 @@ class Collection:
         """Return the names of all sources."""
         return tuple(self.docs["source"].drop_nulls().unique(maintain_order=True))
 
-    def require_few_sources(self, advice: str = _GROUP_SOURCES) -> None:
+    def require_few_sources(self, advice: str = _SOURCE_ADVICE) -> None:
         """Refuse more than `MOST_SOURCES` sources; `advice` ends the message."""
         if len(self.sources) > MOST_SOURCES:
             examples = ", ".join(shorten(name) for name in self.sources[:3])
@@ -141,12 +141,13 @@ class Collection:
         return self.docs["source"].null_count()
 
     def source_named(self, name: str) -> str:
-        """Return the name of a source that is named by its label, such as ``1`` for ``source 1``.
+        """Return the name of the source that a user names by its label: ``source 1`` for ``1``.
 
-        Any other name is returned as it is.
+        Sources that are bare numbers are called ``source 1``, so that their names say what they
+        are. Any other name is returned as it is.
         """
-        called = group_name("source", name)
-        return called if called in self.sources else name
+        source = group_name("source", name)
+        return source if source in self.sources else name
 
     def unknown_source(self, name: str) -> UserError:
         """Return the error for a source that no document has."""
@@ -163,7 +164,7 @@ class Collection:
 
     @property
     def queries_with_judgments(self) -> pl.DataFrame:
-        """The queries to rank: those with a judgment, or all if nothing is judged."""
+        """The queries to rank: those with a judgment, or all queries if nothing is judged."""
         if not self.has_judgments:
             return self.queries
         judged = self.qrels.select("query_id").unique()
@@ -172,39 +173,43 @@ class Collection:
         )
 
     def only_queries(self, names: Iterable[str]) -> Collection:
-        """Return the collection with these queries and their judgments alone."""
-        chosen = pl.DataFrame({"id": pl.Series(names, dtype=pl.String)})
-        queries = self.queries.join(chosen, on="id", how="semi", maintain_order="left")
+        """Return the collection with only some queries and their judgments.
+
+        `names` are the ids of these queries.
+        """
+        kept_ids = pl.DataFrame({"id": pl.Series(names, dtype=pl.String)})
+        queries = self.queries.join(kept_ids, on="id", how="semi", maintain_order="left")
         qrels = self.qrels.join(
-            chosen, left_on="query_id", right_on="id", how="semi", maintain_order="left"
+            kept_ids, left_on="query_id", right_on="id", how="semi", maintain_order="left"
         )
-        # A copy is not checked again, and shares the memo of the documents.
-        part = copy(self)
-        for name, value in (("queries", queries), ("qrels", qrels), ("_memo", {})):
-            object.__setattr__(part, name, value)
-        return part
+        # `copy` skips the checks, and lets both collections share the memo of their documents.
+        reduced = copy(self)
+        for field_name, value in (("queries", queries), ("qrels", qrels), ("_memo", {})):
+            object.__setattr__(reduced, field_name, value)
+        return reduced
 
     def with_judgments(
         self, queries: pl.DataFrame, qrels: pl.DataFrame, spec: Mapping[str, Any]
     ) -> Collection:
-        """Return the same documents with other queries and judgments."""
+        """Return the same documents with other queries, judgments and spec."""
         collection = Collection(self.docs, queries, qrels, spec)
-        # The index of the documents' terms, for one, holds for both collections.
-        object.__setattr__(collection, "_of_documents", self._of_documents)
+        # What was computed from the documents, such as an index of their terms, holds for both.
+        object.__setattr__(collection, "_document_memo", self._document_memo)
         return collection
 
     def only_sources(self, names: Iterable[str]) -> Collection:
         """Return the collection without the documents of other sources and their judgments.
 
-        Documents without a source stay, because they compete with all others. Judgments of unknown
-        documents stay too. The spec gets ``without_sources`` and ``only_sources``. Returns the
-        collection itself if nothing is left out.
+        `names` are the sources to keep. Documents without a source stay, because they compete with
+        all others in a ranking. Judgments of documents that the collection does not have stay too.
+        The spec gets ``without_sources`` and ``only_sources``. Returns the collection itself if
+        nothing is left out.
         """
         names = dict.fromkeys(map(self.source_named, names))
         known = set(self.sources)
-        strange = next((name for name in names if name not in known), None)
-        if strange is not None:
-            raise self.unknown_source(strange)
+        unknown_name = next((name for name in names if name not in known), None)
+        if unknown_name is not None:
+            raise self.unknown_source(unknown_name)
         excluded = [name for name in self.sources if name not in names]
         if not excluded:
             return self
@@ -222,21 +227,21 @@ class Collection:
     def texts(self, choice: str = "title+text") -> pl.Series:
         """Return the text of each document for ranking, in row order.
 
-        Title and text joined by a space, or only one of them.
+        `choice` is one of `TEXT_CHOICES`: title and text joined by a space, or only one of them.
         """
         if choice not in TEXT_CHOICES:
             raise unknown("text choice", choice, TEXT_CHOICES)
         if choice != "title+text":
             return self.docs[choice].alias("text")
         sizes = self.docs.select(pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum())
-        if sizes.sum_horizontal()[0] < LARGE:
+        if sizes.sum_horizontal()[0] < LARGE_BYTES:
             return self.docs.select(_JOINED_TEXT)["text"]
-        return self.memo("texts", lambda: aside(self._joined_texts)["text"])
+        return self.memo("texts", lambda: mapped_texts(self._joined_texts)["text"])
 
     def _joined_texts(self) -> Iterator[dict[str, pl.Series]]:
-        """Yield title and text joined, some thousand documents at a time."""
-        for part in self.docs.iter_slices(AT_ONCE):
-            yield part.select(_JOINED_TEXT).to_dict()
+        """Yield title and text joined by a space, some thousand documents at a time."""
+        for docs in self.docs.iter_slices(DOCUMENTS_AT_ONCE):
+            yield docs.select(_JOINED_TEXT).to_dict()
 
     def pairs(self, a: str, b: str) -> pl.DataFrame:
         """Return the twins, documents of two sources with the same origin.
@@ -250,10 +255,10 @@ class Collection:
                 raise self.unknown_source(name)
         if a == b:
             raise UserError(f"twins need two different sources, got {a!r} twice")
-        side = self.docs.select("origin", "id", "source")
-        left = side.filter(pl.col("source") == a).select("origin", a="id")
-        right = side.filter(pl.col("source") == b).select("origin", b="id")
-        return left.join(right, on="origin", how="inner", maintain_order="left_right")
+        docs = self.docs.select("origin", "id", "source")
+        docs_of_a = docs.filter(pl.col("source") == a).select("origin", a="id")
+        docs_of_b = docs.filter(pl.col("source") == b).select("origin", b="id")
+        return docs_of_a.join(docs_of_b, on="origin", how="inner", maintain_order="left_right")
 
     def unpaired(self, a: str, b: str) -> pl.DataFrame:
         """Return ``id`` and ``source`` of the documents of `a` and `b` without a twin."""
@@ -263,22 +268,23 @@ class Collection:
         return docs.filter(~pl.col("id").is_in(paired_ids.implode())).select("id", "source")
 
     def bare_ids(self) -> pl.Series:
-        """Return each document's id as its file has it.
+        """Return each document's bare id: the id that the document has in its file.
 
         Loading adds ``-<source>`` to ids that several sources share (`assemble.version_names`).
         """
         suffix = pl.format("-{}", "source")
         bare = pl.col("id").str.head(-suffix.str.len_chars().cast(pl.Int64))
-        sourceless = self.docs.filter(pl.col("source").is_null())["id"]
-        # Loading names the origin in one of two ways, by which the suffix is recognised.
-        has_sourceless_origin = (pl.col("origin") == bare) & bare.is_in(sourceless.implode())
+        sourceless_ids = self.docs.filter(pl.col("source").is_null())["id"]
+        # An id may end in this way by chance. Loading also sets the origin, in one of two ways:
+        # to the document of the bare id that has no source, or else to ``<bare id>-human``.
+        has_sourceless_origin = (pl.col("origin") == bare) & bare.is_in(sourceless_ids.implode())
         has_human_origin = pl.col("origin") == pl.format("{}-human", bare)
         has_suffix = pl.col("id").str.ends_with(suffix) & (bare != "")
         is_added = has_suffix & (has_human_origin | has_sourceless_origin)
         return self.docs.select(pl.when(is_added).then(bare).otherwise("id").alias("bare"))["bare"]
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
-        """Return a number for each document, which decides the order of tied documents at a cutoff.
+        """Return a number for each document, which orders documents with tied scores at a cutoff.
 
         It is a hash of the origin if a document has a twin or no text, else of its text. So twins
         share a key, and so do documents with identical texts; they are kept or cut off together.
@@ -288,20 +294,21 @@ class Collection:
 
     def _tie_keys(self) -> npt.NDArray[np.uint64]:
         """Compute `tie_keys`."""
-        # By their texts, all documents without any text would share one key.
-        blank = (pl.col("title") == "") & (pl.col("text") == "")
-        shared = blank | pl.col("origin").is_duplicated() | (pl.col("origin") != pl.col("id"))
-        uses_origin = self.docs.select(shared).to_series().to_numpy()
+        # Hashes of texts would give all documents without any text the same key.
+        has_no_text = (pl.col("title") == "") & (pl.col("text") == "")
+        has_twin = pl.col("origin").is_duplicated() | (pl.col("origin") != pl.col("id"))
+        uses_origin = self.docs.select(has_no_text | has_twin).to_series().to_numpy()
         keys = np.empty(self.docs.height, dtype=np.uint64)
-        for rows, basis in (
+        # The prefixes "o" and "t" keep the hash of an origin apart from that of an equal text.
+        for rows, hash_input in (
             (np.flatnonzero(uses_origin), pl.format("o{}", "origin")),
             (np.flatnonzero(~uses_origin), pl.format("t{} {}", "title", "text")),
         ):
-            for start in range(0, len(rows), AT_ONCE):
-                part = rows[start : start + AT_ONCE]
-                texts = self.docs[part].select(basis.alias("key"))["key"]
+            for start in range(0, len(rows), DOCUMENTS_AT_ONCE):
+                block = rows[start : start + DOCUMENTS_AT_ONCE]
+                texts = self.docs[block].select(hash_input.alias("key"))["key"]
                 digests = b"".join(map(_tie_digest, texts))
-                keys[part] = np.frombuffer(digests, dtype="<u8")
+                keys[block] = np.frombuffer(digests, dtype="<u8")
         return keys
 
     def origin_codes(self) -> npt.NDArray[np.int64]:
@@ -316,9 +323,9 @@ class Collection:
         return self.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1
 
     def memo(self, key: Any, make: Callable[[], T]) -> T:
-        """Return what `make` returns; it is called only once for each `key` of the collection."""
+        """Return the value of a key; `make` computes it at the first call, and it is kept."""
         name = key[0] if isinstance(key, tuple) else key
-        values = self._of_documents if name in _ABOUT_DOCUMENTS else self._memo
+        values = self._document_memo if name in _DOCUMENT_KEYS else self._memo
         if key not in values:
             values[key] = make()
         return cast(T, values[key])
@@ -327,9 +334,9 @@ class Collection:
         if not isinstance(other, Collection):
             return NotImplemented
         return (
-            _same(self.docs, other.docs, ["id"])
-            and _same(self.queries, other.queries, ["id"])
-            and _same(self.qrels, other.qrels, ["query_id", "doc_id"])
+            _have_same_rows(self.docs, other.docs, ["id"])
+            and _have_same_rows(self.queries, other.queries, ["id"])
+            and _have_same_rows(self.qrels, other.qrels, ["query_id", "doc_id"])
         )
 
     def __hash__(self) -> int:
@@ -355,26 +362,29 @@ def _tie_digest(text: str) -> bytes:
     return hashlib.blake2b(_TIE_SEED + text.encode(), digest_size=8).digest()
 
 
-def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.DataFrame:
-    """Check that a frame has the needed columns, and convert ids and texts to strings."""
-    frame = require_frame(frame, needed, name)
+def _checked_columns(frame: pl.DataFrame, table_name: str, needed: tuple[str, ...]) -> pl.DataFrame:
+    """Check that a frame has the needed columns, and convert ids and texts to strings.
+
+    `table_name` is ``docs``, ``queries`` or ``qrels``.
+    """
+    frame = require_frame(frame, needed, table_name)
     for column in needed:
         if frame[column].null_count():
             row = frame[column].is_null().arg_max()
-            raise UserError(f"{name}: column {column!r} has no value in row {row}")
-    ids = [column for column in needed if column.endswith("id")]
-    texts = [
+            raise UserError(f"{table_name}: column {column!r} has no value in row {row}")
+    id_columns = [column for column in needed if column.endswith("id")]
+    text_columns = [
         column
         for column in ("text", "title", "source")
-        if column in frame.columns and name != "qrels"
+        if column in frame.columns and table_name != "qrels"
     ]
     return frame.with_columns(
-        *(ids_of(frame[column], f"{name}: column {column!r}") for column in ids),
-        *(texts_of(frame[column], f"{name}: column {column!r}") for column in texts),
+        *(ids_of(frame[column], f"{table_name}: column {column!r}") for column in id_columns),
+        *(texts_of(frame[column], f"{table_name}: column {column!r}") for column in text_columns),
     )
 
 
-def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
+def _with_default_columns(docs: pl.DataFrame) -> pl.DataFrame:
     """Add the columns that may be left out.
 
     The title is empty by default, the origin is the document itself, and the source is unknown.
@@ -387,26 +397,27 @@ def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
         origin = pl.col("origin").fill_null(origin)
     source = stated_source() if "source" in docs.columns else pl.lit(None, dtype=pl.String)
     docs = docs.with_columns(title=title, origin=origin, source=source)
-    names = {name: group_name("source", name) for name in docs["source"].drop_nulls().unique()}
-    if any(name != called for name, called in names.items()):
-        docs = docs.with_columns(docs["source"].replace(names))
+    labels = docs["source"].drop_nulls().unique()
+    source_names = {label: group_name("source", label) for label in labels}
+    if any(label != name for label, name in source_names.items()):
+        docs = docs.with_columns(docs["source"].replace(source_names))
     return docs.select(*DOC_COLUMNS, pl.exclude(DOC_COLUMNS))
 
 
 def names_somebody(source: str) -> bool:
     """Return whether a source is the name of somebody."""
-    return source.strip().lower() not in _NOBODY
+    return source.strip().lower() not in _MISSING_SOURCES
 
 
 def stated_source() -> pl.Expr:
     """Return the column ``source``, with null instead of values that name nobody."""
     source = pl.col("source").cast(pl.String)
-    is_stated = ~source.str.strip_chars().str.to_lowercase().is_in(_NOBODY)
+    is_stated = ~source.str.strip_chars().str.to_lowercase().is_in(_MISSING_SOURCES)
     return pl.when(is_stated).then(source).alias("source")
 
 
-def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
-    """Check the grades, and keep the columns of judgments."""
+def _checked_judgments(qrels: pl.DataFrame) -> pl.DataFrame:
+    """Check that all grades are numbers, and drop all columns but those of judgments."""
     column = qrels["grade"]
     grades = None
     if column.dtype.is_numeric() or column.dtype == pl.Null:
@@ -418,15 +429,17 @@ def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
     return qrels.select("query_id", "doc_id", grades.alias("grade"))
 
 
-def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) -> pl.DataFrame:
+def _storable_columns(
+    frame: pl.DataFrame, table_name: str, *, required: tuple[str, ...] = ()
+) -> pl.DataFrame:
     """Convert columns to the types that a file keeps, and drop columns without any value.
 
-    Columns in `always` are not dropped.
+    Columns in `required` are not dropped.
     """
     columns = []
     for column in frame.iter_columns():
         try:
-            series = _storable(column)
+            series = _storable_column(column)
         except (
             pl.exceptions.InvalidOperationError,
             orjson.JSONDecodeError,
@@ -435,32 +448,34 @@ def _canonical(frame: pl.DataFrame, name: str, *, always: tuple[str, ...] = ()) 
             series = None
         if series is None:
             raise UserError(
-                f"{name}: cannot keep column {column.name!r} of type {column.dtype}; use "
+                f"{table_name}: cannot keep column {column.name!r} of type {column.dtype}; use "
                 "strings, numbers, truth values, or raw JSON as bytes"
             )
-        if column.name in always or series.null_count() < frame.height or not frame.height:
+        has_values = series.null_count() < frame.height
+        if column.name in required or has_values or not frame.height:
             columns.append(series)
-    # Rechunking moves no text, but picking rows from several chunks would copy theirs.
+    # polars copies the texts of rows that are picked from several chunks. Rechunking copies none.
     return pl.DataFrame(columns).rechunk()
 
 
-def _storable(series: pl.Series) -> pl.Series | None:
-    """Convert a column to a type that files keep; None if there is none."""
+def _storable_column(series: pl.Series) -> pl.Series | None:
+    """Convert a column to a type that files keep; None if no such type holds its values."""
     kind = series.dtype
     if kind.is_integer():
         return series.cast(pl.Int64)
     if kind.is_float():
         numbers = series.cast(pl.Float64)
-        finite = pl.when(pl.first().is_finite()).then(pl.first())
-        return numbers.to_frame().select(finite)[series.name]
+        # NaN and infinities become null, because JSON has no such numbers.
+        finite_or_null = pl.when(pl.first().is_finite()).then(pl.first())
+        return numbers.to_frame().select(finite_or_null)[series.name]
     if isinstance(kind, pl.Categorical | pl.Enum):
         return series.cast(pl.String)
     if kind == pl.Binary:
-        return _compact(series)
+        return _compact_json(series)
     return series if kind in (pl.String, pl.Boolean, pl.Null) else None
 
 
-def _compact(series: pl.Series) -> pl.Series:
+def _compact_json(series: pl.Series) -> pl.Series:
     """Return raw JSON in its shortest form, or plain values if it has no lists or objects.
 
     Only one value is unpacked at a time, because values may be large.
@@ -471,7 +486,7 @@ def _compact(series: pl.Series) -> pl.Series:
         value = None if raw is None else orjson.loads(raw)
         kinds.add(type(value))
         compact = None if value is None else orjson.dumps(value)
-        # Bytes that orjson makes take more memory than they need.
+        # The given bytes are kept if they are equal: those from orjson take more memory.
         documents.append(raw if compact == raw else compact)
     if kinds <= {*SCALARS, type(None)}:
         values = [None if raw is None else orjson.loads(raw) for raw in documents]
@@ -479,16 +494,19 @@ def _compact(series: pl.Series) -> pl.Series:
     return pl.Series(series.name, documents, dtype=pl.Binary)
 
 
-def _unique(frame: pl.DataFrame, key: list[str], noun: str) -> None:
-    """Refuse two rows with the same key."""
+def _require_unique_key(frame: pl.DataFrame, key: list[str], noun: str) -> None:
+    """Refuse two rows with the same values in the columns `key`; `noun` is what a row is."""
     repeated = frame.filter(pl.struct(key).is_duplicated())
     if repeated.height:
         name = ", ".join(repr(value) for value in repeated.select(key).row(0))
         raise UserError(f"{noun} {name} occurs more than once; ids must be unique")
 
 
-def _same(left: pl.DataFrame, right: pl.DataFrame, key: list[str]) -> bool:
-    """Return whether two tables have the same columns and rows, in any order."""
+def _have_same_rows(left: pl.DataFrame, right: pl.DataFrame, key: list[str]) -> bool:
+    """Return whether two tables have the same columns and rows, in any order.
+
+    The columns `key` identify a row.
+    """
     if set(left.columns) != set(right.columns) or left.height != right.height:
         return False
     return left.sort(key).equals(right.select(left.columns).sort(key), null_equal=True)

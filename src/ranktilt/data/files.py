@@ -1,4 +1,7 @@
-"""Read and write files, packed or not; errors name the file and the line."""
+"""Read and write files, plain or packed; errors name the file and the line.
+
+A *packed* file is compressed, such as by gzip. A *chunk* is some lines of a file.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +53,13 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_bytes(path: Path, most: int = -1) -> bytes:
-    """Read a plain or packed file, at most so many bytes of it; see `open_bytes`."""
+    """Read at most so many bytes of a plain or packed file; by default all of it."""
     with open_bytes(path) as stream:
         return stream.read(most)
 
 
 def read_text(path: Path) -> str:
-    """Read a file of UTF-8, with or without a byte-order mark; see `open_bytes`."""
+    """Read a plain or packed file of UTF-8, with or without a byte-order mark."""
     return decode_text(path, read_bytes(path))
 
 
@@ -86,17 +89,20 @@ def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, li
     Empty lines are included. A file with blank lines only raises a `DataError`. `reported` says
     whether a progress bar is shown.
     """
-    size = path.stat().st_size if reported and path.is_file() else 0
-    number, read_size, is_empty = 1, 0, True
+    file_size = path.stat().st_size if reported and path.is_file() else 0
+    first_line, read_size, is_empty = 1, 0, True
     for block_size, data in _whole_line_blocks(path):
         is_empty = is_empty and (not data or data.isspace())
         lines = data.splitlines()
         if lines:
-            yield number, lines
-        number += len(lines)
+            yield first_line, lines
+        first_line += len(lines)
         read_size += block_size
         if reported:
-            report(f"reading {path.name}", min(read_size, size) if block_size else size, size)
+            # The bytes of a packed file are more than its size once they are unpacked. The last
+            # block has no size.
+            done = min(read_size, file_size) if block_size else file_size
+            report(f"reading {path.name}", done, file_size)
     if is_empty:
         raise DataError(path, "the file is empty")
 
@@ -123,11 +129,11 @@ def _whole_line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 @contextmanager
-def rereadable(path: Path) -> Iterator[Path]:
-    """Yield a file that can be read twice: `path` itself, or a copy if that can be read only once.
+def rereadable_file(path: Path) -> Iterator[Path]:
+    """Yield a file that can be read again and again: `path` itself, or a temporary copy of it.
 
-    A pipe and standard input (``-``) can be read only once. A `DataError` about the copy is raised
-    with the caller's path instead.
+    A pipe and standard input (``-``) can be read only once, and are copied. A `DataError` about
+    the copy is raised with the caller's path instead.
     """
     is_stdin = str(path) == STDIN and not path.exists()
     if not is_stdin and not path.is_fifo():
@@ -154,9 +160,9 @@ def rereadable(path: Path) -> Iterator[Path]:
 
 
 def nth_line(path: Path, row: int, *, first: int = 1) -> int:
-    """Return the number, from 1, of the line with a row; rows are numbered from 0.
+    """Return the line, numbered from 1, of a row, numbered from 0; 0 if there is no such row.
 
-    Blank lines, and lines before line `first`, have no row. 0 if there is no such row.
+    Each line is a row, except blank lines and the lines before line `first`.
     """
     for first_line, lines in line_chunks(path):
         numbered = enumerate(lines, start=first_line)
@@ -168,7 +174,10 @@ def nth_line(path: Path, row: int, *, first: int = 1) -> int:
 
 
 def require_path(path: Any, noun: str = "file") -> Path:
-    """Return a path that a caller gave; `UserError` if it is no path. `noun` says of what it is."""
+    """Return a path that a caller gave; `UserError` if it is no path.
+
+    `noun` is what the path should name, for the message.
+    """
     if not isinstance(path, str | os.PathLike) or isinstance(path, bytes):
         kind = "nothing" if path is None else type(path).__name__
         raise UserError(f"expected the name of a {noun}, got {kind}: {shorten(path)}")
@@ -176,7 +185,7 @@ def require_path(path: Any, noun: str = "file") -> Path:
 
 
 def sidecar(path: Path) -> Path:
-    """Return the path of the file that says how another was made: ``<path>.json``."""
+    """Return the path of a file's sidecar, which says how the file was made: ``<path>.json``."""
     return path.parent / f"{path.name}.json"
 
 
@@ -187,7 +196,7 @@ def sha256(path: Path) -> str:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write one file, completely or not at all; see `write_files`."""
+    """Write one file, completely or not at all; a name that ends in ``.gz`` compresses it."""
     write_files({path: data})
 
 
@@ -196,11 +205,12 @@ def blocks(content: Content) -> Iterable[bytes]:
     return content() if callable(content) else (content,)
 
 
-def holds(path: Path, content: Content) -> bool:
+def has_content(path: Path, content: Content) -> bool:
     """Return whether a file has exactly this content."""
     with path.open("rb") as stream:
         begins_alike = all(stream.read(len(block)) == block for block in blocks(content))
-        return begins_alike and not stream.read(1)
+        is_at_end = not stream.read(1)
+        return begins_alike and is_at_end
 
 
 def write_files(contents: Mapping[Path, Content]) -> None:
@@ -209,7 +219,7 @@ def write_files(contents: Mapping[Path, Content]) -> None:
     Each is written under a temporary name in its folder, and all are renamed at the end. A file
     whose name ends in ``.gz`` is compressed. A device or a pipe is written directly.
     """
-    path, temporaries = Path(), dict[Path, Path]()
+    path, targets = Path(), dict[Path, Path]()  # targets by their temporary files
     try:
         for path, content in contents.items():
             target = Path(os.path.realpath(path))
@@ -218,14 +228,14 @@ def write_files(contents: Mapping[Path, Content]) -> None:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
-            temporaries[temporary] = target
+            targets[temporary] = target
             _write(temporary, content, packed=path.suffix == ".gz")
-        for temporary, target in temporaries.items():
+        for temporary, target in targets.items():
             os.replace(temporary, target)
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
-        for temporary in temporaries:
+        for temporary in targets:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
@@ -234,8 +244,11 @@ def _write(path: Path, content: Content, *, packed: bool) -> None:
     """Write the content to a file, packed by gzip or as it is."""
     with path.open("wb") as stream:
         if packed:
-            with gzip.GzipFile("", "wb", 6, stream, mtime=0) as into:
-                into.writelines(blocks(content))
+            # Without a name and a time, equal contents give equal files.
+            with gzip.GzipFile(
+                filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0
+            ) as packed_stream:
+                packed_stream.writelines(blocks(content))
         else:
             stream.writelines(blocks(content))
 
@@ -262,10 +275,10 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def alone(task: str) -> Iterator[None]:
+def task_lock(task: str) -> Iterator[None]:
     """Keep other processes of this user from running the same task meanwhile.
 
-    `BlockingIOError` if another process runs it already.
+    `task` is any text that names the task. `BlockingIOError` if another process runs it already.
     """
     name = hashlib.sha256(os.fsencode(f"{Path.home()} {task}")).hexdigest()[:32]
     path = Path(tempfile.gettempdir()) / f"ranktilt-{name}.lock"
@@ -311,21 +324,24 @@ def lock(stream: IO[bytes], *, wait: bool) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Check before hours of work that a file can be written; `UserError` if not."""
+    """Check that a file can be written, before hours of work; `UserError` if it cannot."""
     target = Path(os.path.realpath(path))
     if target.is_file() or not target.exists():
         _require_writable_parent(path, target)
 
 
 def require_folder(folder: Path) -> None:
-    """Check before hours of work that `new_folder` can replace a folder; `UserError` if not."""
+    """Check that `new_folder` can replace a folder, before hours of work; `UserError` if not."""
     if folder.is_file():
         raise UserError(f"{folder}: expected a folder to write to, got a file")
     _require_writable_parent(folder, Path(os.path.realpath(folder)))
 
 
 def _require_writable_parent(path: Path, target: Path) -> None:
-    """Refuse a path that cannot be written: try it in the nearest folder above that exists."""
+    """Refuse a path that cannot be written: try to write to the nearest folder that exists.
+
+    `target` is the path with its links followed; the message names `path`.
+    """
     folder = next(parent for parent in target.parents if os.path.lexists(parent))
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -341,6 +357,7 @@ def cannot_write(path: Path, error: OSError) -> UserError:
         errno.EACCES: "choose a place where you may write",
         errno.EROFS: "choose a place where you may write",
     }.get(error.errno or 0, "choose another place")
+    # A folder cannot be made where a file has its name; "File exists" would sound like a success.
     reason = (
         os.strerror(errno.ENOTDIR)
         if isinstance(error, FileExistsError)

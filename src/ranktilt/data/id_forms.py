@@ -1,4 +1,8 @@
-"""Find ids that are the same but written differently: http and https, a slash at the end, …."""
+"""Find ids that are the same but written differently, such as with http and https.
+
+Each difference is an `IdForm`, whose function removes it: ids that are equal afterwards differed
+only in this way.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ import polars as pl
 
 from ranktilt.errors import counted
 
-_MOST = 200_000
-"""Most ids to compare; the first ones of a longer list."""
+_MOST_IDS = 200_000
+"""Most ids to compare; of a longer list, only the first ones are compared."""
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*://"
 """Beginning of a web address."""
 
@@ -70,45 +74,57 @@ def _without_leading_zeros(ids: pl.Series) -> pl.Series:
     return ids.str.replace("^0+", "")
 
 
-_SAME = (
+_SAFE_FORMS = (
     IdForm(words="in one Unicode form (NFC)", plain=_composed),
     IdForm(words="without the scheme (http://, https://)", plain=_without_scheme),
     IdForm(words="without the final slash", plain=_without_slash),
     IdForm(words="as addresses without scheme, www and final slash", plain=_bare_address),
 )
-"""Forms in which different ids stay different; of those that match most ids, the first is named."""
-_ALIKE = (
-    *_SAME,
+"""Forms that leave ids of different documents different."""
+_ALL_FORMS = (
+    *_SAFE_FORMS,
     IdForm(words="without surrounding blanks", plain=_without_blanks),
     IdForm(words="in lower case", plain=_lower_case),
     IdForm(words="without the file extension", plain=_without_extension),
     IdForm(words="without leading zeros", plain=_without_leading_zeros),
 )
-"""All forms. In the additional ones different ids may become equal; they explain missing matches.
+"""All forms.
+
+In those that are not `_SAFE_FORMS`, ids of different documents may become equal. They serve to
+explain why no id matches.
 """
 
 
 def near_matches(ids: pl.Series, known: pl.Series, *, all_forms: bool = False) -> str:
-    """Say how many unknown ids would be known in another form; empty if none would.
+    """Say how many of the ids that are not known would be known in another form.
 
-    With `all_forms` also forms in which different ids may become the same.
+    Empty if none would. Of the forms that match most ids, the first is named.
+
+    Parameters
+    ----------
+    ids : polars.Series
+        Ids, some of which may be unknown.
+    known : polars.Series
+        Ids to find them among.
+    all_forms : bool, optional
+        Whether to try the forms too in which ids of different documents may become equal.
     """
     if not len(ids) or not len(known):
         return ""
-    strange = ids.unique(maintain_order=True).head(_MOST)
-    strange = strange.filter(~strange.is_in(known.implode()))
-    if not len(strange):
+    unknown_ids = ids.unique(maintain_order=True).head(_MOST_IDS)
+    unknown_ids = unknown_ids.filter(~unknown_ids.is_in(known.implode()))
+    if not len(unknown_ids):
         return ""
-    known = known.unique(maintain_order=True).head(_MOST)
-    best_words, best = "", pl.DataFrame()
-    for form in _ALIKE if all_forms else _SAME:
-        plain = pl.DataFrame({"id": strange, "plain": form.plain(strange)})
-        table = pl.DataFrame({"known": known, "plain": form.plain(known)}).unique("plain")
-        matches = plain.join(table, on="plain", maintain_order="left")
-        if matches.height > best.height:
-            best_words, best = form.words, matches
-    if not best.height:
+    known = known.unique(maintain_order=True).head(_MOST_IDS)
+    best_words, best_matches = "", pl.DataFrame()
+    for form in _ALL_FORMS if all_forms else _SAFE_FORMS:
+        unknown_table = pl.DataFrame({"id": unknown_ids, "plain": form.plain(unknown_ids)})
+        known_table = pl.DataFrame({"known": known, "plain": form.plain(known)}).unique("plain")
+        matches = unknown_table.join(known_table, on="plain", maintain_order="left")
+        if matches.height > best_matches.height:
+            best_words, best_matches = form.words, matches
+    if not best_matches.height:
         return ""
-    example = f"{best['id'][0]!r} and {best['known'][0]!r}"
-    count = counted(best.height, "id", "ids")
-    return f"{count} of {len(strange):,} would match {best_words}: {example}"
+    example = f"{best_matches['id'][0]!r} and {best_matches['known'][0]!r}"
+    count = counted(best_matches.height, "id", "ids")
+    return f"{count} of {len(unknown_ids):,} would match {best_words}: {example}"

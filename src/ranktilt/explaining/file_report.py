@@ -21,7 +21,7 @@ import polars as pl
 
 from ranktilt.auditing.result import Audit
 from ranktilt.data.artifact import fields_for_file
-from ranktilt.data.files import rereadable
+from ranktilt.data.files import rereadable_file
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.citations.answer_file import read_answers
 from ranktilt.data.formats.data_file import DataFile
@@ -136,7 +136,7 @@ def describe_file(text: str | Path) -> FileReport:
         path, columns = Path(parts[0]), dict(parts[1])
     if path.is_dir():
         return _run_report(str(text), Recognition(format=_folder_format(path), kinds=(RUN,)))
-    with rereadable(path) as file:
+    with rereadable_file(path) as file:
         data_file = DataFile(path=file, columns=columns)
         recognition = recognise(data_file)
         if columns:
@@ -169,9 +169,9 @@ def _named_kind(columns: Mapping[str, str]) -> str:
 def _with_user_path(report: FileReport, *, copy: str, path: str, text: str) -> FileReport:
     """Replace the path of a copy by the user's path, if a copy was read.
 
-    A pipe or standard input can be read once only. So `rereadable` copies it to a temporary file,
-    which is gone when the user reads the report. `text` is the path with the names of columns, as
-    it was typed.
+    A pipe or standard input can be read once only. So `rereadable_file` copies it to a temporary
+    file, which is gone when the user reads the report. `text` is the path with the names of
+    columns, as it was typed.
     """
     if copy == path:
         return replace(report, path=text)

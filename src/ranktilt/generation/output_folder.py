@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from ranktilt.data.files import Content, alone, new_folder, sha256, write_files
+from ranktilt.data.files import Content, new_folder, sha256, task_lock, write_files
 from ranktilt.data.formats.jsonl import to_jsonl
 from ranktilt.data.formats.judgments.qrels import to_tsv
 from ranktilt.data.save import corpus_files, design_file
@@ -70,7 +70,7 @@ def open_folder(folder: str | Path, collection_path: str | None, kind: str = "re
 def one_writer(folder: str | Path) -> Iterator[None]:
     """Refuse a folder that another command on this machine is writing."""
     try:
-        with alone(f"write {os.path.realpath(folder)}"):
+        with task_lock(f"write {os.path.realpath(folder)}"):
             yield
     except BlockingIOError as error:
         raise UserError(

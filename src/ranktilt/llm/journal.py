@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from ranktilt.data.cache import ABOUT, cache_folder
-from ranktilt.data.files import alone
+from ranktilt.data.files import task_lock
 from ranktilt.errors import UserError
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.progress import report
@@ -104,7 +104,7 @@ class Journal:
             return False
         with ExitStack() as stack, self._errors():
             try:
-                stack.enter_context(alone(f"write {os.path.realpath(self.path)}"))
+                stack.enter_context(task_lock(f"write {os.path.realpath(self.path)}"))
             except BlockingIOError:
                 raise UserError(
                     f"{self.path}: another process is writing answers of this model; run this "

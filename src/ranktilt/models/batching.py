@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.data.cache import Keys, Stored, VectorCache, Vectors
+from ranktilt.data.cache import Keys, StoredVectors, VectorCache, Vectors
 from ranktilt.errors import UserError
 from ranktilt.models.device import torch_device
 from ranktilt.parallel.executor import executor
@@ -82,7 +82,7 @@ def plan_batches(lengths: Ints, tokens: int, *, most: int = MOST_ROWS) -> list[I
     return batches
 
 
-def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
+def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> StoredVectors:
     """Compute the results that the cache lacks, store them meanwhile, and return all results.
 
     What was computed before an interruption is kept. Progress counts tokens.

@@ -13,7 +13,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import polars as pl
 
-from ranktilt.data.cache import Keys, Stored, VectorCache, Vectors, cache_folder, content_keys
+from ranktilt.data.cache import (
+    Keys,
+    StoredVectors,
+    VectorCache,
+    Vectors,
+    cache_folder,
+    content_keys,
+)
 from ranktilt.errors import UserError, first_line
 from ranktilt.models import catalogue, checkpoint
 from ranktilt.models.batching import RESULTS_VERSION, BatchJob, Ints, batch_tokens, compute_missing
@@ -49,12 +56,12 @@ class TextEncoder(ABC):
     @abstractmethod
     def compute(
         self, texts: pl.Series, keys: Keys, *, kind: Kind, cache: VectorCache, label: str
-    ) -> Stored:
+    ) -> StoredVectors:
         """Put the vectors that the cache lacks into it, and return all of them."""
 
     def encode(
         self, texts: Sequence[str] | pl.Series, kind: Kind, label: str
-    ) -> tuple[Stored, Ints]:
+    ) -> tuple[StoredVectors, Ints]:
         """Encode texts, each distinct text once.
 
         Returns the vectors of the distinct texts, in the order of the cache's files, and the row of
@@ -143,7 +150,7 @@ class Encoder(Portable, TextEncoder):
 
     def compute(
         self, texts: pl.Series, keys: Keys, *, kind: Kind, cache: VectorCache, label: str
-    ) -> Stored:
+    ) -> StoredVectors:
         """Run the model over the texts that the cache lacks; see `TextEncoder.compute`."""
         job = BatchJob(
             keys=keys,

@@ -1,6 +1,6 @@
-"""Where work is computed, and how much of it at a time: threads, memory, a Ray cluster.
+"""Where work is computed, and how much memory it may take: in this process, or on a Ray cluster.
 
-`executor` maps a stage over items here or on a cluster, `run_on` chooses where, `memory_limits`
-says how much memory a search may take. Start in `executor`. May import the top level's files alone.
-Tests: tests/parallel.
+Start in `executor`, which maps a stage over items, wherever they are computed. `run_on` chooses
+where, and `memory_limits` says how much memory a search may take. May import only the top level's
+files. Tests: tests/parallel.
 """

@@ -1,4 +1,8 @@
-"""Where parts of work are done: in this process or on a cluster, by the same code."""
+"""Executors compute work in this process or on a cluster, with the same code.
+
+Work is a *stage*, a function from a stream of items to a stream of results. On a cluster the items
+are divided into *parts*, each of which a worker computes.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,21 @@ from typing import Any, TypeVar
 from ranktilt.errors import UserError
 
 Item = TypeVar("Item")
-"""What is sent to a worker."""
+"""Input of a stage, which is sent to a worker."""
 Result = TypeVar("Result")
+"""Output of a stage, which a worker sends back."""
 Stage = Callable[[Iterator[Item]], Iterator[Result]]
-"""Turns a stream of items into a stream of results, in the items' order.
+"""Function from a stream of items to a stream of results, in the items' order.
 
-On a cluster its fields are sent along.
+If it is an object with fields, these are sent to the workers of a cluster too.
 """
 
 
 class Executor:
-    """Does parts of work; this class does them in the process itself."""
+    """Computes stages; this class computes them in the process itself."""
 
     workers: int = 1
-    """Parts that can be done at the same time; with one, callers need not divide their work."""
+    """Number of parts that can be computed at the same time."""
 
     def map(
         self,
@@ -37,12 +42,22 @@ class Executor:
         ordered: bool = True,
         neural: bool = False,
     ) -> Generator[Result, None, None]:
-        """Yield the results of a stage over items, which are pulled as they are needed.
+        """Yield the results of a stage over items.
 
-        On a cluster a stage gets `at_once` items at a time, and some again if a machine died. Items
-        are sent over the network, so they hold what a part needs and nothing else. Results come in
-        the items' order if `ordered`, else as soon as their part is done. A `neural` part uses a
-        GPU if there are any.
+        Parameters
+        ----------
+        stage : callable
+            The stage. On a cluster it is called for each part, and again for a part whose machine
+            died.
+        items : iterable
+            Items, which are read as they are needed. On a cluster they are sent over the network,
+            so they should have no more than the stage needs.
+        at_once : int, optional
+            Number of items of a part on a cluster.
+        ordered : bool, optional
+            Whether results come in the items' order, or as soon as their part is computed.
+        neural : bool, optional
+            Whether the stage runs a neural model, so that it uses a GPU if the cluster has any.
         """
         yield from stage(iter(items))
 
@@ -51,7 +66,7 @@ _executor: ContextVar[Executor] = ContextVar(
     "ranktilt_executor",
     default=Executor(),  # noqa: B039
 )
-"""The executor in use; an executor holds nothing, so that all threads may share the default."""
+"""The executor in use; an executor has no state, so that all threads may share the default."""
 
 
 def executor() -> Executor:
@@ -60,8 +75,8 @@ def executor() -> Executor:
 
 
 @contextmanager
-def working_on(target: Executor) -> Iterator[None]:
-    """Let work inside the ``with`` block be done by an executor."""
+def use_executor(target: Executor) -> Iterator[None]:
+    """Let an executor compute all work within the ``with`` block."""
     token = _executor.set(target)
     try:
         yield
@@ -70,14 +85,14 @@ def working_on(target: Executor) -> Iterator[None]:
 
 
 class Portable:
-    """An object that is sent to another process as its keywords, and is made and loaded there once.
+    """An object, such as a model, that another process makes anew from the same keywords.
 
-    A subclass is a dataclass of hashable fields, or returns its keywords in `made_of`. If it has a
-    `fingerprint`, such as the hash of a model's files, the object made there must have the same.
+    Only the keywords are sent. A subclass is a dataclass of hashable fields, or returns its
+    keywords in `made_of`.
     """
 
     fingerprint: Any = None
-    """Hash by which another machine tells whether it has the same model."""
+    """Hash of the model's files, which must be the same on the other machine; None for no check."""
 
     def made_of(self) -> dict[str, Any]:
         """Return the keywords that make an equal object."""
@@ -92,7 +107,10 @@ class Portable:
 def _rebuilt(
     kind: type[Any], keywords: tuple[tuple[str, Any], ...], fingerprint: str | None
 ) -> Any:
-    """Make an object of its keywords again; `UserError` where its model is another one here."""
+    """Make an object from its keywords; `UserError` if this machine has another model for them.
+
+    The latest object is kept, because every part needs it.
+    """
     rebuilt = kind(**dict(keywords))
     if rebuilt.fingerprint != fingerprint:
         raise UserError(

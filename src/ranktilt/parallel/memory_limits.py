@@ -1,10 +1,12 @@
-"""Limits of memory and processors.
+"""Limits of memory and processors: those of the machine, and those that the user sets.
 
-They must change no result; tests set them to check that they do not.
+They must change no result; tests set them to check that they do not. A *control group* is how Linux
+limits the memory and the processor time of a container.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -18,22 +20,22 @@ from ranktilt.errors import UserError, shorten
 
 SMALLEST = 64 << 20
 """Smallest limit that users may set, in bytes."""
-_SHARE = 4
-"""Part of the memory that a search may take: a quarter."""
-_UNKNOWN = 4 << 30
-"""Bytes of memory where the machine does not say."""
+_MEMORY_DIVISOR = 4
+"""A search may take the memory of the process divided by this number: a quarter."""
+_UNKNOWN_MEMORY = 4 << 30
+"""Number of bytes that is assumed if the machine does not say how much memory it has."""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(i?)B?|B)?", re.IGNORECASE)
 """A size in bytes, such as ``4 GB``."""
-_LONGEST = 30
-"""Longest text of a size, so that no number is huge."""
+_MOST_CHARACTERS = 30
+"""Most characters of the text of a size, so that no number is huge."""
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 """Power of 1,000 or 1,024 by the letter of a unit."""
 _CGROUPS = Path("/sys/fs/cgroup")
-"""Where Linux keeps the limits of containers."""
+"""Folder with the limits of control groups."""
 _OWN_CGROUPS = Path("/proc/self/cgroup")
-"""File that names the container of this process."""
+"""File that names the control groups of this process."""
 _CPU_QUOTA = _CGROUPS / "cpu.max"
-"""File of the processor time of a container."""
+"""File with the processor time of a container: a quota and a period, or ``max``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,21 +43,23 @@ class MemoryLimits:
     """Limits of memory; None leaves the default."""
 
     memory: int | None = None
-    """Bytes that exact search, the lexical index and random labels may each take, without the
-    collection."""
+    """Number of bytes that exact search, the lexical index and random labels may each take.
+
+    The collection itself is not counted.
+    """
     index_files_from: int | None = None
-    """Bytes of text from which a lexical index is made in files."""
+    """Number of bytes of text from which a lexical index is made in files."""
 
 
 _DEFAULT = MemoryLimits()
-"""Limits of a process without any."""
+"""Limits of a process for which none are set."""
 _limits: ContextVar[MemoryLimits] = ContextVar("ranktilt_memory_limits", default=_DEFAULT)
 """The limits in use."""
 
 
 @contextmanager
-def limited(limits: MemoryLimits) -> Iterator[None]:
-    """Let rankers keep to these limits inside the ``with`` block."""
+def limit_memory(limits: MemoryLimits) -> Iterator[None]:
+    """Set the limits that rankers keep to within the ``with`` block."""
     token = _limits.set(limits)
     try:
         yield
@@ -64,36 +68,40 @@ def limited(limits: MemoryLimits) -> Iterator[None]:
 
 
 def memory_limit() -> int:
-    """Return the bytes that search or random labels may take.
+    """Return the number of bytes that search or random labels may take.
 
-    The limit that was set, else a quarter of the process's memory.
+    It is the limit that was set, or else a quarter of the process's memory.
     """
-    return _limits.get().memory or available_memory() // _SHARE
+    return _limits.get().memory or available_memory() // _MEMORY_DIVISOR
 
 
-def set_memory_limit() -> int | None:
-    """Return the limit that was set, in bytes; None where there is none."""
+def chosen_memory_limit() -> int | None:
+    """Return the limit that was set, in bytes; None if none was set."""
     return _limits.get().memory
 
 
 def index_files_from(default: int) -> int:
-    """Return the bytes of text from which a lexical index is made in files."""
+    """Return the number of bytes of text from which a lexical index is made in files.
+
+    It is the limit that was set, or else `default`.
+    """
     limit = _limits.get().index_files_from
     return default if limit is None else limit
 
 
 def read_size(text: str) -> int:
-    """Read a size of at least 64 MiB, in bytes.
+    """Read a size in bytes; `UserError` for less than `SMALLEST`.
 
-    A number of bytes, ``1GB``, ``512M`` (powers of 1000) or ``0.5GiB`` (powers of 1024).
+    The text may be a number of bytes, ``1GB`` or ``512M`` (powers of 1000), or ``0.5GiB`` (powers
+    of 1024).
     """
     match = _SIZE.fullmatch(text.strip())
-    if match is None or len(text) > _LONGEST:
+    if match is None or len(text) > _MOST_CHARACTERS:
         raise UserError(
             f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}"
         )
-    number, unit, binary = match.groups()
-    base = 1024 if binary else 1000
+    number, unit, binary_sign = match.groups()
+    base = 1024 if binary_sign else 1000
     factor = base ** _POWERS[unit.upper()] if unit else 1
     size = int(min(float(number) * factor, sys.maxsize))
     if size < SMALLEST:
@@ -102,9 +110,9 @@ def read_size(text: str) -> int:
 
 
 def available_memory() -> int:
-    """Return the bytes of memory that this process can have.
+    """Return the number of bytes of memory that this process can have.
 
-    Those of the machine, or the smallest limit of the control groups that the process is in.
+    It is the memory of the machine, or the smallest limit of the control groups of the process.
     """
     limits = [_installed_memory()]
     for file in _limit_files():
@@ -120,28 +128,30 @@ def processors() -> int:
         count = len(os.sched_getaffinity(0))
     text = _CPU_QUOTA.read_text(encoding="ascii") if _CPU_QUOTA.is_file() else "max"
     quota, _, period = text.partition(" ")
-    return count if quota.strip() == "max" else min(count, -(-int(quota) // int(period)))
+    if quota.strip() == "max":
+        return count
+    return min(count, math.ceil(int(quota) / int(period)))
 
 
 def _installed_memory() -> int:
-    """Return the bytes of memory of this machine."""
+    """Return the number of bytes of memory of this machine."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return _UNKNOWN
+        return _UNKNOWN_MEMORY
 
 
 def _limit_files() -> Iterator[Path]:
-    """Yield the files with the limits of this process's control group and of all above it.
+    """Yield the files with the memory limits of this process's control group and all above it.
 
-    A container sees its groups alone.
+    A container sees only its own groups.
     """
     try:
         lines = _OWN_CGROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
     for line in lines:
-        if not line.startswith("0::"):  # a group of cgroups v1, whose files are elsewhere
+        if not line.startswith("0::"):  # a group of cgroups v1, which has no such files
             continue
         innermost = _CGROUPS / line.removeprefix("0::").lstrip("/")
         for folder in (innermost, *innermost.parents):

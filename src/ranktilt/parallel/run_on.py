@@ -1,4 +1,8 @@
-"""The executors by name; this module alone knows Ray."""
+"""Choose where to compute, by name: in this process, or on a Ray cluster.
+
+Only this module knows Ray. The work of a cluster is divided into *parts*, lists of items, each of
+which a worker computes.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +19,30 @@ from typing import Any
 from ranktilt._version import __version__
 from ranktilt.errors import DataWarning, UserError, first_line, shorten
 from ranktilt.optional import need
-from ranktilt.parallel.executor import Executor, Item, Result, Stage, working_on
+from ranktilt.parallel.executor import Executor, Item, Result, Stage, use_executor
 from ranktilt.parallel.memory_limits import (
     MemoryLimits,
-    limited,
+    chosen_memory_limit,
+    limit_memory,
     memory_limit,
     processors,
-    set_memory_limit,
 )
 
-_PARTS_A_WORKER = 2
-"""Parts under way for each worker: one in work, and one that waits, so that no worker does."""
+_PARTS_PER_WORKER = 2
+"""Number of parts that each worker has: it computes one, and the other waits for it."""
 _RETRIES = 3
 """Number of times that Ray repeats a part whose worker died."""
-_CONTACT = 10.0
+_CONTACT_SECONDS = 10.0
 """Seconds to wait for a cluster's answer."""
-_ENVIRONMENT = {
+_RAY_ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     # Ray would report dead workers in the output of a command.
     "RAY_DEDUP_LOGS_SKIP_REGEX": "^",
 }
-"""Settings of Ray: it reports to nobody, and leaves GPUs to us."""
-_PASSED_ON = ("HF_HUB_OFFLINE", "OPENAI_BASE_URL")
-"""Environment variables that workers get."""
-
-
+"""Settings of Ray, as environment variables: it reports no usage, and hides no GPU."""
+_PASSED_VARIABLES = ("HF_HUB_OFFLINE", "OPENAI_BASE_URL")
+"""Environment variables of this process that workers get too."""
 _PartResult = tuple[list[Any], list[str], UserError | None]
 """Results of a part, messages of its warnings, and the error that ended it."""
 
@@ -65,17 +67,19 @@ class RayExecutor(Executor):
         ordered: bool = True,
         neural: bool = False,
     ) -> Generator[Result, None, None]:
-        """Send parts to workers that are free; see `Executor.map`."""
+        """Yield the results of a stage over items, as `Executor.map` explains."""
         ray = _ray()
         if not ray.is_initialized():
             raise UserError(f"{self.name}: used after its block ended")
         uses_gpus = neural and self.gpus > 0
         pending = _PendingParts(
             ray=ray,
-            task=ray.remote(max_retries=_RETRIES, num_cpus=1, num_gpus=int(uses_gpus))(_do),
-            # A plain tuple, which a worker of another version can read, too.
-            job=ray.put((__version__, set_memory_limit(), stage)),
-            room=_PARTS_A_WORKER * (self.gpus if uses_gpus else self.workers),
+            task=ray.remote(max_retries=_RETRIES, num_cpus=1, num_gpus=int(uses_gpus))(
+                _compute_part
+            ),
+            # A plain tuple, because a worker may have another version of RankTilt.
+            job=ray.put((__version__, chosen_memory_limit(), stage)),
+            most=_PARTS_PER_WORKER * (self.gpus if uses_gpus else self.workers),
             ordered=ordered,
         )
         parts, failure = _parts(items, at_once), None
@@ -93,14 +97,18 @@ class RayExecutor(Executor):
                     pending.send(parts)
                 elif ordered:
                     break
-                # Unordered parts under way may be paid for: their results are still taken.
+                # Without an order, the results of the parts that workers already have are still
+                # taken, because they may have cost money.
             if failure is not None:
                 raise failure
         finally:
             pending.cancel()
 
     def _get(self, ray: Any, reference: Any) -> _PartResult:
-        """Fetch the result of a part; an error if no worker survives it or its code has a bug."""
+        """Fetch the result of a part.
+
+        It has an error if every worker that computed the part died, or its code has a bug.
+        """
         try:
             result: _PartResult = ray.get(reference)
         except ray.exceptions.RayError as error:
@@ -114,50 +122,54 @@ class RayExecutor(Executor):
 
 
 def _parts(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Cut items into lists, pulling them as they are needed."""
-    source = iter(items)
-    while part := list(islice(source, size)):
+    """Yield items in lists of this size, reading them as they are needed."""
+    iterator = iter(items)
+    while part := list(islice(iterator, size)):
         yield part
 
 
 @dataclass(kw_only=True)
 class _PendingParts:
-    """Parts that workers have and are not done with."""
+    """Parts that were sent to workers, and whose results were not fetched yet."""
 
     ray: Any
-    """The library."""
+    """The module ``ray``."""
     task: Any
-    """`_do` as Ray calls it."""
+    """`_compute_part` as a task of Ray."""
     job: Any
-    """Reference to the first argument of `_do`."""
-    room: int
-    """Most parts at a time."""
+    """Ray's reference to the first argument of `_compute_part`."""
+    most: int
+    """Most parts that workers have at a time."""
     ordered: bool
-    """Whether results are given in the order of the parts."""
+    """Whether results are fetched in the order of the parts."""
     references: list[Any] = field(default_factory=list)
-    """Parts that are under way."""
+    """Ray's references to the results of the parts, in the order of the parts."""
 
     def send(self, parts: Iterator[list[Any]]) -> None:
-        """Send parts until the workers have enough."""
-        for part in islice(parts, self.room - len(self.references)):
+        """Send parts until the workers have as many as they may."""
+        for part in islice(parts, self.most - len(self.references)):
             self.references.append(self.task.remote(self.job, part))
 
     def next(self) -> Any:
-        """Return the reference of the next part: in order, or the first that is done."""
+        """Return the reference to the result to fetch next: in order, or the first ready one."""
         if self.ordered:
             return self.references[0]
         ready, _busy = self.ray.wait(self.references)
         return ready[0]
 
     def cancel(self) -> None:
-        """Cancel the parts that are left, if the cluster is still there."""
+        """Cancel the parts that are left, if the cluster is still running."""
         if self.ray.is_initialized():
             for reference in self.references:
                 self.ray.cancel(reference, force=False)
 
 
-def _do(job: tuple[str, int | None, Stage[Any, Any]], part: list[Any]) -> _PartResult:
-    """Do a part, on a worker."""
+def _compute_part(job: tuple[str, int | None, Stage[Any, Any]], part: list[Any]) -> _PartResult:
+    """Compute a part, on a worker.
+
+    `job` has the version of RankTilt and the memory limit of the process that sent the part, and
+    the stage.
+    """
     version, memory, stage = job
     if version != __version__:
         error = UserError(f"a machine of the cluster has ranktilt {__version__}, not {version}")
@@ -165,10 +177,11 @@ def _do(job: tuple[str, int | None, Stage[Any, Any]], part: list[Any]) -> _PartR
     # The workers of a machine share the memory that a single process would have.
     limits = MemoryLimits(memory=max((memory or memory_limit()) // processors(), 1))
     results, failure = list[Any](), None
-    with warnings.catch_warnings(record=True) as caught, limited(limits):
+    with warnings.catch_warnings(record=True) as caught, limit_memory(limits):
         warnings.simplefilter("always", DataWarning)
         try:
-            # Extended as results come: those before a failure are kept, as they may be paid for.
+            # The list grows as results come, so that those before a failure are kept. They may have
+            # cost money.
             results.extend(stage(iter(part)))
         except UserError as error:
             failure = UserError(str(error))
@@ -185,10 +198,11 @@ def run_on(where: str = "local") -> Iterator[None]:
     Parameters
     ----------
     where : {"local", "ray", "ray:ADDRESS"}
-        ``local``: in this process. ``ray``: on a Ray cluster of this machine alone, with a worker
+        ``local``: in this process. ``ray``: on a Ray cluster of only this machine, with a worker
         for each processor (and GPU), which the block starts and stops. ``ray:ADDRESS``: on a
-        running cluster, from one of its machines; ``ray:auto`` finds it. Each machine reads models
-        from the same folders as this one. Results come back to this process; only it writes them.
+        running cluster to which this machine belongs; ``ray:auto`` finds it. Each machine reads
+        models from the same folders as this machine. Results come back to this process, and only
+        this process writes them.
 
     Raises
     ------
@@ -205,19 +219,23 @@ def run_on(where: str = "local") -> Iterator[None]:
         )
     is_local = kind == "local"
     context = nullcontext(Executor()) if is_local else _cluster(address.strip() or None)
-    with context as target, working_on(target):
+    with context as target, use_executor(target):
         yield
 
 
 @contextmanager
 def _cluster(address: str | None) -> Iterator[RayExecutor]:
-    """Join the cluster at an address, or start one on this machine and end it with the block."""
-    os.environ.update({name: os.environ.get(name, value) for name, value in _ENVIRONMENT.items()})
+    """Join the cluster at an address; without one, start a cluster on this machine.
+
+    A cluster that was started here ends with the ``with`` block.
+    """
+    for variable, value in _RAY_ENVIRONMENT.items():
+        os.environ.setdefault(variable, value)
     name = "the Ray cluster of this machine" if address is None else f"the Ray cluster at {address}"
     ray = _ray()
     # A worker has a single processor: neither polars nor OpenBLAS may take the others (Ray itself
     # limits torch).
-    passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    passed = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     environment = {"env_vars": {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **passed}}
     is_started = address is None
     try:
@@ -227,7 +245,7 @@ def _cluster(address: str | None) -> Iterator[RayExecutor]:
             runtime_env=environment,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            # A cluster that is up has its own.
+            # A running cluster has its own processors and dashboard.
             num_cpus=processors() if is_started else None,
             include_dashboard=False if is_started else None,
         )
@@ -245,12 +263,13 @@ def _cluster(address: str | None) -> Iterator[RayExecutor]:
 
 
 def _require_listener(address: str) -> None:
-    """Refuse an address where nobody listens, for which Ray would try for minutes."""
+    """Refuse an address where nothing listens, to which Ray would try to connect for minutes."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdecimal():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONTACT).close()
+        host = host.strip("[]")  # of an IPv6 address
+        socket.create_connection((host, int(port)), timeout=_CONTACT_SECONDS).close()
 
 
 def _ray() -> Any:
-    """Import Ray."""
+    """Import Ray; `MissingExtra` if it is not installed."""
     return need("ray", extra="ray", for_="--executor ray")

@@ -26,7 +26,7 @@ from ranktilt.data.labels.label_file import LabelFile
 from ranktilt.data.loading.collection_name import NO_QRELS
 from ranktilt.data.runs.run import Run, named_apart
 from ranktilt.errors import DataError, UserError, counted, list_names, unknown
-from ranktilt.optional import nothing_fetched
+from ranktilt.optional import forbid_fetching
 
 NO_COLLECTION = "The collection could not be opened again: "
 """Beginning of the note on a collection that cannot be opened."""
@@ -85,7 +85,7 @@ def reload_sources(
     is_given = collection is not None
     try:
         if collection is None:
-            with nothing_fetched():
+            with forbid_fetching():
                 first = result.audits[0]
                 collection = _whole_collection(first, InputFiles.from_audit(first, path))
         parts = tuple(
@@ -118,7 +118,7 @@ def reload(
     is_given = collection is not None
     try:
         if collection is None:
-            with nothing_fetched():
+            with forbid_fetching():
                 collection = _collection(audit, InputFiles.from_audit(audit, path))
         collection = tested_part(audit, collection)
         groups, judgments = _joined(audit, collection)

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.data.cache import Stored, Vectors
+from ranktilt.data.cache import StoredVectors, Vectors
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
@@ -255,7 +255,7 @@ class _EncodedTexts(FirstStage):
         queries = np.stack(
             [self.queries[text] for text in collection.queries_with_judgments["text"]]
         )
-        stored = Stored(documents, np.arange(len(documents)))
+        stored = StoredVectors(documents, np.arange(len(documents)))
         for rows, scores in search(
             queries, stored, self.depth + slack, cosine=self.cosine, label=""
         ):

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ranktilt.data.cache import Stored, Vectors
+from ranktilt.data.cache import StoredVectors, Vectors
 from ranktilt.data.runs.run import collection_rows
 from ranktilt.errors import UserError
 from ranktilt.rankers.dense.search import search
@@ -132,7 +132,7 @@ class Miner:
         texts = self.encode()
         results = search(
             texts.queries,
-            Stored(texts.documents, np.arange(len(texts.documents))),
+            StoredVectors(texts.documents, np.arange(len(texts.documents))),
             self.options.depth,
             cosine=texts.cosine,
             label="train retriever: mining",

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.parallel.memory_limits import MemoryLimits, limited
+from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory
 from ranktilt.rankers.dense import search as module
 from ranktilt.rankers.dense.search import search, unit
 
@@ -40,7 +40,7 @@ def searched(
     queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False, memory: int | None = None
 ) -> Scores:
     """Rows and scores of each query."""
-    with limited(MemoryLimits(memory=memory)):
+    with limit_memory(MemoryLimits(memory=memory)):
         parts = list(search(queries, Held(documents), k, cosine=cosine, label="searching"))
     for rows, scores in parts:
         assert (rows.dtype, scores.dtype) == (np.int64, np.float32)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ranktilt import Collection, Ranker, ranker
 from ranktilt.data.text.analyzers import TokenCodes, Vocabulary
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.parallel.memory_limits import MemoryLimits, limited
+from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory
 from ranktilt.rankers.lexical import bm25 as lexical
 from ranktilt.rankers.lexical import index
 from ranktilt.rankers.lexical import index_files as indexfile
@@ -96,7 +96,7 @@ class TestCounts:
     def test_no_size_of_a_block_shows(
         self, texts: list[list[str]], chunk: int, memory: int | None
     ) -> None:
-        with pytest.MonkeyPatch.context() as patch, limited(MemoryLimits(memory=memory)):
+        with pytest.MonkeyPatch.context() as patch, limit_memory(MemoryLimits(memory=memory)):
             patch.setattr(index, "CHUNK", chunk)
             index_terms = terms(
                 collection(*(" ".join(words) for words in texts)), "whitespace", "text"
@@ -114,7 +114,7 @@ class TestOnDisk:
         usual = BM25().rank(collection(*TEXTS))
         assert not folder.exists()
         monkeypatch.setattr(index, "LARGE", 0)
-        with limited(MemoryLimits(memory=memory)):
+        with limit_memory(MemoryLimits(memory=memory)):
             runs = [BM25().rank(collection(*TEXTS)) for _ in range(2)]
         assert runs == [usual, usual]
         assert {run.scores.tobytes() for run in runs} == {usual.scores.tobytes()}
@@ -391,7 +391,7 @@ def test_no_memory_changes_a_bit(ranker: Ranker) -> None:
     usual = ranker.rank(drawn_collection())
     assert len(usual.docs) > 500
     for memory in (1, 40 * 192):
-        with limited(MemoryLimits(memory=memory)):
+        with limit_memory(MemoryLimits(memory=memory)):
             run = ranker.rank(drawn_collection())
         assert run == usual
         assert run.scores.tobytes() == usual.scores.tobytes()

@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt import Collection, Run, ranker
 from ranktilt.cli.tools.installation import machine
-from ranktilt.parallel.memory_limits import MemoryLimits, limited
+from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory
 from ranktilt.rankers.lexical import compiler as compilers
 from ranktilt.rankers.lexical import searching
 from ranktilt.rankers.lexical.compiler import Compiler, compiler
@@ -123,7 +123,7 @@ def test_compiled_search_drops_own_documents(monkeypatch: pytest.MonkeyPatch) ->
 def test_compiled_search_is_same_in_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     collection = random_collection(5, documents=200, words=10)
     expected = ranked(collection, "bm25", monkeypatch, 0)
-    with limited(MemoryLimits(memory=1000)):
+    with limit_memory(MemoryLimits(memory=1000)):
         assert_same_lists(ranked(collection, "bm25", monkeypatch, 0), expected)
 
 

@@ -60,10 +60,10 @@ def require_plain_ids(output: str, collection: Collection) -> None:
 
     They are escaped, and stdout has no sidecar that says so.
     """
-    from ranktilt.data.runs.run_text import beyond_trec
+    from ranktilt.data.runs.run_text import ids_beyond_trec
 
     for noun, names in (("query", collection.queries["id"]), ("document", collection.ids)):
-        blank = beyond_trec(names)
+        blank = ids_beyond_trec(names)
         if len(blank):
             raise UserError(
                 f"-o {output}: {noun} id {blank[0]!r} contains a blank, which a run alone "

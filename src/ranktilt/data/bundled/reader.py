@@ -1,4 +1,8 @@
-"""Read the bundled pairs: rewrites from this folder, and paragraphs of installed documentation."""
+"""Read the bundled pairs: rewrites from this folder, and paragraphs of installed documentation.
+
+A *pair* is a human paragraph of a docstring of NumPy or SciPy, and a rewrite of it by a language
+model. Only the rewrites and hashes of the paragraphs are in this folder.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,12 @@ FEWEST = 40
 """Fewest pairs of a usable collection."""
 ENOUGH = 120
 """Number of pairs below which there is a warning."""
-# A section's name and the line under it, so that the section's first paragraph is found alone.
 _HEADING = re.compile(r"^.+\n-{3,}\n", re.MULTILINE)
-"""Heading of a section in a docstring."""
-_DOCS = dict.fromkeys(("id", "title", "text", "source", "origin"), pl.String)
+"""Heading of a section in a docstring: its name, and the line under it.
+
+It is removed, because it would otherwise be part of the section's first paragraph.
+"""
+_DOCS_SCHEMA = dict.fromkeys(("id", "title", "text", "source", "origin"), pl.String)
 """Columns of the documents."""
 
 
@@ -37,7 +43,7 @@ class BundledPair:
     function: str
     """Dotted name of the function or class whose docstring holds the human paragraph."""
     sha256: str
-    """Hash of the human paragraph with its white space folded."""
+    """Hash of the human paragraph, with a single space in place of all other white space."""
     title: str
     """Title of both versions."""
     rewrite: str
@@ -69,25 +75,27 @@ def bundled() -> Collection:
         If fewer than 120 pairs match.
     """
     all_pairs = pairs()
-    matched, paragraphs = list[BundledPair](), list[str]()
+    # Only pairs whose paragraph is in the installed documentation.
+    complete_pairs, paragraphs = list[BundledPair](), list[str]()
     for pair in all_pairs:
         text = paragraph(pair.function, pair.sha256)
         if text is not None:
-            matched.append(pair)
+            complete_pairs.append(pair)
             paragraphs.append(text)
     versions = {package: importlib.metadata.version(package) for package in ("numpy", "scipy")}
-    if len(matched) < ENOUGH:
-        _report_few_matches(len(matched), len(all_pairs), versions)
+    pair_count = len(complete_pairs)
+    if pair_count < ENOUGH:
+        _report_few_matches(pair_count, len(all_pairs), versions)
     return Collection(
-        docs=_docs(matched, paragraphs),
+        docs=_docs(complete_pairs, paragraphs),
         queries=_queries(),
-        qrels=_qrels([pair.id for pair in matched]),
-        spec={"path": "bundled", "pairs": len(all_pairs), "matched": len(matched), **versions},
+        qrels=_qrels([pair.id for pair in complete_pairs]),
+        spec={"path": "bundled", "pairs": len(all_pairs), "matched": pair_count, **versions},
     )
 
 
 def pairs() -> list[BundledPair]:
-    """Return every pair in the order of the file, also those whose paragraph is missing."""
+    """Return every pair in the order of the file, whether its paragraph is installed or not."""
     rows = map(orjson.loads, _lines("rewrites.jsonl"))
     return [
         BundledPair(
@@ -102,13 +110,16 @@ def pairs() -> list[BundledPair]:
 
 
 def paragraph(function: str, sha256: str) -> str | None:
-    """Find a paragraph of a docstring by the hash of its folded text; None if it is missing."""
+    """Find a paragraph of a function's docstring by its hash; None if it is missing.
+
+    The hash is that of the text with single spaces in place of all white space.
+    """
     module, _, name = function.rpartition(".")
     try:
-        doc = getattr(importlib.import_module(module), name).__doc__
+        docstring = getattr(importlib.import_module(module), name).__doc__
     except (ImportError, AttributeError):
         return None
-    for block in _HEADING.sub("", inspect.cleandoc(doc or "")).split("\n\n"):
+    for block in _HEADING.sub("", inspect.cleandoc(docstring or "")).split("\n\n"):
         text = " ".join(block.split())
         if hashlib.sha256(text.encode()).hexdigest() == sha256:
             return text
@@ -116,7 +127,7 @@ def paragraph(function: str, sha256: str) -> str | None:
 
 
 def _report_few_matches(match_count: int, pair_count: int, versions: dict[str, str]) -> None:
-    """Warn of few pairs, or refuse too few."""
+    """Warn of few pairs; refuse fewer than `FEWEST`."""
     packages = f"numpy {versions['numpy']} and scipy {versions['scipy']}"
     message = (
         f"bundled: found {match_count} of {pair_count} paragraphs in the documentation of "
@@ -135,34 +146,36 @@ def _report_few_matches(match_count: int, pair_count: int, versions: dict[str, s
     )
 
 
-def _docs(matched: list[BundledPair], paragraphs: list[str]) -> pl.DataFrame:
-    """Return the documents: all human ones, then their rewrites."""
-    human = list[dict[str, str]]()
-    claude = list[dict[str, str]]()
-    for pair, text in zip(matched, paragraphs, strict=True):
+def _docs(complete_pairs: list[BundledPair], paragraphs: list[str]) -> pl.DataFrame:
+    """Return the documents: all human paragraphs, then their rewrites."""
+    originals = list[dict[str, str]]()
+    rewrites = list[dict[str, str]]()
+    for pair, text in zip(complete_pairs, paragraphs, strict=True):
         shared = {"title": pair.title, "origin": f"{pair.id}-human"}
-        human.append({**shared, "id": f"{pair.id}-human", "text": text, "source": "human"})
-        claude.append(
+        originals.append({**shared, "id": f"{pair.id}-human", "text": text, "source": "human"})
+        rewrites.append(
             {**shared, "id": f"{pair.id}-claude", "text": pair.rewrite, "source": "claude"}
         )
-    return pl.DataFrame(human + claude, schema=_DOCS)
+    return pl.DataFrame(originals + rewrites, schema=_DOCS_SCHEMA)
 
 
 def _queries() -> pl.DataFrame:
-    """Return the queries."""
-    rows = [orjson.loads(line) for line in _lines("queries.jsonl")]
-    data = [(row["_id"], row["text"]) for row in rows]
-    return pl.DataFrame(data, schema={"id": pl.String, "text": pl.String}, orient="row")
+    """Return the queries: ``id`` and ``text``."""
+    records = [orjson.loads(line) for line in _lines("queries.jsonl")]
+    rows = [(record["_id"], record["text"]) for record in records]
+    return pl.DataFrame(rows, schema={"id": pl.String, "text": pl.String}, orient="row")
 
 
-def _qrels(matched: list[str]) -> pl.DataFrame:
-    """Return the judgments of both versions of the pairs that were matched."""
-    known = set(matched)
+def _qrels(pair_ids: list[str]) -> pl.DataFrame:
+    """Return the judgments of both versions of the pairs with these ids."""
+    kept_ids = set(pair_ids)
     rows = list[tuple[str, str, int]]()
-    for line in _lines("qrels.tsv")[1:]:
-        query, pair, grade = line.split("\t")
-        if pair in known:
-            rows += [(query, f"{pair}-human", int(grade)), (query, f"{pair}-claude", int(grade))]
+    _header, *lines = _lines("qrels.tsv")
+    for line in lines:
+        query, pair_id, grade = line.split("\t")
+        if pair_id in kept_ids:
+            rows.append((query, f"{pair_id}-human", int(grade)))
+            rows.append((query, f"{pair_id}-claude", int(grade)))
     schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

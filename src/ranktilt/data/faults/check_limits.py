@@ -12,7 +12,7 @@ from ranktilt.field_checks import check_fields
 from ranktilt.sizes import POINTS
 
 Percent = Annotated[float, msgspec.Meta(ge=0, le=100, extra={"unit": POINTS})]
-"""A number of percent."""
+"""A percentage."""
 Ratio = Annotated[float, msgspec.Meta(ge=0)]
 """A number of 0 or more."""
 
@@ -35,11 +35,11 @@ class CheckLimits:
     max_cut_off: Percent = 10.0
     """Maximum share of texts that end in the middle of a sentence."""
     max_one_sided: Percent = 5.0
-    """Maximum share of relevant judgments whose twin has another grade or none."""
+    """Maximum share of relevant documents whose twin has another grade or no judgment."""
     min_length_ratio: Ratio = 0.67
-    """Minimum median length ratio, rewrite to reference."""
+    """Minimum of the median length ratio: words of a text over words of its reference."""
     max_length_ratio: Ratio = 1.5
-    """Maximum median length ratio, rewrite to reference."""
+    """Maximum of the median length ratio."""
     near_identical: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.95
     """Smallest Jaccard similarity of two texts' terms that counts as near-identical."""
     warn_above: Percent = 1.0
@@ -59,6 +59,6 @@ class CheckLimits:
 
 
 LIMITS = CheckLimits()
-"""Limits in force unless the user sets others."""
+"""Limits that apply unless the user sets others."""
 EQUIVALENCE = 2.0
 """Largest difference in effectiveness between two sources that does not matter, in points."""

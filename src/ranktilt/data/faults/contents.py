@@ -20,16 +20,15 @@ class SourceContents:
     documents: int
     """Number of documents."""
     empty: int
-    """Number of documents without a word; they count as 0 in the mean."""
+    """Number of documents without a word, which count as 0 in the mean of `words`."""
     words: float
-    """Mean number of words of a text, split at white space, without the title; NaN without
-    documents."""
+    """Mean number of words of a text, split at white space, without the title."""
     quartiles: tuple[float, float, float]
     """Numbers of words below which a quarter, a half and three quarters of the texts are."""
     queries: int
     """Number of queries with at least one relevant document of the source."""
     relevant: float
-    """Mean number of relevant documents of the source over these queries; NaN without any."""
+    """Mean number of relevant documents of the source over these queries; NaN if there are none."""
     judged: int = 0
     """Number of documents with a judgment of any grade."""
     twins: int = 0
@@ -65,9 +64,9 @@ class Contents:
 def contents_of(collection: Collection) -> Contents:
     """Count documents, words, queries and relevant documents of every source.
 
-    As in Dai et al., KDD 2024, Table 1. Lengths are whitespace words, of documents without the
-    title (this gives the published 201.81 for SciFact). A document is relevant if it has a grade of
-    1 or more for a query that the collection holds.
+    The counts are those of Dai et al., KDD 2024, Table 1. A text's length is its number of words
+    between white space, without the title (this gives the published 201.81 for SciFact). A document
+    is relevant if it has a grade above 0 for a query of the collection.
     """
     docs = _counted_documents(collection)
     relevant = (
@@ -82,11 +81,11 @@ def contents_of(collection: Collection) -> Contents:
     relevant_by_source = relevant.partition_by("source", as_dict=True)
     sources = []
     for name in names:
-        source_relevant = relevant_by_source.get((name,), relevant.clear())
-        sources.append(_source(name, docs_by_source[name,], source_relevant))
-    queries = [_queries("all", collection.queries)]
+        relevant_of_source = relevant_by_source.get((name,), relevant.clear())
+        sources.append(_source_contents(name, docs_by_source[name,], relevant_of_source))
+    queries = [_query_contents("all", collection.queries)]
     if collection.qrels.height:
-        queries.append(_queries("judged", collection.queries_with_judgments))
+        queries.append(_query_contents("judged", collection.queries_with_judgments))
     split = collection.spec.get("split")
     return Contents(
         sources=tuple(sources),
@@ -113,20 +112,22 @@ def _counted_documents(collection: Collection) -> pl.DataFrame:
     )
 
 
-def _source(name: str | None, docs: pl.DataFrame, relevant: pl.DataFrame) -> SourceContents:
-    """Count the documents of one source."""
-    counts = docs["words"].to_numpy()
-    queries = relevant["query_id"].n_unique()
-    relevant_mean = relevant.height / queries if queries else np.nan
-    empty = int((counts == 0).sum())
-    low, median, high = np.quantile(counts, (0.25, 0.5, 0.75)).tolist()
+def _source_contents(
+    name: str | None, docs: pl.DataFrame, relevant: pl.DataFrame
+) -> SourceContents:
+    """Count the documents of one source, and their relevant judgments."""
+    word_counts = docs["words"].to_numpy()
+    query_count = relevant["query_id"].n_unique()
+    relevant_mean = relevant.height / query_count if query_count else np.nan
+    empty_count = int((word_counts == 0).sum())
+    low, median, high = np.quantile(word_counts, (0.25, 0.5, 0.75)).tolist()
     return SourceContents(
         source=name,
-        documents=len(counts),
-        empty=empty,
-        words=float(np.mean(counts)),
+        documents=len(word_counts),
+        empty=empty_count,
+        words=float(np.mean(word_counts)),
         quartiles=(low, median, high),
-        queries=queries,
+        queries=query_count,
         relevant=relevant_mean,
         judged=int(docs["judged"].sum()),
         twins=int(docs["twin"].sum()),
@@ -134,8 +135,8 @@ def _source(name: str | None, docs: pl.DataFrame, relevant: pl.DataFrame) -> Sou
     )
 
 
-def _queries(which: str, queries: pl.DataFrame) -> QueryContents:
-    """Count queries and their words."""
-    counts = words(queries["text"]).to_numpy()
-    mean = float(np.mean(counts)) if len(counts) else np.nan
-    return QueryContents(which=which, queries=len(counts), words=mean)
+def _query_contents(which: str, queries: pl.DataFrame) -> QueryContents:
+    """Count queries and their words; `which` says which queries these are."""
+    word_counts = words(queries["text"]).to_numpy()
+    mean = float(np.mean(word_counts)) if len(word_counts) else np.nan
+    return QueryContents(which=which, queries=len(word_counts), words=mean)

@@ -1,8 +1,12 @@
 """Find faults in the texts, pairs and judgments of a collection, before anything is ranked.
 
 A comparison of two sources is fair only if their texts differ in who wrote them and in nothing
-else. Each fault says how often they differ in another way. Beyond a limit, a fault *voids* the
+else. Each fault is another difference, and is counted. Beyond a limit, a fault *voids* the
 comparison: its results would say nothing about sources.
+
+Each source is compared with the *reference*, usually human text. A *pair*, or *twins*, are two
+documents with one origin, one by each of the two sources. A data set may rewrite only some of its
+documents; the others are *outside* the pool, and have no twin by design.
 """
 
 from __future__ import annotations
@@ -18,9 +22,9 @@ import polars as pl
 from ranktilt.data.collection import POOL, Collection
 from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
 from ranktilt.data.faults.trimmed_texts import cut_at, title_prefixed
-from ranktilt.data.faults.twin_likeness import twin_likeness
+from ranktilt.data.faults.twin_likeness import ALIKE_TEXTS, IDENTICAL_TEXTS, twin_likeness
 from ranktilt.data.text import quality
-from ranktilt.data.texts import AT_ONCE
+from ranktilt.data.texts import DOCUMENTS_AT_ONCE
 from ranktilt.progress import report
 
 Verdict = Literal["ok", "warning", "void"]
@@ -40,9 +44,9 @@ ONE_SIDED = "one-sided judgments"
 DANGLING = "dangling judgments"
 """Fault of judgments of documents or queries that are not in the collection."""
 REPEATED = "repeated queries"
-"""Fault of queries with the same text as another."""
+"""Fault of queries with the same text as another query."""
 LENGTH_NOTICE = (0.9, 1.1)
-"""Range of the median length ratio without a warning."""
+"""Smallest and largest median length ratio without a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,18 +61,18 @@ class TextCut:
 
 @dataclass(frozen=True, kw_only=True)
 class FaultDetails:
-    """Numbers that only one fault has; `reporting.sentences.faults` puts them in words."""
+    """Numbers that only some faults have; the defaults are those of all others."""
 
     without_twin_by_design: int = 0
     """Number of documents that were not chosen for rewriting, and are relevant to no query."""
     relevant_without_twin: int = 0
     """Number of documents that were not chosen for rewriting, but are relevant to a query."""
     least_similarity: float = math.nan
-    """Smallest Jaccard similarity of terms that counts as near-identical; NaN for other faults."""
+    """Smallest Jaccard similarity of terms from which pairs count as near-identical."""
     lower_quartile: float = math.nan
-    """Length ratio below which a quarter of the pairs are; NaN for other faults."""
+    """Length ratio below which a quarter of the pairs are."""
     upper_quartile: float = math.nan
-    """Length ratio above which a quarter of the pairs are; NaN for other faults."""
+    """Length ratio above which a quarter of the pairs are."""
     cuts: tuple[TextCut, ...] = ()
     """Sources whose texts are cut short, the reference first."""
 
@@ -78,7 +82,7 @@ class FaultRow:
     """The frequency of one fault in one source, and its verdict on a comparison."""
 
     name: str
-    """Name of the check, one of the keys of `reporting.sentences.faults.MEANINGS`."""
+    """Name of the fault, such as ``length ratio``."""
     source: str
     """Source that is compared with the reference; empty for the collection as a whole."""
     count: int
@@ -97,7 +101,7 @@ class FaultRow:
     reference: float = math.nan
     """Share in the reference, in percent; NaN for faults of pairs and judgments."""
     details: FaultDetails = FaultDetails()
-    """Numbers that only this fault has."""
+    """Further numbers, if the fault has any."""
     examples: tuple[str, ...] = ()
     """Ids of the first documents with the fault; for judgments, of query and document."""
 
@@ -109,15 +113,18 @@ class FaultRow:
         if self.name != LENGTH:
             return percent(self.value)
         text = f"{self.value:.2f}"
-        # A value outside of a bound must not read as if it were the bound.
-        is_bound = text in self.limit.split("–") or float(text) in LENGTH_NOTICE
-        if is_bound and float(text) != self.value:
+        # A value just outside a bound must not be rounded to the bound itself.
+        reads_as_bound = text in self.limit.split("–") or float(text) in LENGTH_NOTICE
+        if reads_as_bound and float(text) != self.value:
             return f"{self.value:.4f}"
         return text
 
 
 def percent(share: float) -> str:
-    """Format a share in %; only an exact 0 reads 0, and only an exact 100 reads 100."""
+    """Format a share in percent with one decimal; empty for NaN.
+
+    Only an exact 0 reads ``0.0 %``, and only an exact 100 reads ``100.0 %``.
+    """
     if math.isnan(share):
         return ""
     text = f"{share:.1f}"
@@ -136,7 +143,7 @@ def find_faults(
     limits: CheckLimits = LIMITS,
     examples: int = 3,
 ) -> tuple[FaultRow, ...]:
-    """Count faults of the texts of each source, of its pairs, and of the judgments.
+    """Count the faults of each source's texts and pairs, of the judgments and of the queries.
 
     Parameters
     ----------
@@ -169,8 +176,12 @@ def find_faults(
     rows = list[FaultRow]()
     for source in sources:
         twins = _Twins(documents, reference, source, limits=limits, examples=examples)
-        rows += _faults_of_twins(twins, collection) if reference else _faults_of_texts(twins, None)
-    rows += [_dangling(collection, examples), _repeated(collection, examples)]
+        if reference:
+            rows += _faults_of_twins(twins, collection)
+        else:
+            rows += _faults_of_texts(twins, None)
+    rows.append(_dangling_judgments(collection, examples))
+    rows.append(_repeated_queries(collection, examples))
     return tuple(rows)
 
 
@@ -181,7 +192,7 @@ _TEXT_FLAGS = {
     "script": quality.script,
     "words": quality.words,
 }
-"""What is examined in each text: functions from texts to values, by the name of their column."""
+"""Functions that examine texts, by the name of the column that they make."""
 
 
 def _examined_documents(collection: Collection) -> pl.DataFrame:
@@ -192,7 +203,7 @@ def _examined_documents(collection: Collection) -> pl.DataFrame:
     - ``copy``: whether it has the text of an earlier document of its source
     - ``prefixed``: whether its text begins with its title
     - ``relevant``: whether it is relevant to any query
-    - ``limit``: number of words at which the texts of its source stop; null if they do not
+    - ``limit``: number of words at which the texts of its source stop; null if they do not stop
     - ``cut``: whether it has exactly that many words
     """
     has_pool = collection.docs.schema.get(POOL) == pl.Boolean
@@ -217,23 +228,38 @@ def _examined_documents(collection: Collection) -> pl.DataFrame:
 
 
 def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of `_TEXT_FLAGS` for each text, and two hashes; a few texts at a time."""
-    parts, examined = list[pl.DataFrame](), 0
-    for part in docs.iter_slices(AT_ONCE) if docs.height else [docs]:
-        text = part["text"].str.strip_chars()
+    """Return the columns of `_TEXT_FLAGS` for each text, whether it is empty, and two hashes.
+
+    A few texts are examined at a time.
+    """
+    frames, examined_count = list[pl.DataFrame](), 0
+    for block in docs.iter_slices(DOCUMENTS_AT_ONCE) if docs.height else [docs]:
+        text = block["text"].str.strip_chars()
         flags = {name: flag(text) for name, flag in _TEXT_FLAGS.items()}
         # Texts are compared by two hashes of 64 bits, so that not all texts are in memory together.
         hashes = {"hash": text.hash(0), "hash_again": text.hash(1)}
-        parts.append(pl.DataFrame({**flags, **hashes, "empty": text == ""}))
-        examined += part.height
-        report("examining texts", examined, docs.height)
-    return pl.concat(parts)
+        frames.append(pl.DataFrame({**flags, **hashes, "empty": text == ""}))
+        examined_count += block.height
+        report("examining texts", examined_count, docs.height)
+    return pl.concat(frames)
 
 
 class _Twins:
     """The documents of a source and of the reference, and their pairs.
 
-    `pairs` has the columns of both documents; those of the source's document end in ``_b``.
+    Its methods count faults. `pairs` has the columns of both documents of a pair; the names of the
+    columns of the source's document end in ``_b``.
+
+    Parameters
+    ----------
+    docs : polars.DataFrame
+        All documents, as `_examined_documents` returns them.
+    reference, source : str
+        The sources to compare; without a reference there are no pairs.
+    limits : CheckLimits
+        Limits beyond which a fault voids the comparison.
+    examples : int
+        Most ids to name in a row.
     """
 
     def __init__(
@@ -245,7 +271,7 @@ class _Twins:
         limits: CheckLimits,
         examples: int,
     ) -> None:
-        self.name, self.limits, self.examples = source, limits, examples
+        self.source, self.limits, self.examples = source, limits, examples
         self.reference = docs.filter(pl.col("source") == reference)
         self.docs = docs.filter(pl.col("source") == source)
         self.pairs = self.reference.join(
@@ -257,24 +283,28 @@ class _Twins:
         self.is_pooled = not is_outside.any()
 
     def missing_twins(self, limit: float) -> FaultRow:
-        """Count origins with a document by one of the two sources only.
+        """Count origins with a document by only one of the two sources.
 
-        Documents that were not chosen for rewriting do not count, unless they are relevant.
+        Documents that were not chosen for rewriting do not count, unless they are relevant. `limit`
+        is the largest allowed share, in percent.
         """
-        left = self.reference.join(self.docs, on="origin", how="anti", maintain_order="left")
-        right = self.docs.join(self.reference, on="origin", how="anti", maintain_order="left")
-        lone = pl.concat([left, right]).unique("origin", keep="first", maintain_order=True)
+        only_reference = self.reference.join(
+            self.docs, on="origin", how="anti", maintain_order="left"
+        )
+        only_source = self.docs.join(self.reference, on="origin", how="anti", maintain_order="left")
+        unpaired = pl.concat([only_reference, only_source])
+        unpaired = unpaired.unique("origin", keep="first", maintain_order=True)
         details = FaultDetails()
         if self.is_pooled:
-            outside = lone.filter("outside")
+            outside = unpaired.filter("outside")
             relevant_count = outside.filter("relevant").height
             details = FaultDetails(
                 without_twin_by_design=outside.height - relevant_count,
                 relevant_without_twin=relevant_count,
             )
-            lone = lone.filter(~pl.col("outside") | pl.col("relevant"))
-        total = lone.height + self.pairs["origin"].n_unique()
-        return self.row(MISSING, lone["id"], total, limit=limit, details=details)
+            unpaired = unpaired.filter(~pl.col("outside") | pl.col("relevant"))
+        total = unpaired.height + self.pairs["origin"].n_unique()
+        return self.row(MISSING, unpaired["id"], total, limit=limit, details=details)
 
     def row(
         self,
@@ -286,11 +316,27 @@ class _Twins:
         reference: float = math.nan,
         details: FaultDetails = FaultDetails(),
     ) -> FaultRow:
-        """Count documents or pairs with a fault, and give a verdict on their share."""
+        """Return the row of a fault, with a verdict on its share.
+
+        Parameters
+        ----------
+        name : str
+            Name of the fault.
+        ids : polars.Series
+            Ids of the documents with the fault; for pairs, of one of the two documents.
+        total : int
+            Number of documents or pairs that were examined.
+        limit : float, optional
+            Share in percent above which the fault voids the comparison; by default no share does.
+        reference : float, optional
+            Share of the reference's documents that have the fault, in percent.
+        details : FaultDetails, optional
+            Further numbers.
+        """
         value = 100 * len(ids) / total if total else math.nan
         return FaultRow(
             name=name,
-            source=self.name,
+            source=self.source,
             count=len(ids),
             total=total,
             value=value,
@@ -304,20 +350,23 @@ class _Twins:
     def pairs_with(
         self, name: str, fault: pl.Expr | pl.Series, *, limit: float | None = None
     ) -> FaultRow:
-        """Count pairs with a fault; the examples are documents of the source."""
+        """Count the pairs for which `fault` is true; the examples are documents of the source."""
         ids = self.pairs.filter(fault)["id_b"]
         return self.row(name, ids, self.pairs.height, limit=limit)
 
     def texts_with(self, name: str, column: str, *, limit: float | None = None) -> FaultRow:
-        """Count documents of the source with a fault; the row has the reference's share too."""
-        in_reference = math.nan
+        """Count documents of the source for which `column` is true.
+
+        The row has the reference's share too, and the verdict is on the larger of both shares.
+        """
+        reference_share = math.nan
         if self.reference.height:
-            in_reference = 100 * int(self.reference[column].sum()) / self.reference.height
+            reference_share = 100 * int(self.reference[column].sum()) / self.reference.height
         ids = self.docs.filter(pl.col(column))["id"]
-        row = self.row(name, ids, self.docs.height, limit=limit, reference=in_reference)
-        # A fault of the reference spoils the same pairs.
-        worse = float(np.fmax(row.value, in_reference))
-        return replace(row, verdict=_verdict(worse, limit, self.limits.warn_above))
+        row = self.row(name, ids, self.docs.height, limit=limit, reference=reference_share)
+        # A pair is spoilt whichever of its documents has the fault.
+        larger_share = float(np.fmax(row.value, reference_share))
+        return replace(row, verdict=_verdict(larger_share, limit, self.limits.warn_above))
 
     def uneven_trait(self, name: str, column: str) -> FaultRow:
         """Count documents with a trait; the verdict is on the gap between both sources' shares.
@@ -337,18 +386,18 @@ class _Twins:
 
     @property
     def has_unequal_cuts(self) -> bool:
-        """Whether the texts of both sources stop at a length, but not at the same one."""
-        lengths = [
-            side["limit"].drop_nulls().unique().to_list() for side in (self.reference, self.docs)
-        ]
-        return bool(lengths[0] and lengths[1] and lengths[0] != lengths[1])
+        """Whether the texts of both sources stop at a length, but not at the same length."""
+        reference_length, source_length = (
+            docs["limit"].drop_nulls().unique().to_list() for docs in (self.reference, self.docs)
+        )
+        return bool(reference_length and source_length and reference_length != source_length)
 
     @property
     def cuts(self) -> tuple[TextCut, ...]:
-        """Where the texts of each source stop, for sources whose texts stop at one length."""
-        sides = [(side["source"][0], side["limit"][0]) for side in (self.reference, self.docs)]
+        """The lengths at which texts stop, for those of the two sources whose texts do."""
+        limits = [(docs["source"][0], docs["limit"][0]) for docs in (self.reference, self.docs)]
         return tuple(
-            TextCut(source=source, words=words) for source, words in sides if words is not None
+            TextCut(source=source, words=words) for source, words in limits if words is not None
         )
 
 
@@ -358,43 +407,46 @@ def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow
     yield twins.missing_twins(limits.max_missing)
     yield from _faults_of_likeness(twins, collection)
     yield from _faults_of_texts(twins, limits)
-    yield _length(twins)
+    yield _length_ratio(twins)
     yield twins.pairs_with("script differs", pl.col("script") != pl.col("script_b"))
     yield twins.uneven_trait("title prefixes", "prefixed")
     yield twins.cut_texts()
     has_title = pl.col("title").str.strip_chars() != ""
     yield twins.pairs_with("shared titles", (pl.col("title") == pl.col("title_b")) & has_title)
-    relevant_pairs, one_sided = _one_sided(pairs, collection)
-    yield twins.row(ONE_SIDED, one_sided, relevant_pairs, limit=limits.max_one_sided)
+    relevant_pair_count, one_sided = _one_sided_judgments(pairs, collection)
+    yield twins.row(ONE_SIDED, one_sided, relevant_pair_count, limit=limits.max_one_sided)
 
 
 def _faults_of_likeness(twins: _Twins, collection: Collection) -> Iterator[FaultRow]:
-    """Count identical and near-identical pairs; void if no pair is left that differs."""
+    """Count identical and near-identical pairs; void if all pairs are alike or empty."""
     pairs, limits = twins.pairs, twins.limits
     rows = pairs.select("row", "row_b").to_numpy().astype(np.int64)
     likeness = pl.Series(twin_likeness(collection, rows, limits.near_identical))
-    yield twins.pairs_with("identical pairs", likeness == 2, limit=limits.max_identical)
-    near = replace(
-        twins.pairs_with(NEAR_IDENTICAL, likeness == 1),
+    is_identical, is_near_identical = likeness == IDENTICAL_TEXTS, likeness == ALIKE_TEXTS
+    yield twins.pairs_with("identical pairs", is_identical, limit=limits.max_identical)
+    near_identical = replace(
+        twins.pairs_with(NEAR_IDENTICAL, is_near_identical),
         limit="not all",
         details=FaultDetails(least_similarity=limits.near_identical),
     )
-    is_alike = likeness > 0
+    is_alike = is_identical | is_near_identical
     none_differs = bool((is_alike | (pairs["empty"] & pairs["empty_b"])).all())
-    # No pair at all is no comparison either.
+    # Without any pair there is no comparison either. If all texts are empty, that is another fault.
     is_void = none_differs and bool(is_alike.any() or not pairs.height)
-    yield replace(near, verdict="void") if is_void else near
+    yield replace(near_identical, verdict="void") if is_void else near_identical
 
 
 def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[FaultRow]:
-    """Examine the texts of a source without their twins; no `limits` if nothing is compared."""
-    yield twins.texts_with("refusals", "refusal", limit=limits.max_refusals if limits else None)
-    yield twins.texts_with(
-        "boilerplate openings", "opening", limit=limits.max_boilerplate if limits else None
-    )
-    yield twins.texts_with(
-        "cut-off endings", "cut_off", limit=limits.max_cut_off if limits else None
-    )
+    """Count the faults of a source's texts by themselves.
+
+    `limits` is None if the source is not compared with another, so that no fault voids anything.
+    """
+    max_refusals = None if limits is None else limits.max_refusals
+    max_boilerplate = None if limits is None else limits.max_boilerplate
+    max_cut_off = None if limits is None else limits.max_cut_off
+    yield twins.texts_with("refusals", "refusal", limit=max_refusals)
+    yield twins.texts_with("boilerplate openings", "opening", limit=max_boilerplate)
+    yield twins.texts_with("cut-off endings", "cut_off", limit=max_cut_off)
     yield twins.texts_with("empty texts", "empty")
     yield twins.texts_with("duplicate texts", "copy")
 
@@ -407,28 +459,28 @@ def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
     """
     if limit is not None and value > limit:
         return "void"
-    # NaN compares as false, so that an undefined share is a warning.
+    # NaN is not smaller than anything, so that an undefined share is a warning.
     return "ok" if value <= notice else "warning"
 
 
-def _length(twins: _Twins) -> FaultRow:
+def _length_ratio(twins: _Twins) -> FaultRow:
     """Compare the lengths of each pair: words of the source's text over words of the reference's.
 
     Pairs whose reference has no word are left out.
     """
     limits, pairs = twins.limits, twins.pairs.filter(pl.col("words") > 0)
-    ratio = pairs["words_b"].to_numpy() / pairs["words"].to_numpy()
-    is_outside = (ratio < limits.min_length_ratio) | (ratio > limits.max_length_ratio)
-    low, median, high = np.quantile(ratio, (0.25, 0.5, 0.75)) if len(ratio) else (math.nan,) * 3
+    ratios = pairs["words_b"].to_numpy() / pairs["words"].to_numpy()
+    is_outside = (ratios < limits.min_length_ratio) | (ratios > limits.max_length_ratio)
+    low, median, high = np.quantile(ratios, (0.25, 0.5, 0.75)) if len(ratios) else (math.nan,) * 3
     verdict: Verdict = "ok" if LENGTH_NOTICE[0] <= median <= LENGTH_NOTICE[1] else "warning"
     if median < limits.min_length_ratio or median > limits.max_length_ratio:
         verdict = "void"
     ids = pairs["id_b"].filter(pl.Series(is_outside, dtype=pl.Boolean))
     return FaultRow(
         name=LENGTH,
-        source=twins.name,
+        source=twins.source,
         count=len(ids),
-        total=len(ratio),
+        total=len(ratios),
         value=float(median),
         verdict=verdict,
         limit=f"{limits.min_length_ratio:g}–{limits.max_length_ratio:g}",
@@ -437,46 +489,51 @@ def _length(twins: _Twins) -> FaultRow:
     )
 
 
-def _one_sided(pairs: pl.DataFrame, collection: Collection) -> tuple[int, pl.Series]:
-    """Compare the grades of each pair of which a document is relevant to a query.
+def _one_sided_judgments(pairs: pl.DataFrame, collection: Collection) -> tuple[int, pl.Series]:
+    """Compare the grades of the two documents of each pair, for each query.
 
-    Returns the number of such pairs over all queries, and the names (query and document) of those
-    with unequal grades. A twin without a judgment has grade 0.
+    Only pairs with a document that is relevant to the query count. Returns their number over all
+    queries, and the names of those with unequal grades: the query, and the document with the higher
+    grade. A twin without a judgment has grade 0.
     """
     relevant = collection.qrels.filter(pl.col("grade") > 0)
     relevant = relevant.join(collection.queries, left_on="query_id", right_on="id", how="semi")
     key = ["query_id", "id", "id_b"]
     ids = pairs.select("id", "id_b")
-    left = relevant.join(ids, left_on="doc_id", right_on="id", coalesce=False)
-    right = relevant.join(ids, left_on="doc_id", right_on="id_b", coalesce=False)
-    grades = left.select(*key, a="grade").join(
-        right.select(*key, b="grade"), on=key, how="full", coalesce=True
+    first_grades = relevant.join(ids, left_on="doc_id", right_on="id", coalesce=False)
+    second_grades = relevant.join(ids, left_on="doc_id", right_on="id_b", coalesce=False)
+    grades = first_grades.select(*key, a="grade").join(
+        second_grades.select(*key, b="grade"), on=key, how="full", coalesce=True
     )
     grades = grades.with_columns(pl.col("a", "b").fill_null(0)).sort(key)
-    higher = pl.when(pl.col("a") > pl.col("b")).then("id").otherwise("id_b")
-    uneven = grades.filter(pl.col("a") != pl.col("b"))
-    return grades.height, uneven.select(name=pl.format("{} {}", "query_id", higher))["name"]
+    higher_id = pl.when(pl.col("a") > pl.col("b")).then("id").otherwise("id_b")
+    unequal = grades.filter(pl.col("a") != pl.col("b"))
+    names = unequal.select(name=pl.format("{} {}", "query_id", higher_id))["name"]
+    return grades.height, names
 
 
-def _dangling(collection: Collection, examples: int) -> FaultRow:
-    """Count judgments that name a document or a query that the collection does not hold."""
+def _dangling_judgments(collection: Collection, examples: int) -> FaultRow:
+    """Count judgments of documents or queries that are not in the collection."""
     qrels = collection.qrels
-    sound = qrels.join(collection.docs, left_on="doc_id", right_on="id", how="semi")
-    sound = sound.join(collection.queries, left_on="query_id", right_on="id", how="semi")
-    dangling = qrels.join(sound, on=["query_id", "doc_id"], how="anti", maintain_order="left")
+    known = qrels.join(collection.docs, left_on="doc_id", right_on="id", how="semi")
+    known = known.join(collection.queries, left_on="query_id", right_on="id", how="semi")
+    dangling = qrels.join(known, on=["query_id", "doc_id"], how="anti", maintain_order="left")
     names = dangling.select(name=pl.format("{} {}", "query_id", "doc_id"))["name"]
     return _collection_row(DANGLING, names, qrels.height, examples)
 
 
-def _repeated(collection: Collection, examples: int) -> FaultRow:
-    """Count queries with the text of an earlier one."""
+def _repeated_queries(collection: Collection, examples: int) -> FaultRow:
+    """Count queries with the text of an earlier query."""
     queries = collection.queries_with_judgments.with_columns(pl.col("text").str.strip_chars())
     is_repeated = (pl.col("text") != "") & ~pl.col("text").is_first_distinct()
     return _collection_row(REPEATED, queries.filter(is_repeated)["id"], queries.height, examples)
 
 
 def _collection_row(name: str, names: pl.Series, total: int, examples: int) -> FaultRow:
-    """Return a row about the collection as a whole; a single occurrence is a warning."""
+    """Return the row of a fault of the collection as a whole; a single occurrence is a warning.
+
+    `names` has the name of each judgment or query with the fault, and `total` is the number of all.
+    """
     value = 100 * len(names) / total if total else math.nan
     return FaultRow(
         name=name,

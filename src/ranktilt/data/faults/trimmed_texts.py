@@ -22,42 +22,43 @@ _LARGEST_LONGER_SHARE = 0.05
 _NEARBY_WORDS = 10
 """Largest distance, in words, of the lengths that a cut is compared with."""
 _TIMES_NEARBY = 5
-"""How many times as many texts must have the length of the cut as have any length nearby."""
-_PREFIX_FACTOR = 4
-"""Length of a text's start that `title_prefixed` compares with its title, as a multiple of it.
+"""How many times as many texts must have the length of the cut as any length nearby."""
+_START_FACTOR = 4
+"""Length of the start of a text that is compared with its title, as a multiple of the title's.
 
-`_PREFIX_ROOM` characters are added. Punctuation and marks of a page make the start longer than the
-title that it repeats.
+`_START_MARGIN` is added. Punctuation and the markup of a page make the start longer than the title
+that it repeats.
 """
-_PREFIX_ROOM = 64
+_START_MARGIN = 64
 """Number of characters that are added to that length."""
-_NO_WORD = r"[^\p{L}\p{N}]+"
+_NO_LETTERS = r"[^\p{L}\p{N}]+"
 """Characters that are neither letters nor digits."""
 
 
 def title_prefixed(docs: pl.DataFrame) -> pl.Series:
-    """Return which texts begin with their title, word by word; null without a title.
+    """Return which texts begin with the words of their title; null without a title.
 
-    The title is that of the document, its `PAGE_TITLE`, or its origin's.
+    The title is that of the document, or its `PAGE_TITLE`, or else the title of its origin.
     """
     page_title = pl.col(PAGE_TITLE) if PAGE_TITLE in docs.columns else pl.lit(None)
     title = pl.when(pl.col("title").str.strip_chars() != "").then("title").otherwise(page_title)
-    table = docs.select("id", "text", "origin", title=_folded(title))
+    table = docs.select("id", "text", "origin", title=_plain_words(title))
     origins = table.select(origin="id", origin_title="title").unique("origin", keep="first")
     table = table.join(origins, on="origin", how="left", maintain_order="left")
     title = pl.coalesce(_null_if_empty("title"), _null_if_empty("origin_title"))
-    # Only the start, because normalising a long text takes long.
-    start = pl.col("text").str.head(_PREFIX_FACTOR * title.str.len_chars() + _PREFIX_ROOM)
+    # Only the start is compared, because normalising a long text takes long.
+    start = pl.col("text").str.head(_START_FACTOR * title.str.len_chars() + _START_MARGIN)
     # The blank after both keeps a title "Art" from matching a text that begins with "Artists".
     blank = pl.lit(" ")
-    is_prefixed = pl.concat_str(_folded(start), blank).str.starts_with(pl.concat_str(title, blank))
+    start_words = pl.concat_str(_plain_words(start), blank)
+    is_prefixed = start_words.str.starts_with(pl.concat_str(title, blank))
     return table.select(title_prefixed=is_prefixed)["title_prefixed"]
 
 
-def _folded(text: pl.Expr) -> pl.Expr:
+def _plain_words(text: pl.Expr) -> pl.Expr:
     """Return a text as lower-case words with single blanks, without punctuation."""
     lower = text.str.normalize("NFKC").str.to_lowercase()
-    return lower.str.replace_all(_NO_WORD, " ").str.strip_chars()
+    return lower.str.replace_all(_NO_LETTERS, " ").str.strip_chars()
 
 
 def _null_if_empty(name: str) -> pl.Expr:
@@ -68,24 +69,24 @@ def _null_if_empty(name: str) -> pl.Expr:
 def cut_at(lengths: pl.Series) -> int | None:
     """Return the length in words at which the texts of a source were cut; None if they were not.
 
-    Texts were cut if unusually many have exactly the same length and hardly any is longer. The
-    length of a cut is at least `SHORTEST_CUT` words. At most 5 % of the texts exceed it; at least
-    5 texts and 2 % of all have it, and 5 times as many as any other length within 10 words. Of
-    several such lengths, the most frequent one counts.
+    Texts were cut if unusually many have exactly the same length, and hardly any text is longer.
+    The length of a cut is at least `SHORTEST_CUT` words. At most 5 % of the texts are longer. At
+    least 5 texts and 2 % of all texts have this length, and 5 times as many as any other length
+    within 10 words. Of several such lengths, the most frequent one counts.
     """
     total = len(lengths)
     counts = lengths.rename("length").value_counts(name="texts").sort("length", descending=True)
     counts = counts.with_columns(longer=pl.col("texts").cum_sum() - pl.col("texts"))
-    least = max(_FEWEST_CUT_TEXTS, _SMALLEST_CUT_SHARE * total)
+    fewest_texts = max(_FEWEST_CUT_TEXTS, _SMALLEST_CUT_SHARE * total)
     candidates = counts.filter(
         (pl.col("longer") <= _LARGEST_LONGER_SHARE * total)
-        & (pl.col("texts") >= least)
+        & (pl.col("texts") >= fewest_texts)
         & (pl.col("length") >= SHORTEST_CUT)
     )
     if not candidates.height:
         return None
-    limit, texts, _ = candidates.sort("texts", "length", descending=True).row(0)
-    distance = (pl.col("length") - limit).abs()
+    cut_length, text_count, _longer = candidates.sort("texts", "length", descending=True).row(0)
+    distance = (pl.col("length") - cut_length).abs()
     nearby = counts.filter((distance <= _NEARBY_WORDS) & (distance > 0))
-    is_pile = texts >= _TIMES_NEARBY * max(nearby["texts"], default=0)
-    return int(limit) if is_pile else None
+    is_frequent = text_count >= _TIMES_NEARBY * max(nearby["texts"], default=0)
+    return int(cut_length) if is_frequent else None

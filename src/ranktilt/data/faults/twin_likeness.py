@@ -1,4 +1,7 @@
-"""How alike the texts of twins are; computed once, as checks, audits and controls all ask."""
+"""Compute how alike the texts of twins are, once for checks, audits and controls.
+
+*Twins* are two versions of one document by different sources.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,37 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.data.text.quality import NEAR_IDENTICAL, identical, jaccard
 
-Rows = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
+
+IDENTICAL_TEXTS = 2
+"""Likeness of a pair of identical texts."""
+ALIKE_TEXTS = 1
+"""Likeness of a pair of near-identical texts."""
+DIFFERENT_TEXTS = 0
+"""Likeness of any other pair."""
 
 
-def twin_likeness(collection: Collection, rows: Rows, near: float = NEAR_IDENTICAL) -> Rows:
-    """Return 2 for pairs of identical texts, 1 for near-identical ones and 0 for all others.
+def twin_likeness(collection: Collection, rows: Ints, near: float = NEAR_IDENTICAL) -> Ints:
+    """Return the likeness of each pair of documents: 2, 1 or 0, from identical to different.
 
-    `rows` has the two documents of each pair, in any order, shape (n_pairs, 2). Near-identical
-    texts have a Jaccard similarity of at least `near`.
+    Parameters
+    ----------
+    collection : Collection
+        Collection of the documents.
+    rows : array of int, shape (n_pairs, 2)
+        Rows of the two documents of each pair, in any order.
+    near : float, optional
+        Smallest Jaccard similarity of the terms of near-identical texts, from 0 to 1.
     """
     text = collection.docs["text"]
-    # Likeness has no direction. Sorted, the same pairs are recognised in whatever order they come.
-    pairs, pair = np.unique(np.sort(rows, axis=1), axis=0, return_inverse=True)
-    first, second = pl.Series(pairs[:, 0]), pl.Series(pairs[:, 1])
-    key = "similarity of twins", hashlib.blake2b(pairs.tobytes(), digest_size=16).digest()
+    # Likeness has no direction. Sorted, the same pairs have the same key in whatever order they are
+    # asked for.
+    distinct_pairs, pair_index = np.unique(np.sort(rows, axis=1), axis=0, return_inverse=True)
+    first, second = pl.Series(distinct_pairs[:, 0]), pl.Series(distinct_pairs[:, 1])
+    pairs_hash = hashlib.blake2b(distinct_pairs.tobytes(), digest_size=16).digest()
+    key = "similarity of twins", pairs_hash
     similarity = collection.memo(key, lambda: jaccard(text.gather(first), text.gather(second)))
     is_identical = identical(text.gather(first), text.gather(second)).to_numpy()
-    likeness = np.where(is_identical, 2, np.where(similarity >= near, 1, 0))
-    return likeness[pair.reshape(-1)]
+    likeness = np.where(similarity >= near, ALIKE_TEXTS, DIFFERENT_TEXTS)
+    likeness[is_identical] = IDENTICAL_TEXTS
+    return likeness[pair_index.reshape(-1)]

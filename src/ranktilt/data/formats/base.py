@@ -1,4 +1,8 @@
-"""The records between readers and their callers: entries of runs, grades, and requests."""
+"""The records that readers of files return: entries of runs, and judgments.
+
+An *entry* is one document in the list of one query. The *repeats* of a run are several rankings of
+each query, by an engine that does not always rank alike.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ class RunFile:
     A file of several repeats has ``repeat`` too, with the repeat of each entry.
     """
     queries: pl.Series
-    """Every query in the order of first appearance; in JSON a query may have no entry."""
+    """Ids of all queries in the order of first appearance; in JSON a query may have no entry."""
     has_lines: bool = False
     """Whether each entry is a line of its own, as in TREC files."""
     first_line: int = 1
@@ -33,7 +37,7 @@ class RunFile:
     lines: Sequence[int] = ()
     """Line of each entry; empty if unknown."""
     score_order: str | None = None
-    """How scores order documents, one of `SCORE_ORDERS`.
+    """How scores order documents: ``score``, ``ascending`` or ``rank``, as for `Run.load`.
 
     ``rank`` if the file has no scores; None if it has some and the user chose no order.
     """
@@ -61,7 +65,7 @@ class RunRequest:
     texts: Mapping[str, str] = field(default_factory=dict)
     """Id of each query by its text, which responses often repeat."""
     max_failures: float = MAX_FAILURES
-    """Largest share of failed responses that is accepted."""
+    """Largest accepted share of failed responses, in percent."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,9 @@
 """Check ids, scores and tables from files and Python objects, and convert them to our types.
 
 All runs, judgments, labels and collections pass through here. pandas turns whole numbers into
-floats if a value is missing, so the id 1.0 is ``1``; truth values, dates, fractions and missing
-values are no ids.
+floats if a value is missing, so the id 1.0 is read as ``1``. Truth values, dates, fractions and
+missing values are no ids. In all functions, `noun` names the checked values in an error, such as
+``qrels: column 'doc_id'``.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import polars as pl
 
 from ranktilt.errors import UserError, shorten
 
-_EXACT = 2**53
-"""Smallest number from which a float may stand for several whole numbers, so that an id is lost."""
+_INEXACT_FROM = 2**53
+"""Number from which on two whole numbers may have the same float, so that an id would be lost."""
 NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*"
 """Pattern of a number as files write it."""
 _NUMBER = re.compile(rf"\s*{NUMBER}")
@@ -27,7 +28,7 @@ _NUMBER = re.compile(rf"\s*{NUMBER}")
 
 
 def require_frame(frame: Any, columns: Iterable[str], noun: str) -> pl.DataFrame:
-    """Return a polars frame if it has these columns; `noun` is its content, such as ``docs``."""
+    """Return a polars frame if it has these columns; `UserError` for anything else."""
     if not isinstance(frame, pl.DataFrame):
         hint = ": pl.from_pandas(…) makes one" if _is_pandas(frame) else ""
         raise UserError(f"{noun}: expected a polars frame, got {kind_of(frame)}{hint}")
@@ -36,32 +37,36 @@ def require_frame(frame: Any, columns: Iterable[str], noun: str) -> pl.DataFrame
     if missing and not frame.width:
         raise UserError(f"{noun}: expected columns {', '.join(needed)}, got an empty frame")
     if missing:
-        came = ", ".join(frame.columns) or "none"
+        present = ", ".join(frame.columns) or "none"
         raise UserError(
             f"{noun}: expected columns {', '.join(needed)}; missing: {', '.join(missing)} "
-            f"(it has {shorten(came)})"
+            f"(it has {shorten(present)})"
         )
     return frame
 
 
 def require_mapping(value: Any, shape: str, noun: str) -> Mapping[Any, Any]:
-    """Return a mapping; `shape` describes it, such as ``{query: {document: score}}``."""
+    """Return a value if it is a mapping; `UserError` for anything else.
+
+    `shape` describes the mapping for the message, such as ``{query: {document: score}}``.
+    """
     if not isinstance(value, Mapping):
         raise UserError(f"{noun}: expected {shape}, got {kind_of(value)}: {shorten(value)}")
     return value
 
 
 def require_text(value: Any, noun: str) -> str:
-    """Return a string."""
+    """Return a value if it is a string; `UserError` for anything else."""
     if not isinstance(value, str):
         raise UserError(f"{noun}: expected a string, got {kind_of(value)}: {shorten(value)}")
     return value
 
 
 def pandas_columns(frame: Any, names: Mapping[int, str]) -> pl.DataFrame:
-    """Return columns of a pandas frame, chosen by their positions, under new names.
+    """Return columns of a pandas frame as a polars frame.
 
-    Values that polars cannot read stay Python objects.
+    `names` has the new name of each column by its position. Values that polars cannot read stay
+    Python objects.
     """
     columns = [
         _pandas_column(frame.iloc[:, position]).alias(name) for position, name in names.items()
@@ -70,7 +75,7 @@ def pandas_columns(frame: Any, names: Mapping[int, str]) -> pl.DataFrame:
 
 
 def require_pandas(frame: Any, noun: str) -> list[str]:
-    """Return the names of a pandas frame's columns."""
+    """Return the names of a pandas frame's columns; `UserError` for anything but a frame."""
     if not _is_pandas(frame) or not hasattr(frame, "columns"):
         hint = ": Run.from_frame takes it" if isinstance(frame, pl.DataFrame) else ""
         raise UserError(f"{noun}: expected a pandas frame, got {kind_of(frame)}{hint}")
@@ -84,7 +89,7 @@ def _is_pandas(frame: Any) -> bool:
 
 
 def _pandas_column(column: Any) -> pl.Series:
-    """Return a column of pandas; of Python's objects where Polars does not take it."""
+    """Return a column of pandas as one of polars, or of Python objects if polars refuses it."""
     try:
         return pl.Series(pl.from_pandas(column))
     except Exception:
@@ -97,16 +102,17 @@ def kind_of(value: Any) -> str:
 
 
 def ids_of(values: Any, noun: str) -> pl.Series:
-    """Return ids as strings; they are strings that are not empty, or whole numbers.
+    """Return ids as strings; `UserError` if one is missing, empty, or cannot be an id.
 
-    `noun` names them in an error, such as ``qrels: column 'doc_id'``.
+    The values may be strings or whole numbers.
     """
     ids = id_texts(values if isinstance(values, pl.Series) else _series(values, noun), noun)
     if ids.null_count():
         raise UserError(f"{noun} has no value in row {ids.is_null().arg_max()}")
-    blank = (ids == "").arg_max()
-    if blank is not None and ids[blank] == "":
-        raise UserError(f"{noun} is empty in row {blank}")
+    # Without an empty id, the first row has the maximum.
+    empty_row = (ids == "").arg_max()
+    if empty_row is not None and ids[empty_row] == "":
+        raise UserError(f"{noun} is empty in row {empty_row}")
     return ids
 
 
@@ -125,7 +131,10 @@ def _series(values: Any, noun: str) -> pl.Series:
 
 
 def text_series(texts: list[Any], noun: str) -> pl.Series:
-    """Return texts as a column; `UserError` for half of a character, which JSON can escape."""
+    """Return texts as a column; `UserError` for a lone surrogate, half of a character.
+
+    JSON can write one as an escape.
+    """
     try:
         return pl.Series(texts, dtype=pl.String)
     except UnicodeEncodeError as error:
@@ -135,7 +144,7 @@ def text_series(texts: list[Any], noun: str) -> pl.Series:
 
 
 def id_texts(values: pl.Series, noun: str) -> pl.Series:
-    """Return ids as strings, as `ids_of` does, and null where there is none."""
+    """Return ids as strings, as `ids_of` does; missing ids are null and empty ones stay."""
     kind = values.dtype
     if kind == pl.String:
         return values
@@ -145,10 +154,11 @@ def id_texts(values: pl.Series, noun: str) -> pl.Series:
         return values.cast(pl.String)
     if kind.is_float():
         numbers = values.fill_nan(None)
-        wrong = numbers.filter(~((numbers == numbers.round()) & (numbers.abs() < _EXACT)))
-        if not len(wrong.drop_nulls()):
+        is_id = (numbers == numbers.round()) & (numbers.abs() < _INEXACT_FROM)
+        wrong_numbers = numbers.filter(~is_id).drop_nulls()
+        if not len(wrong_numbers):
             return numbers.cast(pl.Int64).cast(pl.String)
-        raise _no_id(wrong.drop_nulls()[0], noun)
+        raise _no_id(wrong_numbers[0], noun)
     if kind == pl.Binary:
         try:
             return values.cast(pl.String)
@@ -172,16 +182,16 @@ def _id_text(value: Any, noun: str) -> str | None:
             return str(int(value))
         case float() | np.floating():
             return _whole_text(float(value), noun)
-    if kind_of(value) == "NAType":
+    if kind_of(value) == "NAType":  # pandas.NA
         return None
     raise _no_id(value, noun)
 
 
 def _whole_text(number: float, noun: str) -> str | None:
-    """Return a float that is a whole number as text; None where it is missing."""
+    """Return a float that is a whole number as text; None for NaN, which is a missing value."""
     if np.isnan(number):
         return None
-    if not number.is_integer() or abs(number) >= _EXACT:
+    if not number.is_integer() or abs(number) >= _INEXACT_FROM:
         raise _no_id(number, noun)
     return str(int(number))
 
@@ -211,7 +221,7 @@ def scores_of(values: pl.Series) -> npt.NDArray[np.float64]:
 
 
 def score_series(scores: list[Any]) -> pl.Series:
-    """Return scores from Python objects as a column."""
+    """Return scores from Python objects as a column, which `scores_of` checks."""
     if set(map(type, scores)) <= {float}:
         return pl.Series(scores, dtype=pl.Float64)
     return pl.Series(scores, dtype=pl.Object)
@@ -238,7 +248,10 @@ def ranks_of(values: pl.Series, noun: str) -> npt.NDArray[np.float64]:
 
 
 def plain_float(text: str) -> float:
-    """Read a number as files write it; `ValueError` for ``1_0``, ``٣`` and ``infinity`` too."""
+    """Read a number as files write it; `ValueError` for anything else.
+
+    Python's `float` would also read ``1_0``, ``٣`` and ``infinity``.
+    """
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"expected a number, got {text!r}")
     return float(text)

@@ -32,8 +32,9 @@ def read(file: DataFile) -> pl.DataFrame:
     document = read_document(file.path)
     if not isinstance(document, Mapping):
         return _queries_of_records(file, document if isinstance(document, list) else [document])
-    is_map = all(isinstance(text, str) for text in document.values())
-    if is_map and not are_query_fields(document):
+    # {id: text, …}, unless it is the record of a single query: {"qid": "1", "text": "…"}.
+    is_text_map = all(isinstance(text, str) for text in document.values())
+    if is_text_map and not are_query_fields(document):
         return queries_of(file.path, list(document), list(document.values()))
     return _queries_of_records(file, [document])
 

@@ -15,20 +15,20 @@ from ranktilt.data.files import decode_lines, line_chunks, read_text
 from ranktilt.data.formats.json_text import require_single_keys, require_single_keys_in_lines
 from ranktilt.errors import DataError, shorten
 
-_FIRST = 200
+_SAMPLE_SIZE = 200
 """Number of values that are looked at to find which fields a file has."""
-_BEYOND = ("NaN", "Infinity")
+_PYTHON_NUMBERS = ("NaN", "Infinity")
 """Numbers that Python's json writes, although JSON does not have them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValueBlock:
-    """The values of some lines."""
+    """The JSON values of some lines."""
 
     values: list[Any]
-    """The values."""
+    """The value of each line that is not blank."""
     lines: list[int]
-    """Line of each value."""
+    """Number of each value's line."""
 
 
 def read_document(path: Path) -> Any:
@@ -39,7 +39,7 @@ def read_document(path: Path) -> Any:
     try:
         content = loads(text)
     except orjson.JSONDecodeError as error:
-        message = f"expected one JSON value, got broken JSON ({error.msg}){_cut_off(error)}"
+        message = f"expected one JSON value, got broken JSON ({error.msg}){_cut_off_hint(error)}"
         raise DataError(path, message, line=error.lineno) from error
     require_single_keys(path, text, content)
     return content
@@ -62,14 +62,14 @@ def read_lines(path: Path) -> Iterator[ValueBlock]:
 
 
 def first_blocks(path: Path) -> tuple[list[ValueBlock], Iterator[ValueBlock]]:
-    """Read enough lines to find the fields; return these, and an iterator over the rest."""
+    """Read enough lines to find the fields; return their values, and an iterator over the rest."""
     blocks = read_lines(path)
     first = list[ValueBlock]()
     count = 0
     for block in blocks:
         first.append(block)
         count += len(block.values)
-        if count >= _FIRST:
+        if count >= _SAMPLE_SIZE:
             break
     return first, blocks
 
@@ -80,13 +80,13 @@ def _line_value(path: Path, number: int, line: bytes) -> Any:
         return loads(line)
     except orjson.JSONDecodeError as error:
         text = shorten(line[:200].decode(errors="replace"))
-        reason = f"{error.msg}{_cut_off(error)}"
+        reason = f"{error.msg}{_cut_off_hint(error)}"
         message = f"expected one JSON value per line, got broken JSON ({reason}): {text}"
         raise DataError(path, message, line=number) from error
 
 
-def _cut_off(error: orjson.JSONDecodeError) -> str:
-    """Say that a file is cut off, where JSON ends too soon."""
+def _cut_off_hint(error: orjson.JSONDecodeError) -> str:
+    """Say that a file is cut off if its JSON ends too soon; empty for any other fault."""
     return "; the file is cut off, so fetch or write it again" if "end of data" in error.msg else ""
 
 
@@ -96,7 +96,7 @@ def loads(text: str | bytes) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         as_text = text if isinstance(text, str) else text.decode(errors="replace")
-        if not any(sign in as_text for sign in _BEYOND):
+        if not any(number in as_text for number in _PYTHON_NUMBERS):
             raise
         with suppress(ValueError, RecursionError):
             return json.loads(as_text)

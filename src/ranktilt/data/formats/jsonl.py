@@ -1,4 +1,7 @@
-"""Read JSON lines to a table: every line checked, unknown fields kept, a chunk at a time."""
+"""Read files of JSON lines as tables of documents or queries, and write such files.
+
+A file is read a chunk of lines at a time. Every line is checked, and fields of any name are kept.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,21 @@ import polars as pl
 from ranktilt.data.files import decode_lines, line_chunks, nth_line
 from ranktilt.data.formats.json_text import parse_json, require_single_keys_in_lines
 from ranktilt.data.formats.tables.columns import json_series
-from ranktilt.data.texts import LARGE, aside
+from ranktilt.data.texts import LARGE_BYTES, mapped_texts
 from ranktilt.errors import DataError, shorten
 
 _ID = "_id"
 """Field of a document's id."""
-SWAP = {"id": _ID, _ID: "id"}
-"""Columns of two fields whose names change places, and the fields of these columns.
+SWAPPED_NAMES = {"id": _ID, _ID: "id"}
+"""Names of two columns by the names of their fields, and the other way round.
 
 BEIR's field ``_id`` is our column ``id``. A file may also have a field ``id``, which is kept as
 column ``_id``.
 """
-_FIRST = ("id", "title", "text", "source", "origin")
-"""Columns that come first."""
+_FIRST_COLUMNS = ("id", "title", "text", "source", "origin")
+"""Columns whose fields come first in a written line."""
 STRINGS = ("title", "source", "origin")
-"""Fields that must hold texts."""
+"""Fields of documents that must hold texts."""
 
 
 def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
@@ -36,14 +39,16 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     Columns are ``id`` and ``text``, then every other field in the order of appearance (a field
     ``id`` as column ``_id``), with the types of `json_series`; null if a line lacks the field, or
     has null, NaN or an infinity. Fields in `strings` must be strings. Texts of a large file are
-    mapped.
+    mapped into memory from a file.
     """
-    if path.is_file() and path.stat().st_size >= LARGE:
-        rest = list[pl.DataFrame]()
-        text = aside(lambda: _texts_of(path, strings, rest))["text"]
-        frame = stack(rest).with_columns(text).select("id", "text", pl.exclude("id", "text"))
+    if path.is_file() and path.stat().st_size >= LARGE_BYTES:
+        frames_without_texts = list[pl.DataFrame]()
+        text = mapped_texts(lambda: _texts_of(path, strings, frames_without_texts))["text"]
+        frame = stack(frames_without_texts).with_columns(text)
+        frame = frame.select("id", "text", pl.exclude("id", "text"))
     else:
         frame = stack(list(_frames(path, strings)))
+    # Without a repeated id, the first row has the maximum; `n_unique` tells the two cases apart.
     repeated = frame["id"].is_first_distinct().not_().arg_max()
     if repeated is not None and frame["id"].n_unique() < frame.height:
         message = f"_id {frame['id'][repeated]!r} occurs twice; ids must be unique"
@@ -68,12 +73,12 @@ def _frames(path: Path, strings: tuple[str, ...]) -> Iterator[pl.DataFrame]:
 
 
 def _texts_of(
-    path: Path, strings: tuple[str, ...], rest: list[pl.DataFrame]
+    path: Path, strings: tuple[str, ...], frames_without_texts: list[pl.DataFrame]
 ) -> Iterator[dict[str, pl.Series]]:
-    """Yield the texts of a file chunk by chunk, and put its other fields into `rest`."""
-    rest.clear()
+    """Yield the texts of a file chunk by chunk, and append its other fields to a list."""
+    frames_without_texts.clear()
     for frame in _frames(path, strings):
-        rest.append(frame.drop("text"))
+        frames_without_texts.append(frame.drop("text"))
         yield {"text": frame["text"]}
 
 
@@ -97,7 +102,7 @@ def _frame(rows: list[dict[str, Any]], strings: tuple[str, ...]) -> pl.DataFrame
         if name in strings and not set(map(type, values)) <= {str, type(None)}:
             return None
         try:
-            columns[SWAP.get(name, name)] = _column(values)
+            columns[SWAPPED_NAMES.get(name, name)] = _column(values)
         except orjson.JSONEncodeError:  # nested too deeply
             return None
     return pl.DataFrame(columns)
@@ -118,27 +123,29 @@ def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
     A value is null if its table lacks the column. A column that has several types becomes raw JSON:
     each value is the bytes of its JSON.
     """
-    kinds: dict[str, set[pl.DataType]] = {}
+    types_of_columns: dict[str, set[pl.DataType]] = {}
     for frame in frames:
-        for name, kind in frame.schema.items():
-            kinds.setdefault(name, set()).add(kind)
-    targets = {name: _common(types - {pl.Null()}) for name, types in kinds.items()}
-    aligned = list[pl.DataFrame]()
+        for name, dtype in frame.schema.items():
+            types_of_columns.setdefault(name, set()).add(dtype)
+    common_types = {
+        name: _common_type(types - {pl.Null()}) for name, types in types_of_columns.items()
+    }
+    converted = list[pl.DataFrame]()
     for frame in frames:
-        columns = [_as(frame[name], targets[name]) for name in frame.columns]
-        aligned.append(frame.with_columns(columns))
-    return pl.concat(aligned, how="diagonal", rechunk=False)
+        columns = [_with_type(frame[name], common_types[name]) for name in frame.columns]
+        converted.append(frame.with_columns(columns))
+    return pl.concat(converted, how="diagonal", rechunk=False)
 
 
-def _common(kinds: set[pl.DataType]) -> pl.DataType:
+def _common_type(types: set[pl.DataType]) -> pl.DataType:
     """Return the type of a column that has these types: the only one, or bytes of raw JSON."""
-    return pl.Binary() if len(kinds) > 1 else next(iter(kinds), pl.String())
+    return pl.Binary() if len(types) > 1 else next(iter(types), pl.String())
 
 
-def _as(series: pl.Series, kind: pl.DataType) -> pl.Series:
-    """Return a column in a type, of raw JSON if need be."""
-    if series.dtype in (kind, pl.Null()):
-        return series.cast(kind)
+def _with_type(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Return a column in its common type: as it is, or as bytes of raw JSON."""
+    if series.dtype in (dtype, pl.Null()):
+        return series.cast(dtype)
     documents = [None if value is None else orjson.dumps(value) for value in series]
     return pl.Series(series.name, documents, dtype=pl.Binary)
 
@@ -146,7 +153,7 @@ def _as(series: pl.Series, kind: pl.DataType) -> pl.Series:
 def _first_fault(
     path: Path, first_line: int, lines: list[bytes], strings: tuple[str, ...]
 ) -> DataError:
-    """Read a chunk that failed line by line, to name the line."""
+    """Return the error for a chunk with a fault, which is read line by line to name the line."""
     for number, line in enumerate(lines, start=first_line):
         if not line or line.isspace():
             continue
@@ -171,7 +178,10 @@ def _fault(row: dict[str, Any], strings: tuple[str, ...]) -> str:
 
 
 def json_objects(path: Path, *, reported: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the object of each line that is not blank."""
+    """Yield the number and the object of each line that is not blank.
+
+    `reported` says whether a progress bar is shown.
+    """
     for first_line, lines in line_chunks(path, reported=reported):
         for number, line in enumerate(lines, start=first_line):
             if line and not line.isspace():
@@ -179,7 +189,7 @@ def json_objects(path: Path, *, reported: bool = False) -> Iterator[tuple[int, d
 
 
 def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    """Parse a line of one object; `DataError` if it is anything else."""
+    """Parse the line with this number; `DataError` if it is anything but one object."""
     try:
         row = parse_json(line)
         came = type(row).__name__
@@ -197,9 +207,10 @@ def to_jsonl(frame: pl.DataFrame) -> bytes:
 
     Fields always have the same order, and nulls are left out.
     """
-    rest = sorted(set(frame.columns) - set(_FIRST))
-    frame = frame.select(*(name for name in _FIRST if name in frame.columns), *rest)
-    names = [SWAP.get(name, name) for name in frame.columns]
+    first_columns = [name for name in _FIRST_COLUMNS if name in frame.columns]
+    further_columns = sorted(set(frame.columns) - set(_FIRST_COLUMNS))
+    frame = frame.select(*first_columns, *further_columns)
+    names = [SWAPPED_NAMES.get(name, name) for name in frame.columns]
     columns = [_json_values(column) for column in frame.iter_columns()]
     lines = list[bytes]()
     for row in zip(*columns, strict=True):

@@ -1,4 +1,8 @@
-"""Read the names of files with their columns: ``FILE:query=qid,id=url``."""
+"""Read the names of files with their columns: ``FILE:query=qid,id=url``.
+
+A *key* says what a column holds (``query``), and its value is the column's name in the file
+(``qid``). Some keys are options instead, such as ``keep=first``.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +22,13 @@ _NOTATION = re.compile(rf"(?P<file>.+?):(?P<pairs>{PAIRS})")
 FIRST = "first"
 """The only choice of ``keep`` and ``several``."""
 RUN_NOUNS = ("query", "id", "score", "rank", "hits", "repeat")
-"""Keys of a run's columns."""
+"""Keys of a run's columns; ``hits`` is the key of its lists of documents in JSON."""
 QRELS_NOUNS = ("query", "id", "grade", "hits", "confidence")
 """Keys of judgments' columns."""
 RUN_OPTIONS = {"keep": (FIRST,)}
-"""Other keys of a run, with their values."""
+"""Options of a run, with their possible values."""
 QRELS_OPTIONS = {"several": (FIRST,)}
-"""Other keys of judgments, with their values."""
+"""Options of judgments, with their possible values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +40,16 @@ class NamedFile:
     columns: Mapping[str, str] = field(default_factory=dict)
     """Column or key by its content: ``{"id": "document.url"}``; ``hits`` names the key of lists."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Choices: ``{"keep": "first"}``."""
+    """Options with their values: ``{"keep": "first"}``."""
 
     @classmethod
     def from_text(
         cls, text: str | Path, nouns: Sequence[str], options: Mapping[str, Sequence[str]]
     ) -> NamedFile:
-        """Read ``FILE:query=qid,keep=first``; the whole text is the path if such a file exists."""
+        """Read ``FILE:query=qid,keep=first``; the whole text is the path if such a file exists.
+
+        `nouns` are the valid keys of columns, and `options` the valid options with their values.
+        """
         notation = split_notation(text)
         if notation is None:
             return cls(path=Path(text))

@@ -1,4 +1,8 @@
-"""Recognise any file: its format, its content, its columns and its first record."""
+"""Recognise any file: its format, its content, its columns and its first record.
+
+The *kind* of a file is what its content can be read as, such as a run or judgments. *Answers* are
+the results of queries in JSON, such as responses of search engines.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.data_file import DataFile, blank_fields
 from ranktilt.data.formats.json_values import loads, read_document
 from ranktilt.data.formats.responses.answer_shape import shape_of
-from ranktilt.data.formats.responses.answers import content_of, unwrapped
+from ranktilt.data.formats.responses.answers import content_of, without_run_name
 from ranktilt.data.formats.runs.table_run import table_name
 from ranktilt.data.formats.tables.cells import NumberColumn
 from ranktilt.data.formats.tables.column_names import (
@@ -24,30 +28,30 @@ from ranktilt.data.formats.tables.column_names import (
     RUN_COLUMNS,
     Names,
     find_columns,
-    folded,
+    snake_case,
 )
 from ranktilt.data.formats.tables.parquet import schema_of
 from ranktilt.errors import DataError, UserError
 
 DOCUMENTS, RESULT, EVALUATIONS = "documents", "a result of ranktilt", "values per query"
-"""Kinds of files besides those that are read as a column set."""
-_MEASURE = re.compile(
+"""Kinds besides those of `formats.base`: documents, a saved result, and values of measures."""
+_MEASURE_NAME = re.compile(
     r"\w+@[0-9]|(ndcg|map|mrr|err|recall|p|success)(_cut|_at)?_?[0-9]*$|recip_rank|bpref"
 )
 """Beginning of the names of measures that evaluation programs print."""
-_LETOR = re.compile(r"\S+ qid:\S+ [0-9]+:")
+_LETOR_LINE = re.compile(r"\S+ qid:\S+ [0-9]+:")
 """A line of features for learning to rank."""
-_SAVE = "save it as CSV or JSON lines"
-"""What to do with a file of a spreadsheet program."""
+_DEFAULT_REMEDY = "save it as CSV or JSON lines"
+"""What to do with a file that cannot be read, unless `_REMEDIES` knows better."""
 _MOST_ROWS = 200
 """Most rows that are looked at."""
-_SCORE_OF_TREC = 4
-"""Column of the scores in a TREC run."""
-_LONGEST = 200
+_SCORE_POSITION = 4
+"""Position of the scores, from 0, in a line of a TREC run."""
+_RECORD_LENGTH = 200
 """Most characters of a first record."""
 _MEASURE_COLUMNS = ("measure", "metric", "ndcg", "map", "mrr", "recall", "ndcg@10", "ndcg@20")
 """Names of the columns of a table of measures."""
-_TEXTS = ("text", "contents", "content", "body", "passage", "segment")
+_TEXT_COLUMNS = ("text", "contents", "content", "body", "passage", "segment")
 """Names of the column of a document's text."""
 _MARKUP = {
     "<!doctype html": "a web page",
@@ -81,12 +85,12 @@ class Recognition:
     width: int = 0
     """Number of columns, if they have no names."""
     first: str = ""
-    """First record."""
+    """First record, as the file writes it; empty if it is not known."""
     remedy: str = ""
     """Advice for a file that cannot be used as it is."""
 
-    def described(self) -> str:
-        """Describe the file in words, such as ``judgments (CSV: query, docid, rating)``."""
+    def description(self) -> str:
+        """Return a description of the file, such as ``judgments (CSV: query, docid, rating)``."""
         names = f": {', '.join(self.columns[:6])}" if self.columns else ""
         names += ", …" if len(self.columns) > 6 else ""
         if not self.kinds:
@@ -112,17 +116,17 @@ def recognise(file: DataFile) -> Recognition:
 def _unreadable(file: DataFile) -> Recognition | None:
     """Recognise a file that cannot be read at all; None for any other."""
     if file.binary:
-        remedy = "save it as UTF-8" if "UTF-16" in file.binary else _SAVE
+        remedy = "save it as UTF-8" if "UTF-16" in file.binary else _DEFAULT_REMEDY
         return Recognition(format=file.binary, remedy=remedy)
     start = file.start[:400].decode("utf-8", errors="replace").lstrip().lower()
-    for sign, name in _MARKUP.items():
-        if start.startswith(sign):
-            return Recognition(format=name, remedy=_REMEDIES.get(name, _SAVE))
+    for beginning, name in _MARKUP.items():
+        if start.startswith(beginning):
+            return Recognition(format=name, remedy=_REMEDIES.get(name, _DEFAULT_REMEDY))
     if not file.rows:
         return Recognition(format="comments only" if file.lines else "an empty file")
     if file.has_markdown:
         return Recognition(format="a Markdown table", remedy="save it as CSV")
-    if _LETOR.match(file.rows[0]):
+    if _LETOR_LINE.match(file.rows[0]):
         remedy = "write query, document and score as CSV"
         return Recognition(format="features for learning to rank (LETOR)", remedy=remedy)
     return None
@@ -142,31 +146,35 @@ def _table(names: Sequence[str], form: str, rows: Sequence[str]) -> Recognition:
 
 def kinds_of(names: Sequence[str]) -> tuple[str, ...]:
     """Return the kinds of content that a table with these columns can be read as."""
-    plain = {folded(name) for name in names}
-    has_document = not plain.isdisjoint(DOCUMENT)
-    has_query = not plain.isdisjoint(QUERY)
+    columns = {snake_case(name) for name in names}
+    has_document = not columns.isdisjoint(DOCUMENT)
+    has_query = not columns.isdisjoint(QUERY)
     if has_query and has_document:
         return _kinds_of_pairs(names)
     if has_query:
-        is_measured = not plain.isdisjoint(_MEASURE_COLUMNS)
-        has_text = len(plain) == 2 or not plain.isdisjoint((*_TEXTS, "query_text"))
-        if is_measured:
+        has_measure = not columns.isdisjoint(_MEASURE_COLUMNS)
+        # In a table of two columns, the one besides the query is its text.
+        has_text = len(columns) == 2 or not columns.isdisjoint((*_TEXT_COLUMNS, "query_text"))
+        if has_measure:
             return (EVALUATIONS,)
         return (QUERIES,) if has_text else ()
-    if has_document and not plain.isdisjoint(_TEXTS):
-        return (DOCUMENTS, QUERIES) if len(plain) < 3 else (DOCUMENTS,)
-    return (LABELS,) if has_document and len(plain) > 1 else ()
+    if has_document and not columns.isdisjoint(_TEXT_COLUMNS):
+        # An id and a text may be those of a query as well.
+        return (DOCUMENTS, QUERIES) if len(columns) < 3 else (DOCUMENTS,)
+    return (LABELS,) if has_document and len(columns) > 1 else ()
 
 
 def _kinds_of_pairs(names: Sequence[str]) -> tuple[str, ...]:
     """Return the kinds of content that a table of queries and documents can be read as."""
-    run, judgments = find_columns(names, RUN_COLUMNS), find_columns(names, QRELS_COLUMNS)
-    grade = folded(judgments.get("grade", ""))
-    if "rank" in run or "grade" not in judgments:
+    run_columns = find_columns(names, RUN_COLUMNS)
+    judgment_columns = find_columns(names, QRELS_COLUMNS)
+    grade_name = snake_case(judgment_columns.get("grade", ""))
+    if "rank" in run_columns or "grade" not in judgment_columns:
         return (RUN,)
-    if "score" not in run:
+    if "score" not in run_columns:
         return (JUDGMENTS,)
-    return (RUN, JUDGMENTS) if grade == "score" else (RUN,)
+    # BEIR calls its grades ``score``.
+    return (RUN, JUDGMENTS) if grade_name == "score" else (RUN,)
 
 
 def _json(file: DataFile) -> Recognition:
@@ -177,8 +185,9 @@ def _json(file: DataFile) -> Recognition:
         document = loads(file.rows[0]) if is_lines else read_document(file.path)
     except (ValueError, DataError) as error:
         message = getattr(error, "message", str(error))
-        return Recognition(format=f"broken {form} ({message})", first=file.rows[0][:_LONGEST])
-    first = file.rows[0][:_LONGEST] if is_lines else " ".join(file.rows)[:_LONGEST]
+        first = file.rows[0][:_RECORD_LENGTH]
+        return Recognition(format=f"broken {form} ({message})", first=first)
+    first = (file.rows[0] if is_lines else " ".join(file.rows))[:_RECORD_LENGTH]
     if isinstance(document, Mapping) and str(document.get("format", "")).startswith("ranktilt"):
         return Recognition(format=f"{document['format']}", kinds=(RESULT,), first=first)
     is_record = isinstance(document, Mapping) and not any(map(_is_nested, document.values()))
@@ -186,7 +195,7 @@ def _json(file: DataFile) -> Recognition:
         kinds = kinds_of(list(document))
         if kinds:
             return Recognition(format=form, kinds=kinds, columns=tuple(document), first=first)
-    return _answers(form, first, unwrapped(document))
+    return _answers(form, first, without_run_name(document))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,38 +209,42 @@ class _AnswerFields:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Fields that were understood."""
+        """Paths of the fields whose meaning was recognised."""
         return tuple(self.paths.values())
 
     @property
     def has_grades(self) -> bool:
         """Whether documents have a grade, and not only a score."""
         grade = self.paths.get("grade", "")
-        is_grade = bool(grade) and folded(grade.rpartition(".")[2]) != "score"
+        is_grade = bool(grade) and snake_case(grade.rpartition(".")[2]) != "score"
         return is_grade and "document" in self.paths
 
 
 def _answers(form: str, first: str, document: Any) -> Recognition:
-    """Recognise JSON by the shape of its answers."""
+    """Recognise the JSON value `document` by the fields of its answers.
+
+    `form` is the format for the result, and `first` the first record.
+    """
     if isinstance(document, Mapping) and _is_number_map(document):
         numbers = chain.from_iterable(value.values() for value in document.values())
         is_whole = all(type(number) is int for number in numbers)
         kinds: tuple[str, ...] = (JUDGMENTS, RUN) if is_whole else (RUN,)
-        columns = ("query", "document")
+        columns: tuple[str, ...] = ("query", "document")
         return Recognition(format=form, kinds=kinds, columns=columns, first=first)
-    graded = _answer_fields(document, QRELS_COLUMNS)
-    if graded is not None and graded.has_grades:
-        return Recognition(format=form, kinds=(JUDGMENTS,), columns=graded.columns, first=first)
-    fields = _answer_fields(document, RUN_COLUMNS)
-    if fields is None or "document" not in fields.paths:
+    qrels_fields = _answer_fields(document, QRELS_COLUMNS)
+    if qrels_fields is not None and qrels_fields.has_grades:
+        columns = qrels_fields.columns
+        return Recognition(format=form, kinds=(JUDGMENTS,), columns=columns, first=first)
+    run_fields = _answer_fields(document, RUN_COLUMNS)
+    if run_fields is None or "document" not in run_fields.paths:
         return Recognition(format=form, first=first)
-    is_run = "query" in fields.paths or fields.are_listed
-    kinds = (RUN,) if is_run else kinds_of(fields.columns)
-    return Recognition(format=form, kinds=kinds, columns=fields.columns, first=first)
+    is_run = "query" in run_fields.paths or run_fields.are_listed
+    kinds = (RUN,) if is_run else kinds_of(run_fields.columns)
+    return Recognition(format=form, kinds=kinds, columns=run_fields.columns, first=first)
 
 
 def _answer_fields(document: Any, valid: Names) -> _AnswerFields | None:
-    """Find the fields of a file's answers; None if it has no answers."""
+    """Find the fields of a file's answers by the names in `valid`; None if it has no answers."""
     try:
         content = content_of(document, valid, {})
         shape = shape_of(content, valid, {})
@@ -242,7 +255,7 @@ def _answer_fields(document: Any, valid: Names) -> _AnswerFields | None:
 
 
 def _is_nested(value: Any) -> bool:
-    """Tell whether a value holds others."""
+    """Tell whether a value is an object or a list."""
     return isinstance(value, Mapping | list)
 
 
@@ -256,7 +269,7 @@ def _is_number_map(document: Mapping[str, Any]) -> bool:
 
 
 def _fields(row: str) -> list[str]:
-    """Split a line at tabs, at blanks, or at the sign that gives the most fields."""
+    """Split a line at tabs, at blanks, or at the separator that gives the most fields."""
     if "\t" in row:
         return row.split("\t")
     if len(blank_fields(row)) > 1:
@@ -267,37 +280,40 @@ def _fields(row: str) -> list[str]:
 def _evaluation_table(file: DataFile) -> Recognition | None:
     """Recognise a table whose header names queries and measures; None for any other."""
     for separator in ",\t":
-        names = [folded(name) for name in file.rows[0].split(separator)]
-        if set(names).isdisjoint(QUERY) or not any(map(_MEASURE.match, names)):
+        names = [snake_case(name) for name in file.rows[0].split(separator)]
+        if set(names).isdisjoint(QUERY) or not any(map(_MEASURE_NAME.match, names)):
             continue
+        first = file.rows[1] if len(file.rows) > 1 else ""
         return Recognition(
             format=table_name(separator),
             kinds=(EVALUATIONS,),
             columns=tuple(names),
-            first="".join(file.rows[1:2]),
+            first=first,
         )
     return None
 
 
 def _plain_columns(file: DataFile) -> Recognition:
     """Recognise lines without a header by their number of fields."""
-    rows = _even_rows(file.rows[:_MOST_ROWS])
+    rows = _rows_of_same_width(file.rows[:_MOST_ROWS])
     width = len(rows[0]) if rows else 0
     form, kinds = _form_of_rows(rows, width)
-    return Recognition(format=form, kinds=kinds, width=width, first=file.rows[0][:_LONGEST])
+    first = file.rows[0][:_RECORD_LENGTH]
+    return Recognition(format=form, kinds=kinds, width=width, first=first)
 
 
 def _form_of_rows(rows: Sequence[Sequence[str]], width: int) -> tuple[str, tuple[str, ...]]:
-    """Return the format of rows of a width, and the kinds of content they can be read as."""
+    """Return the format of rows of `width` fields, and the kinds that they can be read as."""
     columns = list(zip(*rows, strict=True))
-    if width in (5, 6) and _are_numbers(columns[_SCORE_OF_TREC]):
+    if width in (5, 6) and _are_numbers(columns[_SCORE_POSITION]):
         return "TREC run", (RUN,)
     if width == 4 and _are_numbers(columns[-1]):
+        # The second field of TREC's judgments is the iteration, mostly 0.
         if set(columns[1]) <= {"0", "Q0"}:
             return "TREC judgments", (JUDGMENTS,)
         return "TREC run", (RUN,)
     if width == 3 and _are_numbers(columns[-1]):
-        if any(_MEASURE.match(name.lower()) for name in columns[0]):
+        if any(_MEASURE_NAME.match(name.lower()) for name in columns[0]):
             return "trec_eval", (EVALUATIONS,)
         return "three columns", (JUDGMENTS, RUN)
     if width == 2:
@@ -306,7 +322,7 @@ def _form_of_rows(rows: Sequence[Sequence[str]], width: int) -> tuple[str, tuple
     return form, ()
 
 
-def _even_rows(lines: Sequence[str]) -> list[list[str]]:
+def _rows_of_same_width(lines: Sequence[str]) -> list[list[str]]:
     """Return the fields of each line; empty if lines have different numbers of fields."""
     rows = [_fields(line) for line in lines]
     if len(set(map(len, rows))) > 1:

@@ -1,4 +1,7 @@
-"""One line for a file that is not what a door asks for: what it is, and what to do."""
+"""Errors for a file of another kind than its reader expects: what the file is, and what to do.
+
+The *kind* of a file is what its content can be read as: a run, judgments, labels and so on.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.recognition import DOCUMENTS, EVALUATIONS, RESULT, recognise
 from ranktilt.errors import DataError, shorten
 
-DOORS = {
+USES = {
     RUN: "name a run with --run",
     JUDGMENTS: "name judgments with --qrels (ranktilt judge: --human, --judge)",
     LABELS: "name labels with --groups",
@@ -16,9 +19,9 @@ DOORS = {
     EVALUATIONS: "ranktilt judge --scores reads values per query",
     RESULT: "to see it, run ranktilt report FILE",
 }
-"""Where each kind of file goes."""
+"""Where to use each kind of file."""
 ANYTHING = "a file of ranktilt"
-"""What is asked for where any kind of file will do."""
+"""What a reader expects that takes any kind of file."""
 _COLUMNS = {
     ANYTHING: "a run, judgments, labels, queries, documents or a result",
     RUN: "query, document and score (or rank)",
@@ -34,26 +37,28 @@ _EXAMPLES = {
     QUERIES: "",
     ANYTHING: "FILE:query=qid,id=url,score=bm25",
 }
-"""How to name the columns of a kind of file."""
-
+"""Example of naming the columns of each kind of file; empty if they cannot be named."""
 _BY_NUMBER = {
     RUN: "FILE:query=1,id=3,score=5",
     JUDGMENTS: "FILE:query=1,id=3,grade=4",
     LABELS: "FILE:id=1,source=2",
 }
 """Examples for files whose columns have no names."""
-_OF_THREE = {RUN: "FILE:query=1,id=2,score=3", JUDGMENTS: "FILE:query=1,id=2,grade=3"}
-"""How to name the columns of a file of three columns."""
+_BY_NUMBER_OF_THREE = {RUN: "FILE:query=1,id=2,score=3", JUDGMENTS: "FILE:query=1,id=2,grade=3"}
+"""Examples for files of three columns without names."""
 
 
 def refuse_binary(file: DataFile, kind: str) -> None:
-    """Refuse what is neither text nor Parquet."""
+    """Refuse a file that is neither text nor Parquet; `kind` is what it should be."""
     if file.binary and file.binary != "Parquet":
         raise refusal(file, kind)
 
 
 def refusal(file: DataFile, kind: str) -> DataError:
-    """Say what a file is that cannot be read as what is asked for, and what to do with it."""
+    """Return the error for a file that cannot be read as a file of this kind.
+
+    It says what the file is instead, and what to do with it.
+    """
     expected = f"expected {kind} ({_COLUMNS[kind]})"
     if not file.rows and not file.binary:
         is_empty = not file.start.strip()
@@ -61,12 +66,12 @@ def refusal(file: DataFile, kind: str) -> DataError:
             file.path, "the file is empty" if is_empty else f"{expected}, got comments only"
         )
     recognition = recognise(file)
-    message = f"{expected}, got {recognition.described()}"
+    message = f"{expected}, got {recognition.description()}"
     if recognition.remedy:
         return DataError(file.path, f"{message}; {recognition.remedy}")
     line = None if file.has_json else file.comments + 1
     if recognition.kinds and kind not in recognition.kinds:
-        return DataError(file.path, f"{message}; {DOORS[recognition.kinds[0]]}", line=line)
+        return DataError(file.path, f"{message}; {USES[recognition.kinds[0]]}", line=line)
     if recognition.first and not recognition.columns:
         message += f": {shorten(recognition.first)}"
     example = _example(kind, recognition.width)
@@ -75,6 +80,9 @@ def refusal(file: DataFile, kind: str) -> DataError:
 
 
 def _example(kind: str, width: int) -> str:
-    """Return an example of naming columns, by their numbers if they have no names; or empty."""
-    by_number = _OF_THREE if width == 3 else _BY_NUMBER
+    """Return an example of naming the columns of a file; empty if they cannot be named.
+
+    `width` is the number of columns if they have no names, and 0 if they have.
+    """
+    by_number = _BY_NUMBER_OF_THREE if width == 3 else _BY_NUMBER
     return by_number.get(kind, _EXAMPLES[kind]) if width else _EXAMPLES[kind]

@@ -1,8 +1,8 @@
-"""Read the names of sides, the two sets of documents that a comparison is between.
+"""Read the names of sides, the two sets of documents that are compared.
 
-A side is a group (``Europe``), a union of groups (``Europe|Asia``), a complement (``non-Europe``:
-every document that is not in the group or union), or the rest (``rest``: all groups that the other
-side does not have).
+Documents with one label, the value of a column, are a group. A side is a group (``Europe``), a
+union of groups (``Europe|Asia``), a complement (``non-Europe``: every document that is not in the
+group or union), or the rest (``rest``: all groups that the other side does not have).
 """
 
 from __future__ import annotations
@@ -31,77 +31,85 @@ class NamedSide:
     name: str
     """Name with the members in alphabetical order: ``Asia|Europe`` for ``Europe|Asia``."""
     members: tuple[str, ...]
-    """Names of the groups."""
+    """Names of the groups; for a complement, those that the side does not have."""
     is_complement: bool = False
-    """Whether the side is a complement: every document that has none of the members."""
+    """Whether the side is a complement: every document that is in none of the members."""
 
     @property
     def union(self) -> str:
-        """Name of the side that the members form; for a complement, the name of its opposite."""
+        """Name of the union of the members; for a complement, this is its opposite side."""
         return SEVERAL.join(self.members)
 
 
 def group_name(column: str, label: str) -> str:
-    """Return the name of a group: its label, or for a bare number ``source 1``.
+    """Return the name of a group: its label, or ``source 1`` for the label ``1`` of ``source``.
 
-    Unions (``grade 1|2``) and complements (``non-grade 1``) of bare numbers get the column's name
+    Unions (``grade 1|2``) and complements (``non-grade 1``) of such labels get the column's name
     too.
     """
-    front, union = _front(label)
-    is_code = all(_CODE.fullmatch(part) for part in _parts(union))
-    return f"{front}{column} {union}" if is_code else label
+    prefix, union = _complement_prefix(label)
+    is_code = all(_CODE.fullmatch(part) for part in _members(union))
+    return f"{prefix}{column} {union}" if is_code else label
 
 
 def bare_labels(column: pl.Series) -> pl.Series:
     """Return the labels of a column as the file has them: ``1`` for ``source 1`` (`group_name`)."""
     if column.dtype != pl.String:
         return column
-    front = f"{column.name} "
-    labels = {}
+    labels_by_name = {}
     for name in column.drop_nulls().unique():
-        label = name.removeprefix(front)
+        label = name.removeprefix(f"{column.name} ")
         if label != name and group_name(column.name, label) == name:
-            labels[name] = label
-    return column.replace(labels) if labels else column
+            labels_by_name[name] = label
+    return column.replace(labels_by_name) if labels_by_name else column
 
 
 def label_text(name: str, column: str, labels: Collection[str]) -> str:
     """Return the name of a side with labels as the file has them: ``1`` for ``source 1``.
 
-    `labels` are the labels in the column.
+    `labels` are all labels in the column.
     """
-    front, union = _front(name)
-    plain = union.removeprefix(f"{column} ")
-    is_called_so = name not in labels and set(_parts(plain)) <= set(labels)
-    return front + plain if is_called_so else name
+    prefix, union = _complement_prefix(name)
+    label = union.removeprefix(f"{column} ")
+    are_labels = name not in labels and set(_members(label)) <= set(labels)
+    return prefix + label if are_labels else name
 
 
-def _front(name: str) -> tuple[str, str]:
+def _complement_prefix(name: str) -> tuple[str, str]:
     """Return the prefix of a complement, which is empty for other names, and the rest of a name."""
-    front = OTHERS if name.startswith(OTHERS) else ""
-    return front, name.removeprefix(front)
+    prefix = OTHERS if name.startswith(OTHERS) else ""
+    return prefix, name.removeprefix(prefix)
 
 
 def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
     """Read the name of a side; None if it is neither a group nor made of groups.
 
-    A group that is itself called ``non-…`` or has a ``|`` in its name comes first.
+    A group may itself be called ``non-…`` or have a ``|`` in its name, and is then taken as it is.
+
+    Parameters
+    ----------
+    text : str
+        The name as the user writes it.
+    known : iterable of str
+        Names of all groups.
+    column : str
+        Column of the labels, for errors.
     """
     known = list(known)
     if text in known:
         return NamedSide(name=text, members=(text,))
-    is_complement = text.startswith(OTHERS) and not set(_parts(text)) <= set(known)
-    names = text.removeprefix(OTHERS) if is_complement else text
-    members = tuple(sorted(set(_parts(names))))
+    is_complement = text.startswith(OTHERS) and not set(_members(text)) <= set(known)
+    union = text.removeprefix(OTHERS) if is_complement else text
+    members = tuple(sorted(set(_members(union))))
     if SEVERAL not in text and not (is_complement and members[0] in known):
         return None
     if "" in members:
         raise UserError(
             f"expected a group on each side of every {SEVERAL}, such as Europe|Asia; got {text!r}"
         )
-    strange = next((name for name in members if name not in known), None)
-    if strange is not None:
-        raise unknown(column, strange, known)
+    unknown_name = next((name for name in members if name not in known), None)
+    if unknown_name is not None:
+        raise unknown(column, unknown_name, known)
     prefix = OTHERS if is_complement else ""
     return NamedSide(
         name=prefix + SEVERAL.join(members), members=members, is_complement=is_complement
@@ -114,23 +122,23 @@ def name_among(text: str, names: Collection[str], column: str = "") -> str | Non
     The members of a union may come in another order. With a `column`, the column's name may be left
     out: ``1`` for ``source 1``, ``2010 to 2014`` for ``year 2010 to 2014``.
     """
-    candidates = [text, _ordered(text)]
+    candidates = [text, _sorted_union(text)]
     if text.startswith(OTHERS):
-        # A group may itself be called non-…, so that the prefix belongs to a member.
-        candidates.append(OTHERS + _ordered(text.removeprefix(OTHERS)))
+        # The prefix may be that of a complement, or belong to a group that is called non-….
+        candidates.append(OTHERS + _sorted_union(text.removeprefix(OTHERS)))
     candidates += [group_name(column, candidate) for candidate in candidates]
     candidates.append(f"{column} {text}")
     return next((name for name in candidates if name in names), None)
 
 
-def _parts(text: str) -> list[str]:
+def _members(text: str) -> list[str]:
     """Split the name of a union into its groups."""
     return [part.strip() for part in text.split(SEVERAL)]
 
 
-def _ordered(text: str) -> str:
+def _sorted_union(text: str) -> str:
     """Return the name of a union with its groups in alphabetical order."""
-    return SEVERAL.join(sorted(set(_parts(text))))
+    return SEVERAL.join(sorted(set(_members(text))))
 
 
 def read_sides(
@@ -138,16 +146,33 @@ def read_sides(
 ) -> tuple[dict[str, str], str]:
     """Read the names of sides that do not overlap.
 
-    Returns the name of each group's side, by the group, and the name of the side of all other
-    groups; the latter is empty if there is no such side. `UserError` if two sides share a group, or
-    if a side such as ``non-Europe`` is compared with anything but ``Europe`` or the rest.
+    Parameters
+    ----------
+    texts : sequence of str
+        The names as the user writes them; a name that is no side is ignored.
+    known : sequence of str
+        Names of all groups.
+    column : str
+        Column of the labels, for errors.
+
+    Returns
+    -------
+    tuple of dict and str
+        The name of each group's side, by the group; and the name of the side that has all other
+        groups, empty if there is no such side.
+
+    Raises
+    ------
+    UserError
+        If two sides share a group, or a side such as ``non-Europe`` is compared with anything but
+        ``Europe`` or the rest.
     """
     sides = [side for text in texts if (side := read_side(text, known, column))]
     complements = [side for side in sides if side.is_complement]
     side_of_group = _sides_of_groups(sides, column)
     if not complements:
-        rest = REST if REST in texts and REST not in known else ""
-        return side_of_group, rest
+        rest_name = REST if REST in texts and REST not in known else ""
+        return side_of_group, rest_name
     unions = {side.union for side in complements}
     if len(unions) > 1 or set(side_of_group.values()) != unions:
         name, opposite = complements[0].name, complements[0].union
@@ -159,11 +184,14 @@ def read_sides(
 
 
 def _sides_of_groups(sides: Sequence[NamedSide], column: str) -> dict[str, str]:
-    """Return the name of each group's side; the members of a complement are the opposite side."""
-    names = {side.name: side.members for side in sides if not side.is_complement}
-    names |= {side.union: side.members for side in sides if side.is_complement}
+    """Return the name of each group's side, by the group.
+
+    The members of a complement belong to its opposite side.
+    """
+    members_of_side = {side.name: side.members for side in sides if not side.is_complement}
+    members_of_side |= {side.union: side.members for side in sides if side.is_complement}
     side_of_group = dict[str, str]()
-    for name, members in names.items():
+    for name, members in members_of_side.items():
         for member in members:
             if side_of_group.setdefault(member, name) != name:
                 both = f"{side_of_group[member]!r} and {name!r}"

@@ -1,4 +1,8 @@
-"""The text that names a label file: its path, columns, names of values, and label of the rest."""
+"""Read the text that names a label file and its columns: ``FILE:id=url,source=is_ai``.
+
+A label file gives each document a label, the value of a column by which documents are grouped. The
+*rest* is all documents that the file does not name.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +21,16 @@ from ranktilt.data.labels.label_remarks import parts_of_numbers, short_number
 from ranktilt.errors import DataError, UserError, shorten, unknown
 
 LENGTH = "length"
-"""Name of the groups that are parts of the texts' lengths, unless a column has this name."""
+"""Name by which users group documents by the length of their texts, unless a column has it."""
 _SEVERAL_OPTION = "several"
 """Key in ``FILE:several=first``."""
 SEVERAL_HINT = f"; to take the first, use FILE:{_SEVERAL_OPTION}={FIRST}"
 """End of errors about documents with several labels."""
 _MOST_COUNTS = 7
-"""Labels whose documents are counted in a sentence; of more, the largest and the last."""
+"""Most labels whose documents are counted in a sentence.
+
+If there are more, the sentence has those of the most documents, and the last one.
+"""
 _ID_COLUMNS = (
     *DOCUMENT_IDS,
     "document_id",
@@ -35,7 +42,7 @@ _ID_COLUMNS = (
     "uri",
 )
 """Names of a column of ids, in the order of preference, if no column is called ``doc_id``."""
-_FLAGS = {
+_TRUTH_VALUES = {
     "True": "true",
     "TRUE": "true",
     "False": "false",
@@ -43,7 +50,7 @@ _FLAGS = {
     "1.0": "1",
     "0.0": "0",
 }
-"""Ways to write a truth value, with the one that it is read as."""
+"""Other ways to write a truth value, with the way in which it is read."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +68,12 @@ class LabelFile:
     names: dict[str, str] = field(default_factory=dict)
     """Names for values of labels: ``{"1": "ai"}``; ``True`` is ``true``, and ``1.0`` is ``1``."""
     rest: str | None = None
-    """Label of every document that the file does not label; ids of a bare list are ``listed``."""
+    """Label of every document that the file does not label.
+
+    The file may then be a bare list of ids, which get the label ``listed``.
+    """
     several: str | None = None
-    """``first`` keeps the first of several labels of a document, which are refused otherwise."""
+    """``first`` keeps the first of several labels of a document; None refuses several labels."""
 
     @classmethod
     def from_text(cls, text: str | Path | LabelFile) -> LabelFile:
@@ -92,7 +102,8 @@ class LabelFile:
     def spec(self, labels: pl.Series, rest_count: int) -> dict[str, Any]:
         """Return the keys of a collection's spec that describe this file.
 
-        `labels` are those of all documents; `rest_count` of them come from the rest.
+        `labels` has the label of each document, and `rest_count` is the number of documents that
+        got the label of the rest.
         """
         if self == LabelFile(self.path):
             return {"labels": self.path}
@@ -112,15 +123,17 @@ class LabelFile:
         counts.sort(key=lambda row: (row[0] == self.rest, -row[1], row[0]))
         words = [f"{count:,} {group_name(labels.name, name)}" for name, count in counts]
         if rest_count:
-            has_listed = counts[-1][1] > rest_count
-            words[-1] += f" ({f'{rest_count:,} of them ' if has_listed else ''}the rest)"
+            # The file itself may give the label of the rest to some documents.
+            _label, last_count = counts[-1]
+            share_of_rest = f"{rest_count:,} of them " if last_count > rest_count else ""
+            words[-1] += f" ({share_of_rest}the rest)"
         if len(words) > _MOST_COUNTS:
             words[_MOST_COUNTS - 1 : -1] = ["…"]
         return words
 
     @property
     def words(self) -> list[str]:
-        """The command line's options for this file."""
+        """The arguments that name this file on the command line, one by one."""
         pairs = [f"{key}={column}" for key, column in self._notation_columns()]
         if self.several is not None:
             pairs.append(f"{_SEVERAL_OPTION}={self.several}")
@@ -132,17 +145,24 @@ class LabelFile:
         return words
 
     def _notation_columns(self) -> list[tuple[str, str]]:
-        """Return keys and columns as ``FILE:id=url`` has them."""
+        """Return pairs of key and column, with the keys as ``FILE:id=url`` has them."""
         return [("id" if key == "doc_id" else key, column) for key, column in self.columns.items()]
 
     def rename_columns(self, names: Sequence[str]) -> list[str]:
-        """Return the content of each column; empty for a column whose name another column takes."""
+        """Return new names for the columns of the file, which say what they hold.
+
+        `names` are their names in the file. The new name is that in `columns`, or else the old one.
+        It is empty for a column whose old name is the new name of another column.
+        """
         for column in self.columns.values():
             if column not in names:
                 raise DataError(self.path, str(unknown("column", column, filter(None, names))))
-        nouns = {column: noun for noun, column in self.columns.items()}
-        columns = [nouns.get(name, "" if name in self.columns else name) for name in names]
-        return columns if "doc_id" in columns else _with_id_column(columns)
+        chosen_names = {column: new_name for new_name, column in self.columns.items()}
+        new_names = list[str]()
+        for name in names:
+            kept_name = "" if name in self.columns else name
+            new_names.append(chosen_names.get(name, kept_name))
+        return new_names if "doc_id" in new_names else _with_id_column(new_names)
 
     @property
     def id_columns(self) -> tuple[str, ...]:
@@ -159,22 +179,28 @@ def _with_id_column(columns: list[str]) -> list[str]:
 
 
 def label_column(by: str, columns: Iterable[str]) -> str:
-    """Return the column that `by` names: without ``:N`` of ``COLUMN:N`` if `by` is no column."""
+    """Return the column that `by` names: `by` itself, or ``COLUMN`` of ``COLUMN:N``.
+
+    ``COLUMN:N`` divides a column of numbers into N parts, unless a column has this name itself.
+    """
     return by.rpartition(":")[0] if ":" in by and by not in columns else by
 
 
 def rename_labels(labels: pl.Series, names: Mapping[str, str]) -> pl.Series:
-    """Rename values of labels, whatever the blanks around them.
+    """Rename values of labels.
 
-    `UserError` for a name of a value that does not occur.
+    `names` has the new name of each value; blanks around a value, and the way in which a truth
+    value is written, do not matter. `UserError` for a value that does not occur.
     """
     if not names:
         return labels
-    folded = labels.replace(_FLAGS)
-    values = folded.drop_nulls().unique().sort().to_list()
-    by_value = {value if value in values else value.strip(): name for value, name in names.items()}
-    by_value = {_FLAGS.get(value, value): name for value, name in by_value.items()}
-    strange = next((value for value in by_value if value not in values), None)
-    if strange is not None:
-        raise unknown(f"value of {labels.name!r} to name", strange, values)
-    return folded.replace(by_value)
+    labels = labels.replace(_TRUTH_VALUES)
+    values = labels.drop_nulls().unique().sort().to_list()
+    new_names = dict[str, str]()
+    for named_value, name in names.items():
+        value = named_value if named_value in values else named_value.strip()
+        new_names[_TRUTH_VALUES.get(value, value)] = name
+    unknown_value = next((value for value in new_names if value not in values), None)
+    if unknown_value is not None:
+        raise unknown(f"value of {labels.name!r} to name", unknown_value, values)
+    return labels.replace(new_names)

@@ -1,4 +1,7 @@
-"""Note labels that are probably the same, words for a missing value, and columns of numbers."""
+"""Note labels that are probably the same, words for a missing value, and columns of numbers.
+
+A *label* is the value of a column by which documents are grouped.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,16 @@ MOST_PAIRED = 12
 MOST_VALUES = 10
 """Most different numbers that count as groups; a column with more is a property of documents."""
 _HALF = 0.5
-"""Number at which a column of shares is divided, if it has values on both sides."""
+"""Number at which a column is divided if it has values on both sides, as shares have."""
 _FEWEST_NUMBERS = 3
 """Fewest different numbers that are divided into parts; two numbers are two groups."""
 
 
 def label_remarks(by: str, labels: pl.Series) -> Iterator[LabelNote]:
-    """Yield notes on labels that are alike, words for a missing value, and numbers to divide."""
+    """Yield notes on labels that are alike, words for a missing value, and numbers to divide.
+
+    `by` is the column of the labels.
+    """
     counts = dict(labels.drop_nulls().cast(pl.String).value_counts(sort=True).rows())
     for alike in alike_labels(counts):
         yield LabelsAlike(by=by, labels=alike.labels, difference=alike.difference)
@@ -64,8 +70,8 @@ class NumberParts:
 def parts_of_numbers(labels: pl.Series) -> NumberParts | None:
     """Return how to divide a column of numbers; None if its values are groups, or no numbers.
 
-    A column is divided if it has fractions, or more than `MOST_VALUES` different numbers: at .5 if
-    it has values on both sides, else at its median.
+    A column is divided if it has fractions, or more than `MOST_VALUES` different numbers. It is
+    divided at .5 if it has values on both sides, else at its median.
     """
     numbers = as_numbers(labels).drop_nulls()
     if not numbers.dtype.is_numeric() or not len(numbers):
@@ -78,9 +84,9 @@ def parts_of_numbers(labels: pl.Series) -> NumberParts | None:
 
 
 def parts_words(by: str, parts: NumberParts | NumberLabels | PropertyLabels) -> str:
-    """Say which options divide a column of numbers."""
+    """Say which options divide the column `by` of numbers."""
     value = short_number(parts.parted_at)
-    # With a point it is a number to divide at; ``2`` would be a number of bins.
+    # ``--by COLUMN:2`` makes two bins, and ``--by COLUMN:2.`` divides the column at 2.
     value = value if "." in value else f"{value}."
     span = f"numbers from {short_number(parts.low)} to {short_number(parts.high)}"
     return f"{span}; --by {by}:2 makes two bins, --by {by}:{value} splits them there"

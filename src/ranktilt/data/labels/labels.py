@@ -1,4 +1,8 @@
-"""Join labels with documents: of a collection with texts, or of runs made elsewhere."""
+"""Join labels with documents: of a collection with texts, or of runs that were made elsewhere.
+
+A *label* is the value of a column by which documents are grouped. The *rest* is all documents that
+a label file does not name; the user may choose a label for them.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,12 @@ from ranktilt.data.formats.notation import file_of, pairs_of
 from ranktilt.data.id_forms import near_matches
 from ranktilt.data.labels.group_names import group_name
 from ranktilt.data.labels.label_file import LabelFile, label_column, rename_labels
-from ranktilt.data.labels.label_table import TAKEN, read_labels
+from ranktilt.data.labels.label_table import RESERVED_COLUMNS, read_labels
 from ranktilt.data.runs.run import Run, require_runs
 from ranktilt.data.text.label_values import known_labels
 from ranktilt.errors import DataError, DataWarning, UserError, counted, unknown
 
-_QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+_QRELS_SCHEMA = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
 """Columns of judgments."""
 
 
@@ -36,10 +40,26 @@ def from_labels(
     qrels_file: str | Path | None = None,
     documents: Iterable[str] = (),
 ) -> Collection:
-    """Make a collection without texts from labels, to audit runs that were made elsewhere.
+    """Make a collection without texts from a table of labels, to audit runs made elsewhere.
 
-    A document without a label is in no group. The `rest` of a `LabelFile` is the label of all other
-    `documents`, and of the judged ones.
+    Parameters
+    ----------
+    labels : polars.DataFrame
+        ``doc_id``, the column of labels, and optionally ``origin`` and further columns. A document
+        whose label is null is in no group.
+    queries : iterable of str
+        Ids of the queries of the runs; judged queries are added.
+    qrels : polars.DataFrame, optional
+        Judgments: ``query_id``, ``doc_id`` and ``grade``.
+    by : str, optional
+        Column of the labels; ``COLUMN:N`` will divide a column of numbers into N parts.
+    labels_file : str, Path or LabelFile, optional
+        File of the labels. Its label of the rest, if any, is given to all `documents` and judged
+        documents that have no label.
+    qrels_file : str or Path, optional
+        File of the judgments, for the collection's spec.
+    documents : iterable of str, optional
+        Ids of the documents of the runs.
     """
     label_file = None if labels_file is None else LabelFile.from_text(labels_file)
     labels = require_frame(labels, ("doc_id",), "labels")
@@ -49,8 +69,8 @@ def from_labels(
     if not labelled_count:
         raise UserError(f"no document has a label in column {column!r}")
     if qrels is None:
-        qrels = pl.DataFrame(schema=_QRELS)
-    qrels = require_frame(qrels, _QRELS, "qrels")
+        qrels = pl.DataFrame(schema=_QRELS_SCHEMA)
+    qrels = require_frame(qrels, _QRELS_SCHEMA, "qrels")
     if label_file is not None and label_file.rest:
         judged_ids = ids_of(qrels["doc_id"], "qrels: column 'doc_id'")
         ids = ids_of([*ids_of(documents, "documents"), *judged_ids], "documents")
@@ -60,7 +80,7 @@ def from_labels(
         file_spec = label_file.spec(labels[column], labels[column].count() - labelled_count)
     judgment_file = None if qrels_file is None else file_of(qrels_file)
     files = {"labels": file_spec.get("labels"), "qrels": judgment_file}
-    paths = {name: str(file) for name, file in files.items() if file is not None}
+    paths = {key: str(file) for key, file in files.items() if file is not None}
     spec = {
         **file_spec,
         **paths,
@@ -70,13 +90,13 @@ def from_labels(
     }
     if qrels_file is not None and pairs_of(qrels_file):
         spec["qrels_read"] = pairs_of(qrels_file)
-    docs = labels.drop(*TAKEN, strict=False).rename({"doc_id": "id"})
+    docs = labels.drop(*RESERVED_COLUMNS, strict=False).rename({"doc_id": "id"})
     docs = docs.with_columns(text=pl.lit(""), title=pl.lit(""))
     return Collection(docs, _queries_without_text(queries, qrels), qrels, spec)
 
 
 def _checked_labels(labels: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Check the column of labels, and read ids and labels as files have them."""
+    """Check the column of labels, and convert ids and labels as those of files."""
     if column not in labels.columns:
         valid = [name for name in labels.columns if name not in ("doc_id", "origin")]
         raise unknown("column", column, valid)
@@ -89,43 +109,46 @@ def _checked_labels(labels: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _with_rest(labels: pl.DataFrame, ids: pl.Series, column: str, rest: str) -> pl.DataFrame:
-    """Give documents without a label the label of the rest, and add the `ids` that have no row."""
+    """Give the label `rest` to all documents without a label, and to the `ids` without a row."""
     ids = ids.alias("doc_id")
-    added = ids.filter(~ids.is_in(labels["doc_id"].implode())).unique().sort().to_frame()
-    labels = pl.concat([labels, added], how="diagonal")
+    ids_without_row = ids.filter(~ids.is_in(labels["doc_id"].implode())).unique().sort()
+    labels = pl.concat([labels, ids_without_row.to_frame()], how="diagonal")
     return labels.with_columns(pl.col(column).fill_null(rest))
 
 
 def _queries_without_text(queries: Iterable[str], qrels: pl.DataFrame) -> pl.DataFrame:
     """Return queries with empty texts: those of the runs, and those that are judged."""
-    judged = ids_of(qrels["query_id"].unique(maintain_order=True), "qrels: column 'query_id'")
-    names = dict.fromkeys([*ids_of(queries, "queries"), *judged])
+    judged_ids = ids_of(qrels["query_id"].unique(maintain_order=True), "qrels: column 'query_id'")
+    query_ids = dict.fromkeys([*ids_of(queries, "queries"), *judged_ids])
     schema = {"id": pl.String, "text": pl.String}
-    return pl.DataFrame({"id": list(names), "text": ""}, schema=schema)
+    return pl.DataFrame({"id": list(query_ids), "text": ""}, schema=schema)
 
 
 def with_names(collection: Collection, names: Mapping[str, str], *, by: str) -> Collection:
-    """Rename the labels in a column of a collection's documents."""
+    """Rename the labels in the column `by` of a collection's documents.
+
+    `names` has the new name of each label.
+    """
     columns = [
         name for name in collection.docs.columns if name == "source" or name not in DOC_COLUMNS
     ]
     if by not in columns:
         raise unknown("column to name the labels of", by, columns)
-    column = collection.docs[by].cast(pl.String)
-    if by == "source":  # of which a bare number is called source 1 already
-        called = {value: collection.source_named(value.strip()) for value in names}
-        names = {
-            value if called[value] == value.strip() else called[value]: name
-            for value, name in names.items()
-        }
-    labels = rename_labels(column, names)
-    spec = {**collection.spec, "label_names": dict(names), "labels_named": by}
+    new_names = dict(names)
+    if by == "source":
+        # A collection calls the source ``1`` of a file ``source 1``.
+        new_names = {}
+        for label, new_name in names.items():
+            source = collection.source_named(label.strip())
+            new_names[label if source == label.strip() else source] = new_name
+    labels = rename_labels(collection.docs[by].cast(pl.String), new_names)
+    spec = {**collection.spec, "label_names": new_names, "labels_named": by}
     docs = collection.docs.with_columns(labels)
     return Collection(docs, collection.queries, collection.qrels, spec)
 
 
 def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> str:
-    """Say that a collection, or its label file, knows none of a run's documents."""
+    """Say that a collection, or its label file, has none of a run's documents."""
     holder = "the collection"
     if "path" not in collection.spec:
         holder = collection.spec.get("labels", holder)
@@ -142,7 +165,10 @@ def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> 
 
 
 def warn_of_near_matches(file: object, ids: pl.Series, known: pl.Series, holder: str) -> None:
-    """Warn of ids in `file` that `holder` knows in another form."""
+    """Warn of ids in `file` that are not `known`, but would be if they were written otherwise.
+
+    `holder` is the file, or the collection, of the known ids.
+    """
     near = near_matches(ids, known)
     if near:
         warnings.warn(f"{file}: {near} (in {holder})", DataWarning, stacklevel=3)
@@ -180,8 +206,8 @@ def labelled(
         If a file does not hold what it should, none of a run's queries is judged, or no document
         of the runs has a label.
     """
-    repeated_runs = require_runs(runs, repeats=True)
-    runs = list(chain.from_iterable((run, *run.repeats) for run in repeated_runs))
+    runs_with_repeats = require_runs(runs, repeats=True)
+    runs = list(chain.from_iterable((run, *run.repeats) for run in runs_with_repeats))
     judgments, read_as = None, ""
     if qrels is not None:
         judgments, read_as = read_qrels_as(qrels)
@@ -191,8 +217,9 @@ def labelled(
     table = read_labels(labels, by=by)
     documents = pl.concat([pl.Series(dtype=pl.String), *(run.ids for run in runs)])
     if runs and not documents.is_in(table["doc_id"].implode()).any():
-        bare = from_labels(table, queries=(), by=by, labels_file=label_path)
-        raise DataError(runs[0].spec.get("file", runs[0].name), no_overlap(runs[0].ids, bare))
+        labelled_documents = from_labels(table, queries=(), by=by, labels_file=label_path)
+        message = no_overlap(runs[0].ids, labelled_documents)
+        raise DataError(runs[0].spec.get("file", runs[0].name), message)
     for run in runs:
         file = str(run.spec.get("file", run.name))
         warn_of_near_matches(file, run.ids, table["doc_id"], label_path)
@@ -240,10 +267,25 @@ def with_labels(
 ) -> Collection:
     """Add a column of labels, and origins, from a file to a collection's documents.
 
-    With `other_columns` the file's other columns are added too, and replace those of their names.
-    Labels of unknown documents are left out. Documents without a label are in no group, or get that
-    of the rest. `UserError` if a document would lose its source, or if the file contradicts several
-    sources of the collection.
+    Labels of unknown documents are left out. A document without a label gets the label of the rest
+    if the user chose one; otherwise it is in no group.
+
+    Parameters
+    ----------
+    collection : Collection
+        The collection.
+    labels : str, Path or LabelFile
+        The label file.
+    by : str
+        Column of the labels.
+    other_columns : bool, optional
+        Whether to add the file's other columns too, which replace columns with the same names.
+
+    Raises
+    ------
+    DataError
+        If the file labels no document of the collection. For labels that are sources: if a document
+        would lose its source, or the file contradicts the sources of a collection that has several.
     """
     column = label_column(by, collection.docs.columns)
     if column in DOC_COLUMNS and column != "source":
@@ -272,9 +314,10 @@ def with_labels(
         _refuse_other_sources(label_file, collection, joined[column])
     docs = collection.docs.with_columns(joined[column])
     if other_columns:
-        further = table.select("id", pl.exclude(*columns, *DOC_COLUMNS))
-        docs = docs.drop(further.columns[1:], strict=False)
-        docs = docs.join(further, on="id", how="left", maintain_order="left")
+        further_columns = table.select("id", pl.exclude(*columns, *DOC_COLUMNS))
+        replaced = [name for name in further_columns.columns if name != "id"]
+        docs = docs.drop(replaced, strict=False)
+        docs = docs.join(further_columns, on="id", how="left", maintain_order="left")
     if "origin" in columns:
         docs = docs.with_columns(pl.coalesce(joined["origin"], docs["origin"]).alias("origin"))
     files = [*collection.spec.get("files", ()), str(label_file.path)]

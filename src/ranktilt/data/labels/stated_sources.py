@@ -1,4 +1,4 @@
-"""Handle documents that do not name their source. RankTilt never assumes one."""
+"""Handle documents that do not name their source, who wrote them. RankTilt never assumes one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from ranktilt.errors import counted
 MOST_VALUES = 12
 """Most values of a column that could name who wrote a document."""
 ORIGINALS = "human"
-"""Default source of the documents that a verb writes versions of."""
-_SHOWN = 3
+"""Default source of the documents that a command writes versions of."""
+_MOST_LISTED_VALUES = 3
 """Most values of a column that a note lists."""
+_MOST_LISTED_COLUMNS = 3
+"""Most columns that a note lists."""
 
 
 def with_source(collection: Collection, name: str) -> Collection:
@@ -29,7 +31,7 @@ def with_source(collection: Collection, name: str) -> Collection:
 
 
 def with_named_side(collection: Collection, name: str) -> Collection:
-    """Give a source to all documents if none has one; else return the collection as it is."""
+    """Give a source to all documents if none has a source; else return the collection as it is."""
     return collection if collection.sources else with_source(collection, name)
 
 
@@ -46,13 +48,14 @@ def no_source(collection: Collection, *, advice: str) -> str:
 
     A column may name it; `advice` is another way.
     """
-    joint = "; or " if columns_of_few_values(collection.docs) else ": "
-    return f"nothing to compare: {no_source_words(source_hint(collection))}{joint}{advice}"
+    # Without a column that could name the source, `advice` is the only way.
+    connector = "; or " if columns_of_few_values(collection.docs) else ": "
+    return f"nothing to compare: {no_source_words(source_hint(collection))}{connector}{advice}"
 
 
 def source_hint(collection: Collection) -> NoSource:
     """Return a note that no document has a source, with the columns that could name it."""
-    columns = columns_of_few_values(collection.docs)[:_SHOWN]
+    columns = columns_of_few_values(collection.docs)[:_MOST_LISTED_COLUMNS]
     return NoSource(
         documents=collection.docs.height,
         columns=tuple(_column_values(collection.docs[name]) for name in columns),
@@ -61,7 +64,7 @@ def source_hint(collection: Collection) -> NoSource:
 
 
 def no_source_words(note: NoSource) -> str:
-    """Say that no document has a source, and which columns could name it; errors say it too."""
+    """Say that no document has a source, and which columns could name it."""
     documents = counted(note.documents, "document has", "documents have")
     if not note.columns:
         return f"the {documents} no source, and no column has few enough values to name it"
@@ -79,7 +82,7 @@ def columns_of_few_values(docs: pl.DataFrame) -> list[str]:
         if column.name in DOC_COLUMNS or column.name.startswith("factor:") or is_raw_json:
             continue
         value_count = column.drop_nulls().n_unique()
-        # As many values as documents: an id, an address or a date.
+        # A column with as many values as documents is an id, an address or a date.
         if 2 <= value_count <= MOST_VALUES and value_count < docs.height:
             counts[column.name] = value_count
     return sorted(counts, key=counts.__getitem__)
@@ -89,7 +92,9 @@ def _column_values(column: pl.Series) -> ColumnValues:
     """Return the first values of a column."""
     values = column.drop_nulls().unique().sort().cast(pl.String).to_list()
     return ColumnValues(
-        column=column.name, values=tuple(values[:_SHOWN]), has_more=len(values) > _SHOWN
+        column=column.name,
+        values=tuple(values[:_MOST_LISTED_VALUES]),
+        has_more=len(values) > _MOST_LISTED_VALUES,
     )
 
 

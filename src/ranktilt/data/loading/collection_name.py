@@ -14,7 +14,7 @@ KINDS = ("hub", "irds")
 NO_QRELS = "none"
 """Value of ``qrels`` for a collection without judgments."""
 DOCS = ("all", "judged")
-"""Choices of documents: all of them, or only the judged ones and their versions."""
+"""Choices of documents: all, or only the judged ones and their versions by other sources."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,14 +34,14 @@ class CollectionName:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
-    """The parts of a collection to load; see `ranktilt.data.loading.load.load`."""
+    """The options of `ranktilt.data.loading.load.load`: which parts of a collection to load."""
 
     split: str | None = None
     """Name of the judgments; None for the only ones there are, or for ``test``."""
     qrels: str | Path | None = None
     """File of judgments to use instead of the collection's own; `NO_QRELS` for no judgments."""
     ignore_unknown: bool = False
-    """Whether judgments of unknown documents are allowed."""
+    """Whether to accept judgments of documents or queries that the collection does not have."""
     docs: str = "all"
     """Documents to load, one of `DOCS`."""
 
@@ -49,7 +49,7 @@ class LoadOptions:
 def choose_split(splits: Collection[str], name: str | None, where: str | Path) -> str:
     """Return the name of the split to use: `name`, or if it is None the only split, or ``test``.
 
-    `where` is the folder or file, for errors.
+    `where` is the folder or file of the splits, for errors.
     """
     if name is None:
         name = next(iter(splits)) if len(splits) == 1 else "test"

@@ -1,4 +1,7 @@
-"""Recognise the layout of a collection's folder: BEIR's, Cocktail's, and those of packages."""
+"""Recognise the layout of a collection's folder: BEIR's, Cocktail's, and those of packages.
+
+A *corpus* is all documents of a collection. It may consist of several files, one for each source.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,12 @@ READERS = {
 }
 """The layouts of RankTilt's core as ``module:FolderReader``; papers and packages add theirs."""
 Corpora = tuple[tuple[str | None, Path], ...]
-"""Source and file of each part of a corpus.
+"""Source and file of each file of a corpus.
 
-The source is None if the file has a field for it; the file may be a folder of Parquet parts.
+The source is None if documents name their sources themselves. In place of a file there may be a
+folder of Parquet files.
 """
-_ENDINGS = (".jsonl", ".jsonl.gz")
+_JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
 """Endings of files of JSON lines."""
 
 
@@ -33,18 +37,19 @@ class FolderReader:
     files: str
     """Names of the files in such a folder, for the message if no reader recognises a folder."""
     corpora: Callable[[Path], Corpora]
-    """Function from a folder to its `Corpora`; empty if the folder has another layout.
+    """Function from a folder to its `Corpora`, which are empty if the folder has another layout.
 
-    Files are JSON lines, plain or ``.gz``."""
+    Files are JSON lines, plain or ``.gz``.
+    """
 
 
 def readers() -> ExtensionTable:
     """Return all layouts, in the order in which `folder_layout` tries them."""
-    return ExtensionTable("reader", "ranktilt.readers", READERS, _fault)
+    return ExtensionTable(noun="reader", group="ranktilt.readers", bundled=READERS, fault=_fault)
 
 
 def folder_layout(folder: Path) -> tuple[str, Corpora]:
-    """Recognise a folder's layout by its files; `DataError` lists the expected files."""
+    """Return the name of a folder's layout, and its files; `DataError` lists the expected files."""
     if folder.exists() and not folder.is_dir():
         raise DataError(folder, "expected a folder, got a file")
     if not folder.is_dir():
@@ -71,21 +76,24 @@ def human_first(corpora: Corpora) -> Corpora:
 
 def jsonl_files(folder: Path, pattern: str = "*") -> list[Path]:
     """List the files of JSON lines in a folder that match a pattern, by name."""
-    return [file for file in sorted(folder.glob(pattern)) if is_visible(file, _ENDINGS)]
+    return [file for file in sorted(folder.glob(pattern)) if is_visible(file, _JSONL_ENDINGS)]
 
 
 def is_visible(path: Path, endings: tuple[str, ...]) -> bool:
-    """Return whether a file has one of these endings and is no hidden file, as macOS adds."""
+    """Return whether a file has one of these endings, and is no hidden file such as macOS adds."""
     return path.name.endswith(endings) and not path.name.startswith(".")
 
 
-def stem(path: Path) -> str:
+def jsonl_stem(path: Path) -> str:
     """Return a file's name without ``.jsonl`` and ``.gz``."""
     return path.name.removesuffix(".gz").removesuffix(".jsonl")
 
 
 def plain_or_gz(path: Path) -> Path | None:
-    """Return a file, plain or compressed; the plain one, with a warning, if both exist."""
+    """Return a file, plain or compressed, or None if neither exists.
+
+    If both exist, it is the plain file, with a warning.
+    """
     compressed = path.with_name(path.name + ".gz")
     if not path.exists():
         return compressed if compressed.exists() else None
@@ -96,27 +104,29 @@ def plain_or_gz(path: Path) -> Path | None:
 
 
 def _beir(folder: Path) -> Corpora:
-    """Return ``corpus.jsonl``, or the folder ``corpus/`` of Parquet parts; refuse both."""
-    file, parts = plain_or_gz(folder / "corpus.jsonl"), folder / "corpus"
-    part_paths = part_files(parts) if parts.is_dir() else []
-    if not part_paths:
+    """Return ``corpus.jsonl``, or the folder ``corpus/`` of Parquet files; refuse both."""
+    file, parts_folder = plain_or_gz(folder / "corpus.jsonl"), folder / "corpus"
+    parts = part_files(parts_folder) if parts_folder.is_dir() else []
+    if not parts:
         return ((None, file),) if file else ()
-    if lines := file or next(iter(jsonl_files(parts)), None):
-        names = f"{lines.relative_to(folder)} and Parquet parts in corpus/ ({part_paths[0].name})"
+    jsonl_file = file or next(iter(jsonl_files(parts_folder)), None)
+    if jsonl_file is not None:
+        name = jsonl_file.relative_to(folder)
+        names = f"{name} and Parquet parts in corpus/ ({parts[0].name})"
         message = f"expected one format of the documents, got {names}; remove one of them"
         raise DataError(folder, message)
-    return ((None, parts),)
+    return ((None, parts_folder),)
 
 
 def _cocktail(folder: Path) -> Corpora:
     """Return the files ``corpus/<source>.jsonl``."""
-    corpora = folder / "corpus"
-    files = jsonl_files(corpora) if corpora.is_dir() else []
-    return tuple((stem(file), file) for file in files)
+    corpus_folder = folder / "corpus"
+    files = jsonl_files(corpus_folder) if corpus_folder.is_dir() else []
+    return tuple((jsonl_stem(file), file) for file in files)
 
 
 def _fault(loaded: object, name: str) -> str:
-    """Say why an object that a package offers is no layout; empty if it is one."""
+    """Say why an object that a package offers is no layout; empty if it is a layout."""
     return "" if isinstance(loaded, FolderReader) else "is not a FolderReader of ranktilt"
 
 

@@ -1,4 +1,8 @@
-"""Load data sets of the Hugging Face hub, which keeps them in its own cache by their commit."""
+"""Load data sets of the Hugging Face hub, whose library keeps them in a cache by their commit.
+
+A *snapshot* is the folder of a data set's files at one commit. A *shard* is one of several Parquet
+files that a table is divided into.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,12 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.formats.jsonl import stack
 from ranktilt.data.formats.judgments.qrels import read_qrels
 from ranktilt.data.formats.tables.parquet import read_judgments
-from ranktilt.data.loading.assemble import judged, read_documents, read_rows, unjudged
+from ranktilt.data.loading.assemble import (
+    judged_collection,
+    read_documents,
+    read_rows,
+    unjudged_collection,
+)
 from ranktilt.data.loading.collection_name import (
     NO_QRELS,
     CollectionName,
@@ -31,19 +40,19 @@ from ranktilt.optional import may_fetch, need
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".tsv", ".tsv.gz")
 """Endings of data files."""
-_ROWS = (".jsonl", ".jsonl.gz", ".parquet")
+_TABLE_SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 """Endings of files of documents or queries."""
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
-"""End of a file's name that numbers the parts of a table."""
+"""End of the name of a shard."""
 _NUMBER = re.compile(r"^\d+$")
 """A file's name that is only a number."""
-_SOURCELESS = {"corpus", "train", "test", "dev", "validation", "default", "data"}
-"""Names of files in corpus/ that are not those of a source."""
+_NAMES_WITHOUT_SOURCE = {"corpus", "train", "test", "dev", "validation", "default", "data"}
+"""Names of files in corpus/ that do not name a source."""
 _SPLITS = {"train", "test", "dev", "validation", "valid", "val"}
-"""Names of splits, which judgments have on top of a data set."""
-_PATTERNS = [*(f"*{suffix}" for suffix in SUFFIXES), "*.zip"]
+"""Names of the files of judgments at the top level of a data set."""
+_DOWNLOAD_PATTERNS = [*(f"*{suffix}" for suffix in SUFFIXES), "*.zip"]
 """Patterns of the files to download."""
-_TOO_MANY = 8
+_MOST_LISTED = 8
 """Most names that an error lists."""
 
 
@@ -66,9 +75,10 @@ class DatasetFiles:
 def dataset_files(folder: Path, *, judgments_only: bool = False) -> DatasetFiles:
     """Find the documents, queries and judgments in a snapshot or unpacked archive.
 
-    Files in ``corpus/`` are each a source of their own if one is called ``human`` or they have
-    several names. Judgments are ``<split>`` in ``qrels/``, ``data/``, ``default/`` or on top.
-    Parquet may be in shards.
+    Each file in ``corpus/`` has the documents of one source if the files have several names, or one
+    is called ``human``. Files of judgments are named by their split, in ``qrels/``, ``data/`` or
+    ``default/`` or at the top level. With `judgments_only`, the data set has only judgments, and
+    any other file at the top level is one of judgments too.
     """
     files = _visible_files(folder)
     splits: dict[str, list[Path]] = {}
@@ -79,8 +89,9 @@ def dataset_files(folder: Path, *, judgments_only: bool = False) -> DatasetFiles
     if not judgments_only:
         corpora = [(_name(file), folder / file) for file in files if _is_table(file, "corpus")]
         queries = [folder / file for file in files if _is_table(file, "queries")]
-    names = {name for name, _ in corpora}
-    has_sources = bool(names - _SOURCELESS) and ("human" in names or len(names) > 1)
+    names = {name for name, _file in corpora}
+    names_source = bool(names - _NAMES_WITHOUT_SOURCE)
+    has_sources = names_source and ("human" in names or len(names) > 1)
     return DatasetFiles(
         layout="cocktail" if has_sources else "beir",
         corpora=_ordered_corpora(corpora, has_sources=has_sources),
@@ -103,9 +114,13 @@ def _visible_files(folder: Path) -> list[Path]:
 def _ordered_corpora(
     corpora: list[tuple[str, Path]], *, has_sources: bool
 ) -> tuple[tuple[str | None, Path], ...]:
-    """Order files by their sources, human text first."""
+    """Order pairs of a name and a file by the name, which is the source, human text first.
+
+    If names are no sources (`has_sources`), files are ordered by their paths and have the source
+    None.
+    """
     if not has_sources:
-        files = sorted((file for _, file in corpora), key=str)
+        files = sorted((file for _name, file in corpora), key=str)
         return tuple((None, file) for file in files)
     return tuple(
         sorted(corpora, key=lambda corpus: (corpus[0] != "human", corpus[0], str(corpus[1])))
@@ -118,9 +133,12 @@ def is_hidden(path: PurePath) -> bool:
 
 
 def _name(path: PurePath) -> str:
-    """Return a file's name without ending and shard, or its folder's if that is only a number."""
+    """Return a file's name without its ending and the number of its shard.
+
+    If this is only a number, it is the name of the file's folder.
+    """
     name = path.name
-    for suffix in SUFFIXES[::-1]:
+    for suffix in reversed(SUFFIXES):  # .jsonl.gz before .jsonl
         name = name.removesuffix(suffix)
     name = _SHARD.sub("", name)
     return path.parts[-2] if _NUMBER.match(name) and len(path.parts) > 1 else name
@@ -128,13 +146,13 @@ def _name(path: PurePath) -> str:
 
 def _is_table(path: PurePath, name: str) -> bool:
     """Return whether a file is the table ``corpus`` or ``queries``, or lies in such a folder."""
-    if not path.name.endswith(_ROWS):
+    if not path.name.endswith(_TABLE_SUFFIXES):
         return False
     return path.parts[0] == name if len(path.parts) > 1 else _name(path) == name
 
 
 def _is_judgments(path: PurePath, *, judgments_only: bool) -> bool:
-    """Return whether a file is one of judgments."""
+    """Return whether a file has judgments; with `judgments_only`, the data set has nothing else."""
     if len(path.parts) == 1:
         is_split = _name(path) in _SPLITS or judgments_only
         return is_split and not (_is_table(path, "corpus") or _is_table(path, "queries"))
@@ -144,30 +162,31 @@ def _is_judgments(path: PurePath, *, judgments_only: bool) -> bool:
 def load_hub(name: CollectionName, options: LoadOptions) -> Collection:
     """Load a data set of the Hugging Face hub.
 
-    If it holds no judgments, they are read from ``OWNER/NAME-qrels``, where BEIR has them.
+    If it has no judgments, they are read from ``OWNER/NAME-qrels``, where BEIR has them.
     """
     folder = snapshot(name)
-    dataset = dataset_files(_unpacked(folder, name.id))
+    dataset = dataset_files(_unpacked_folder(folder, name.id))
     if not dataset.corpora or not dataset.queries:
-        raise _no_layout(name, dataset)
+        raise _missing_table_error(name, dataset)
     documents = read_documents(dataset.corpora)
     queries = stack([read_rows(file) for file in dataset.queries])
-    corpus_paths = [file for _, file in dataset.corpora]
-    files = [str(file) for file in (*corpus_paths, *dataset.queries)]
+    corpus_files = [file for _source, file in dataset.corpora]
+    files = [str(file) for file in (*corpus_files, *dataset.queries)]
     spec: dict[str, Any] = {
         "path": f"hub:{name.id}",
         "revision": folder.name,
         "layout": dataset.layout,
     }
     if options.qrels is not None and str(options.qrels) == NO_QRELS:
-        return unjudged(documents[0], queries, {**spec, "qrels": NO_QRELS, "files": files})
+        docs, _bare_ids = documents
+        return unjudged_collection(docs, queries, {**spec, "qrels": NO_QRELS, "files": files})
     judgments = _find_judgments(name, dataset, options)
     spec |= {**judgments.spec, "files": [*files, *map(str, judgments.files)]}
     tables = [
-        read_judgments(file) if file.name.endswith(_ROWS) else read_qrels(file)
+        read_judgments(file) if file.name.endswith(_TABLE_SUFFIXES) else read_qrels(file)
         for file in judgments.files
     ]
-    return judged(
+    return judged_collection(
         documents,
         queries,
         pl.concat(tables, how="vertical_relaxed"),
@@ -213,9 +232,9 @@ def _find_judgments(
 
 
 def snapshot(name: CollectionName) -> Path:
-    """Return the folder of a data set's files; they are downloaded unless the hub's cache has them.
+    """Return the folder of a data set's files, which is named by the commit.
 
-    The folder's name is the commit.
+    They are downloaded unless the hub's cache has them.
     """
     hub = need("huggingface_hub", extra="datasets", for_=str(name))
     try:
@@ -223,7 +242,7 @@ def snapshot(name: CollectionName) -> Path:
             name.id,
             repo_type="dataset",
             revision=name.revision,
-            allow_patterns=_PATTERNS,
+            allow_patterns=_DOWNLOAD_PATTERNS,
             local_files_only=not may_fetch(),
         )
     except Exception as error:
@@ -261,8 +280,11 @@ def _offline_error(name: CollectionName) -> UserError:
     )
 
 
-def _unpacked(folder: Path, id: str) -> Path:
-    """Return the folder of the files, after unpacking a data set that is a zip file."""
+def _unpacked_folder(folder: Path, id: str) -> Path:
+    """Return the folder of the files of a data set; a zip file is unpacked into the cache first.
+
+    `folder` is the snapshot, and `id` the name of the data set.
+    """
     archives = sorted(folder.glob("*.zip"))
     if not archives or dataset_files(folder).corpora:
         return folder
@@ -273,11 +295,11 @@ def _unpacked(folder: Path, id: str) -> Path:
     target = cache_folder() / "collections" / f"{id.replace('/', '--')}-{folder.name}"
     if not target.is_dir():
         _unpack(archives[0], target)
-    return _inner(target)
+    return _innermost_folder(target)
 
 
 def _unpack(archive: Path, target: Path) -> None:
-    """Unpack the data files of an archive, all or none."""
+    """Unpack the data files of an archive into the folder `target`, all or none."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".", dir=target.parent) as temporary:
         try:
@@ -291,8 +313,11 @@ def _unpack(archive: Path, target: Path) -> None:
         os.replace(f"{temporary}/data", target)
 
 
-def _inner(folder: Path) -> Path:
-    """Return the first folder with several files, such as ``scifact/`` in scifact.zip."""
+def _innermost_folder(folder: Path) -> Path:
+    """Return the folder with the files, such as ``scifact/`` in scifact.zip.
+
+    It is reached by entering folders as long as there is only one, unless that is part of a layout.
+    """
     while True:
         paths = list(folder.iterdir())
         if len(paths) != 1 or not paths[0].is_dir():
@@ -302,12 +327,12 @@ def _inner(folder: Path) -> Path:
         folder = paths[0]
 
 
-def _no_layout(name: CollectionName, dataset: DatasetFiles) -> UserError:
+def _missing_table_error(name: CollectionName, dataset: DatasetFiles) -> UserError:
     """Return the error for a data set without documents or queries."""
     missing = "documents (corpus.jsonl, corpus/*)"
     if dataset.corpora:
         missing = "queries (queries.jsonl, queries/*.parquet)"
-    files = ", ".join(dataset.files[:_TOO_MANY]) or "no .jsonl, .parquet, .tsv or .zip file"
+    files = ", ".join(dataset.files[:_MOST_LISTED]) or "no .jsonl, .parquet, .tsv or .zip file"
     return UserError(
         f"{name}: expected {missing} in the layout of Cocktail, BEIR or MTEB, got {files}"
     )

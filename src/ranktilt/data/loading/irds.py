@@ -1,4 +1,7 @@
-"""Load collections of ir_datasets, streamed through its own interface."""
+"""Load collections of ir_datasets, a library of public collections, through its own interface.
+
+A *data set* here is an object of that library.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,20 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.judgments.qrels import read_qrels
 from ranktilt.data.formats.tables.columns import whole_or_fractions
-from ranktilt.data.loading.assemble import judged, unjudged
+from ranktilt.data.loading.assemble import judged_collection, unjudged_collection
 from ranktilt.data.loading.collection_name import NO_QRELS, CollectionName, LoadOptions
 from ranktilt.errors import DataWarning, UserError, counted, shorten, unknown
 from ranktilt.optional import may_fetch, need
 from ranktilt.progress import report
 
-_CHUNK = 50_000
-"""Documents to hold as Python objects at a time."""
-_SHOWN = 12
+_DOCUMENTS_AT_ONCE = 50_000
+"""Number of documents to hold as Python objects at a time."""
+_MOST_LISTED = 12
 """Most names that an error lists."""
-_BODIES = ("text", "body")
-"""Names of the field with a document's text."""
-_AGREE = "confirm you agree"
-"""Words of a request to agree to terms."""
+_TEXT_FIELDS = ("text", "body")
+"""Names of the field with a document's text, in the order of preference."""
+_AGREEMENT_REQUEST = "confirm you agree"
+"""Words by which a message of the library is a request to agree to terms."""
 
 
 def load_irds(name: CollectionName, options: LoadOptions) -> Collection:
@@ -38,29 +41,29 @@ def load_irds(name: CollectionName, options: LoadOptions) -> Collection:
         raise UserError(
             f"{name}: an ir_datasets id contains its split, such as beir/scifact/test; omit --split"
         )
-    kinds = ["docs", "queries", "qrels"] if options.qrels is None else ["docs", "queries"]
+    needed = ["docs", "queries", "qrels"] if options.qrels is None else ["docs", "queries"]
     with open_library(name) as library:
-        dataset = find_dataset(library, name, kinds)
+        dataset = find_dataset(library, name, needed)
         qrels = _choose_qrels(dataset, name, options)
         queries = dataset_queries(dataset)
-        chosen_ids = None
+        judged_ids = None
         if options.docs == "judged":
             if qrels is None:
                 raise UserError(f"{name}: docs 'judged' needs judgments")
-            chosen_ids = set(qrels["doc_id"])
-        docs, total = _docs(dataset, chosen_ids)
+            judged_ids = set(qrels["doc_id"])
+        docs, total = _read_docs(dataset, judged_ids)
     spec: dict[str, Any] = {"path": str(name), "layout": "irds", "ir_datasets": library.__version__}
-    if chosen_ids is not None:
+    if judged_ids is not None:
         spec |= {"docs": "judged", "docs_of": total}
     if qrels is None:
-        return unjudged(docs, queries, {**spec, "qrels": NO_QRELS})
+        return unjudged_collection(docs, queries, {**spec, "qrels": NO_QRELS})
     if options.qrels is None:
         spec["split"] = name.id.rpartition("/")[2]
         judgment_file = str(name)
     else:
         judgment_file = str(options.qrels)
         spec |= {"split": judgment_file, "files": [judgment_file]}
-    return judged(
+    return judged_collection(
         (docs, docs["id"]),
         queries,
         qrels,
@@ -81,19 +84,19 @@ def _choose_qrels(dataset: Any, name: CollectionName, options: LoadOptions) -> p
 
 @contextmanager
 def open_library(name: CollectionName) -> Iterator[Any]:
-    """Yield ir_datasets with its messages muted.
+    """Yield the module ir_datasets, which prints nothing within the ``with`` block.
 
-    The last message about its files explains an error; a request to agree to terms becomes a
-    warning.
+    If the library fails, its last message about its files explains the error. A request to agree to
+    terms becomes a warning. `name` is the collection to load, for messages.
     """
     messages: list[str] = []
 
     def collect(record: logging.LogRecord) -> bool:
         text = " ".join(record.getMessage().split())
         messages.append(text)
-        if _AGREE in text:
+        if _AGREEMENT_REQUEST in text:
             warnings.warn(f"{name}: {text}", DataWarning, stacklevel=4)
-        return False
+        return False  # no message is printed
 
     logger = logging.getLogger("ir_datasets")
     logger.addFilter(collect)
@@ -104,7 +107,7 @@ def open_library(name: CollectionName) -> Iterator[Any]:
                 yield library
         except UserError:
             raise
-        except Exception as error:  # the readers of its many formats raise all kinds
+        except Exception as error:  # its readers of many formats raise exceptions of any type
             raise _read_error(name, error, messages, library.util.home_path()) from error
     finally:
         logger.removeFilter(collect)
@@ -148,37 +151,48 @@ def _read_error(
     return UserError(f"{name}: cannot be read: {reason}; {hint}")
 
 
-def find_dataset(library: Any, name: CollectionName, kinds: list[str]) -> Any:
-    """Return a data set that has all `kinds` of content: ``docs``, ``queries``, ``qrels``."""
+def find_dataset(library: Any, name: CollectionName, needed: list[str]) -> Any:
+    """Return a data set; `UserError` if it is unknown or lacks some of the `needed` content.
+
+    Contents are ``docs``, ``queries`` and ``qrels``.
+    """
     try:
         dataset = library.load(name.id)
     except KeyError:
-        near = difflib.get_close_matches(name.id, sorted(library.registry), n=_SHOWN, cutoff=0.0)
-        raise UserError(f"{name}: {unknown('collection', name.id, near)}") from None
-    for kind in kinds:
-        if not dataset.has(kind):
-            raise _missing_content(library, name, kinds, kind)
+        known_names = sorted(library.registry)
+        near_names = difflib.get_close_matches(name.id, known_names, n=_MOST_LISTED, cutoff=0.0)
+        raise UserError(f"{name}: {unknown('collection', name.id, near_names)}") from None
+    for content in needed:
+        if not dataset.has(content):
+            raise _missing_content_error(library, name, needed, content)
     return dataset
 
 
-def _missing_content(
-    library: Any, name: CollectionName, kinds: list[str], missing: str
+def _missing_content_error(
+    library: Any, name: CollectionName, needed: list[str], missing: str
 ) -> UserError:
-    """Return the error for a data set without documents, queries or judgments."""
+    """Return the error for a data set without documents, queries or judgments.
+
+    It lists the subsets of the data set that have all `needed` contents.
+    """
     noun = {"docs": "documents", "queries": "queries", "qrels": "judgments"}[missing]
     subsets = []
     for id in sorted(id for id in library.registry if id.startswith(f"{name.id}/")):
-        if all(library.registry[id].has(kind) for kind in kinds):
+        if all(library.registry[id].has(content) for content in needed):
             subsets.append(id)
     advice = "see https://ir-datasets.com"
     if subsets:
-        advice = f"these have them: {', '.join(subsets[:_SHOWN])}"
+        advice = f"these have them: {', '.join(subsets[:_MOST_LISTED])}"
     hint = "; or go without, with --qrels none" if missing == "qrels" else ""
     return UserError(f"{name}: has no {noun}; {advice}{hint}")
 
 
 def dataset_qrels(dataset: Any, name: CollectionName) -> pl.DataFrame:
-    """Read the judgments: the last for each query and document, as the library's ``qrels_dict``."""
+    """Read the judgments of a data set: ``query_id``, ``doc_id`` and ``grade``.
+
+    Of several judgments of a document for a query, the last one counts, as in the library's own
+    ``qrels_dict``.
+    """
     fields = dataset.qrels_cls()._fields
     if "relevance" not in fields:
         raise UserError(
@@ -189,9 +203,9 @@ def dataset_qrels(dataset: Any, name: CollectionName) -> pl.DataFrame:
     schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
     grades = whole_or_fractions(table["grade"])
-    broken = table.filter(grades.is_null())
-    if broken.height:
-        query, doc, grade = broken.row(0)
+    without_number = table.filter(grades.is_null())
+    if without_number.height:
+        query, doc, grade = without_number.row(0)
         raise UserError(
             f"{name}: expected numbers as grades, got {grade} "
             f"for query {query!r} and document {doc!r}"
@@ -219,24 +233,24 @@ def dataset_queries(dataset: Any) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"id": pl.String, "text": pl.String}, orient="row")
 
 
-def _docs(dataset: Any, chosen_ids: set[str] | None) -> tuple[pl.DataFrame, int]:
-    """Read the documents, all or the chosen ones, and count those of the library.
+def _read_docs(dataset: Any, kept_ids: set[str] | None) -> tuple[pl.DataFrame, int]:
+    """Read the documents with these ids, or all if `kept_ids` is None; count all documents.
 
-    No more than a chunk of them exists as Python objects at a time.
+    Only `_DOCUMENTS_AT_ONCE` documents exist as Python objects at a time.
     """
     schema = {"id": pl.String, "title": pl.String, "text": pl.String}
     row_of = _document_reader(dataset)
-    frames, chunk, total = list[pl.DataFrame](), list[tuple[str, str, str]](), 0
+    frames, rows, total = list[pl.DataFrame](), list[tuple[str, str, str]](), 0
     expected = dataset.docs_count() or 0
     for total, doc in enumerate(dataset.docs_iter(), start=1):
-        if chosen_ids is None or doc.doc_id in chosen_ids:
-            chunk.append(row_of(doc))
-        if len(chunk) == _CHUNK:
-            frames.append(pl.DataFrame(chunk, schema=schema, orient="row"))
-            chunk = []
-        if total % _CHUNK == 0 and total < expected:
+        if kept_ids is None or doc.doc_id in kept_ids:
+            rows.append(row_of(doc))
+        if len(rows) == _DOCUMENTS_AT_ONCE:
+            frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
+            rows = []
+        if total % _DOCUMENTS_AT_ONCE == 0 and total < expected:
             report("reading documents", total, expected)
-    frames.append(pl.DataFrame(chunk, schema=schema, orient="row"))
+    frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
     report("reading documents", total, total)
     return pl.concat(frames), total
 
@@ -244,11 +258,11 @@ def _docs(dataset: Any, chosen_ids: set[str] | None) -> tuple[pl.DataFrame, int]
 def _document_reader(dataset: Any) -> Callable[[Any], tuple[str, str, str]]:
     """Return a function from a document of the library to its id, title and text."""
     fields = dataset.docs_cls()._fields
-    body = next((field for field in _BODIES if field in fields), None)
-    if body is None:
-        # `default_text` has the title in it already.
+    text_field = next((field for field in _TEXT_FIELDS if field in fields), None)
+    if text_field is None:
+        # The library's `default_text` has the title in it already.
         return lambda doc: (doc.doc_id, "", doc.default_text() or "")
-    text_of = attrgetter(body)
+    text_of = attrgetter(text_field)
     if "title" in fields:
         return lambda doc: (doc.doc_id, doc.title or "", text_of(doc) or "")
     return lambda doc: (doc.doc_id, "", text_of(doc) or "")

@@ -12,7 +12,13 @@ from ranktilt.data.files import read_bytes, require_path
 from ranktilt.data.formats.judgments.qrels import read_qrels_as
 from ranktilt.data.formats.notation import file_of, pairs_of
 from ranktilt.data.formats.tables.parquet import part_files
-from ranktilt.data.loading.assemble import judged, only_judged, read_documents, read_rows, unjudged
+from ranktilt.data.loading.assemble import (
+    judged_collection,
+    only_judged,
+    read_documents,
+    read_rows,
+    unjudged_collection,
+)
 from ranktilt.data.loading.collection_name import (
     DOCS,
     NO_QRELS,
@@ -26,7 +32,7 @@ from ranktilt.errors import DataError, UserError, unknown
 __all__ = ["NO_QRELS", "load"]
 
 DESIGN = "design.json"
-"""Name of the file with the design of a folder's versions: in which factors they differ."""
+"""Name of the file with the design of a folder's versions: the factors in which they differ."""
 
 
 def load(
@@ -42,14 +48,15 @@ def load(
     Parameters
     ----------
     path : str or Path
-        A BEIR folder (``corpus.jsonl``, or Parquet parts in ``corpus/``; fields ``source`` and
-        ``origin`` are read if they are there), a Cocktail folder (``corpus/<source>.jsonl``), or
-        the layout that a paper or another package adds (such as Dai et al.'s, source
-        ``<llm>_<temperature>``), each with ``queries.jsonl`` and ``qrels/<split>.tsv``; every file
-        plain or ``.gz``. Texts that share an ``_id`` are twins: ids become ``<_id>-<source>``,
-        origins ``<_id>-human``, and a judgment of a bare ``_id`` applies to every version. Or
-        ``hub:OWNER/NAME[@REVISION]``, a dataset of the Hugging Face hub in the layout of Cocktail,
-        BEIR or MTEB; or ``irds:ID``, a collection of ir_datasets.
+        A folder, ``hub:OWNER/NAME[@REVISION]`` for a data set of the Hugging Face hub in the layout
+        of Cocktail, BEIR or MTEB, or ``irds:ID`` for a collection of ir_datasets.
+
+        A folder has ``queries.jsonl``, ``qrels/<split>.tsv``, and its documents in one of these
+        layouts: BEIR's (``corpus.jsonl``, or Parquet files in ``corpus/``; fields ``source`` and
+        ``origin`` are read if they are there), Cocktail's (``corpus/<source>.jsonl``), or one that
+        a paper or another package adds. Every file may be plain or ``.gz``. Texts that share an
+        ``_id`` are twins: ids become ``<_id>-<source>``, origins ``<_id>-human``, and a judgment of
+        the ``_id`` itself applies to every version.
     split : str, optional
         Name of the judgments; ``"test"`` by default, or the only split there is. An id of
         ir_datasets contains its split.
@@ -92,7 +99,7 @@ def load(
     else:
         from ranktilt.data.loading.irds import load_irds
 
-        # It leaves out unjudged documents already while it reads.
+        # `load_irds` itself leaves out the documents that are not judged, while it reads.
         return load_irds(name, options)
     return only_judged(collection) if docs == "judged" else collection
 
@@ -101,12 +108,13 @@ def _load_folder(path: Path, options: LoadOptions) -> Collection:
     """Load a collection from a folder."""
     layout, corpora = folder_layout(path)
     documents = read_documents(corpora)
+    docs, _bare_ids = documents
     query_file = plain_or_gz(path / "queries.jsonl")
     if query_file is None:
         raise DataError(path, "expected queries.jsonl (or .gz) in this folder")
     queries = read_rows(query_file)
     files = list[str]()
-    for _, corpus in corpora:
+    for _source, corpus in corpora:
         files += map(str, part_files(corpus) if corpus.is_dir() else [corpus])
     files.append(str(query_file))
     if options.qrels is not None and str(options.qrels) == NO_QRELS:
@@ -117,13 +125,13 @@ def _load_folder(path: Path, options: LoadOptions) -> Collection:
             "files": files,
             **_design(path),
         }
-        return unjudged(documents[0], queries, spec)
+        return unjudged_collection(docs, queries, spec)
     if options.qrels is not None:
         file = file_of(options.qrels)
         split = str(file)
         judgments, read_as = read_qrels_as(options.qrels)
     else:
-        split, file = _judgments(path, options.split)
+        split, file = _split_file(path, options.split)
         judgments, read_as = read_qrels_as(file)
     spec = {
         "path": str(path),
@@ -136,13 +144,13 @@ def _load_folder(path: Path, options: LoadOptions) -> Collection:
         spec["judgments_read"] = read_as
     if options.qrels is not None and pairs_of(options.qrels):
         spec["qrels_read"] = pairs_of(options.qrels)
-    return judged(
+    return judged_collection(
         documents, queries, judgments, file, spec=spec, ignore_unknown=options.ignore_unknown
     )
 
 
 def _design(folder: Path) -> dict[str, Any]:
-    """Read the design of a folder's versions, as the part of the spec that it becomes.
+    """Return the key ``design`` of the spec with the design of a folder's versions.
 
     Empty if the folder has no design.
     """
@@ -159,7 +167,7 @@ def _design(folder: Path) -> dict[str, Any]:
 
 
 def splits(folder: Path) -> list[str]:
-    """List the names of a folder's judgments in alphabetical order; empty without any."""
+    """List the names of a folder's judgments in alphabetical order; empty if it has none."""
     if not os.path.isdir(folder / "qrels"):
         return []
     names = set()
@@ -169,8 +177,8 @@ def splits(folder: Path) -> list[str]:
     return sorted(names)
 
 
-def _judgments(folder: Path, split: str | None) -> tuple[str, Path]:
-    """Return name and file of a split's judgments; see `choose_split`."""
+def _split_file(folder: Path, split: str | None) -> tuple[str, Path]:
+    """Return the name and the file of a split; None is the only split, or ``test``."""
     names = splits(folder)
     if not names:
         raise DataError(folder / "qrels", "expected judgments in qrels/<split>.tsv (or .gz)")

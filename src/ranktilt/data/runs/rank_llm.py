@@ -1,6 +1,7 @@
 """Read candidates as the package rank_llm stores them: queries, and documents with texts.
 
-Candidates are the documents that a first-stage ranker found, to be re-ranked by a language model.
+*Candidates* are the documents that a first-stage ranker retrieved for a query. A language model
+then re-ranks them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from ranktilt.data.formats.judgments.qrels import read_qrels
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, shorten
 
-_CONTENTS = ("content", "contents", "segment", "text", "passage", "body")
+_TEXT_NAMES = ("content", "contents", "segment", "text", "passage", "body")
 """Names of the field with a document's text."""
 _EXPECTED = "expected rank_llm's candidates: query and hits (or candidates) with docid and content"
-"""What a file must hold, in a message."""
-_QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+"""What a file must hold, for messages."""
+_QRELS_SCHEMA = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
 """Columns of judgments."""
 
 
@@ -41,16 +42,25 @@ class _CandidateList:
 
 
 def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tuple[Collection, Run]:
-    """Read the lists of a first-stage ranker.
+    """Read the candidates of each query, as a collection and a run.
 
-    Returns a collection of their documents, and a run with the documents in their order. The file
-    has a record for each query, as a JSON list or as JSON lines:
+    The file has a record for each query, as a JSON list or as JSON lines:
 
     - ``{"query": TEXT, "hits": [{"qid": ID, "docid": ID, "content": TEXT}]}``, or
     - ``{"query": {"qid": ID, "text": TEXT}, "candidates": [{"docid": ID, "doc": {"contents":
       TEXT}}]}``, as later versions write it.
 
-    `qrels` is a file of judgments, if there are any.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    qrels : str or Path, optional
+        File of the judgments, for the collection.
+
+    Returns
+    -------
+    tuple of Collection and Run
+        The collection of all candidates, and the run with each query's candidates in their order.
     """
     path = Path(path)
     queries, rows = dict[str, str](), list[dict[str, Any]]()
@@ -74,7 +84,7 @@ def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tup
     docs = frame.select("title", "text", id="doc_id")
     docs = docs.unique("id", keep="first", maintain_order=True)
     files = [str(path)]
-    judgments = pl.DataFrame(schema=_QRELS)
+    judgments = pl.DataFrame(schema=_QRELS_SCHEMA)
     if qrels is not None:
         files.append(str(qrels))
         judgments = read_qrels(qrels).drop("line")
@@ -115,33 +125,33 @@ def _records(path: Path) -> Iterator[Any]:
 
 
 def _candidate_list(record: Any) -> _CandidateList | None:
-    """Read the list of a query; None if a record is not of either form."""
+    """Read the candidates in the record of a query; None if it has neither of the two forms."""
     if not isinstance(record, Mapping):
         return None
     query, hits = record.get("query"), record.get("hits", record.get("candidates"))
     if not isinstance(hits, list) or not all(isinstance(hit, Mapping) for hit in hits):
         return None
     if isinstance(query, Mapping):
-        name, text = query.get("qid"), query.get("text")
+        query_id, query_text = query.get("qid"), query.get("text")
     else:
-        name, text = next((hit.get("qid") for hit in hits), None), query
+        query_id, query_text = next((hit.get("qid") for hit in hits), None), query
     documents = list[dict[str, str]]()
     for hit in hits:
         document = _document(hit)
         if document is None:
             return None
         documents.append(document)
-    if name is None or not isinstance(text, str):
+    if query_id is None or not isinstance(query_text, str):
         return None
-    return _CandidateList(query=str(name), query_text=text, documents=documents)
+    return _CandidateList(query=str(query_id), query_text=query_text, documents=documents)
 
 
 def _document(hit: Mapping[str, Any]) -> dict[str, str] | None:
-    """Read a document of a list; None if it has no id or no text."""
+    """Read the document of a hit; None if it has no id or no text."""
     doc = hit.get("doc", hit)
     doc = doc if isinstance(doc, Mapping) else {}
-    text = next((doc[name] for name in _CONTENTS if isinstance(doc.get(name), str)), None)
-    name, title = hit.get("docid"), doc.get("title")
-    if text is None or not isinstance(name, str | int):
+    text = next((doc[name] for name in _TEXT_NAMES if isinstance(doc.get(name), str)), None)
+    doc_id, title = hit.get("docid"), doc.get("title")
+    if text is None or not isinstance(doc_id, str | int):
         return None
-    return {"doc_id": str(name), "title": title if isinstance(title, str) else "", "text": text}
+    return {"doc_id": str(doc_id), "title": title if isinstance(title, str) else "", "text": text}

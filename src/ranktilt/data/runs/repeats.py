@@ -1,7 +1,8 @@
-"""Repeats: several rankings of the same queries by one engine whose answers are random.
+"""Repeats: several rankings of the same queries by one engine that does not always rank alike.
 
-A `Run` is the first of them and holds the others in `Run.repeats`. An audit averages repeats within
-each query. `Run.from_repeats` makes such a run of several, `each_repeat` takes it apart again.
+A `Run` is the first repeat and holds the others in `Run.repeats`. An audit averages repeats within
+each query. `Run.from_repeats` makes such a run of several runs, and `each_repeat` makes a run of
+each repeat again.
 """
 
 from __future__ import annotations
@@ -14,20 +15,24 @@ from ranktilt.data.runs.run import Run
 
 
 def join_namesakes(runs: Iterable[Run]) -> list[Run]:
-    """Join runs to which their user gave the same name: they are repeats of one engine."""
-    runs_of: dict[str, list[Run]] = {}
+    """Join the runs to which the user gave the same name, as repeats of one engine.
+
+    Returns all runs in their order; each group of repeats is one of them.
+    """
+    runs_by_name: dict[str, list[Run]] = {}
     for number, run in enumerate(runs):
-        # A name from a file or a ranker's text may be shared by accident, so it joins nothing.
+        # Only names that the user chose count (``alias``). Those of files or rankers may be the
+        # same by accident.
         key = f"alias {run.spec['alias']}" if "alias" in run.spec else f"run {number}"
-        runs_of.setdefault(key, []).append(run)
+        runs_by_name.setdefault(key, []).append(run)
     return [
         namesakes[0] if len(namesakes) == 1 else Run.from_repeats(namesakes)
-        for namesakes in runs_of.values()
+        for namesakes in runs_by_name.values()
     ]
 
 
 def each_repeat(run: Run) -> list[Run]:
-    """Return all repeats of a run, the first included; all have its name."""
+    """Return each repeat of a run, the first included, as a run of its own with the same name."""
     if not run.repeats:
         return [run]
     return [
@@ -37,7 +42,7 @@ def each_repeat(run: Run) -> list[Run]:
 
 
 def spec_with_repeats(run: Run) -> dict[str, Any]:
-    """Return the spec of a run, with those of its other repeats under ``repeats``."""
+    """Return the spec of a run, with the specs of its further repeats under ``repeats``."""
     spec = dict(run.spec)
     if run.repeats:
         spec["repeats"] = [dict(repeat.spec) for repeat in run.repeats]
@@ -45,5 +50,5 @@ def spec_with_repeats(run: Run) -> dict[str, Any]:
 
 
 def name_of_repeat(name: str, number: int) -> str:
-    """Return the name of one repeat, in notes about it alone."""
+    """Return the name of one repeat of the run `name`, for notes about this repeat."""
     return f"{name} (repeat {number})"

@@ -1,4 +1,9 @@
-"""The run: scored documents for each query, saved in TREC format with a file about it."""
+"""The run: scored documents for each query, saved in TREC format.
+
+A run's *spec* says how it was made; it is saved beside the run in a *sidecar*, ``<path>.json``. The
+*repeats* of a run are further rankings of the same queries by an engine that does not always rank
+alike.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.files import STDIN, nth_line, require_path, rereadable, sidecar, write_files
+from ranktilt.data.files import STDIN, nth_line, require_path, rereadable_file, sidecar, write_files
 from ranktilt.data.formats.base import RunFile
 from ranktilt.data.formats.ids import (
     ids_of,
@@ -59,19 +64,20 @@ Int32 = npt.NDArray[np.int32]
 """Whole numbers of 32 bits."""
 RUN_SHAPE = "{query: {document: score}}"
 """Nested mapping that runs are converted from."""
-_ENTRIES_A_SORT = 16_384
-"""Most entries that are searched for repeated documents at a time."""
-_QUERIES_A_SORT = 64
-"""Most queries that are searched for repeated documents at a time."""
-_BEND = 0.05
-"""Largest relative difference between two steps of scores that count as equal (`Run.scored`).
+_ENTRIES_PER_SORT = 16_384
+"""Most entries that are sorted together to find repeated documents."""
+_QUERIES_PER_SORT = 64
+"""Most queries whose entries are sorted together to find repeated documents."""
+_STEP_TOLERANCE = 0.05
+"""Largest relative difference between two steps of scores that count as equal.
 
-Scores such as 1/rank are rounded in files, so that their steps differ a little.
+A step is the difference between the scores of two neighbours in a list. Scores such as 1/rank are
+rounded in files, so that their steps differ a little.
 """
-_ENDING = re.compile(
+_FILE_ENDINGS = re.compile(
     r"(\.(trec|run|res|json|jsonl|txt|tsv|csv|parquet))?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE
 )
-"""Endings of run files."""
+"""Endings of run files, plain and packed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,7 +107,7 @@ class Run:
     spec: Mapping[str, Any] = field(default_factory=dict)
     """How the run was made. The key ``ranker`` has the text of the ranker."""
     repeats: tuple[Run, ...] = ()
-    """Further rankings of the same queries by the same engine; see `data/runs/repeats.py`."""
+    """Further rankings of the same queries by the same engine, which an audit averages."""
 
     def __post_init__(self) -> None:
         """Check that the arrays fit together, and make them read-only."""
@@ -153,16 +159,20 @@ class Run:
         """Whether the scores say more than an order: they are neither ranks nor made from ranks.
 
         Scores such as −rank fall by equal steps in every list. The inverses of scores such as
-        1/rank rise by equal steps. Lists of fewer than three documents do not tell.
+        1/rank rise by equal steps. True if all lists are too short to tell: of fewer than three
+        documents.
         """
         if self.spec.get("score_order") == "rank":
             return False
-        inner = self.entry_queries[2:] == self.entry_queries[:-2]
-        if not inner.any():
+        has_two_followers = self.entry_queries[2:] == self.entry_queries[:-2]
+        if not has_two_followers.any():
             return True
         with np.errstate(divide="ignore", invalid="ignore"):
-            inverses = -1 / self.scores
-            return not (_even_steps(self.scores, inner) or _even_steps(inverses, inner))
+            negative_inverses = -1 / self.scores
+            return not (
+                _falls_evenly(self.scores, has_two_followers)
+                or _falls_evenly(negative_inverses, has_two_followers)
+            )
 
     @property
     def entry_queries(self) -> Int64:
@@ -190,15 +200,16 @@ class Run:
         """Return the run as a table: ``query_id``, ``doc_id``, ``rank`` (from 1), ``score``."""
         return self._entries(slice(None))
 
-    def _entries(self, part: slice) -> pl.DataFrame:
+    def _entries(self, rows: slice) -> pl.DataFrame:
         """Return some entries as a table."""
-        ranks = np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
+        first_entries = np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        ranks = np.arange(len(self.docs)) - first_entries + 1
         queries = pl.Series(self.queries, dtype=pl.String)
         columns = {
-            "query_id": queries.gather(self.entry_queries[part]),
-            "doc_id": self.ids.gather(self.docs[part]),
-            "rank": ranks[part],
-            "score": self.scores[part],
+            "query_id": queries.gather(self.entry_queries[rows]),
+            "doc_id": self.ids.gather(self.docs[rows]),
+            "rank": ranks[rows],
+            "score": self.scores[rows],
         }
         return pl.DataFrame(columns)
 
@@ -213,21 +224,21 @@ class Run:
     def contents(self, path: Path) -> dict[Path, bytes]:
         """Return the content of the files that `save` writes, not compressed, by their paths.
 
-        The repeats of a run stand one after the other, with tags that number them. If an id has a
-        blank, which would end a field, blanks and ``%`` are percent-encoded in all
-        ids of the file (``%20``, ``%25``). The sidecar says so (``ids_percent_encoded``), and
-        `load` decodes them.
+        The repeats of a run follow each other in one file, with tags that number them. If an id has
+        a blank, which would end a field, blanks and ``%`` are percent-encoded in all ids of the
+        file (``%20``, ``%25``). The sidecar says so (``ids_percent_encoded``), and `load` decodes
+        them.
         """
         runs = (self, *self.repeats)
-        # Each is asked, because each refuses an empty id.
-        escapes = [run._needs_escapes() for run in runs]
-        is_escaped = any(escapes)
+        # A list, because `any` would stop at the first run: each run refuses an empty id here.
+        need_escapes = [run._needs_escapes() for run in runs]
+        is_escaped = any(need_escapes)
         lines = list[bytes]()
         for number, run in enumerate(runs, start=1):
             starts = range(0, len(run.docs), ENTRIES_AT_ONCE)
-            parts = (run._entries(slice(start, start + ENTRIES_AT_ONCE)) for start in starts)
+            tables = (run._entries(slice(start, start + ENTRIES_AT_ONCE)) for start in starts)
             tag = f"{REPEAT}-{number}" if self.repeats else TAG_OF_RUNS
-            lines.append(trec_lines(parts, is_escaped=is_escaped, tag=tag))
+            lines.append(trec_lines(tables, is_escaped=is_escaped, tag=tag))
         spec = self._spec_for_file()
         if self.repeats:
             spec[REPEATS] = [run._spec_for_file() for run in self.repeats]
@@ -237,16 +248,17 @@ class Run:
 
     def _needs_escapes(self) -> bool:
         """Return whether an id has a blank, which would end a field of TREC."""
-        ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
-        return needs_escapes(pl.Series(self.queries, dtype=pl.String), ranked)
+        ranked_ids = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
+        return needs_escapes(pl.Series(self.queries, dtype=pl.String), ranked_ids)
 
     def _spec_for_file(self) -> dict[str, Any]:
         """Return the spec, with the queries that no line of a TREC file can name."""
         spec = dict(self.spec)
         queries = pl.Series(self.queries, dtype=pl.String)
-        without = queries.filter(pl.Series(np.diff(self.offsets) == 0)).to_list()
-        if without:
-            spec[WITHOUT_DOCUMENTS] = without
+        has_no_entries = pl.Series(np.diff(self.offsets) == 0)
+        queries_without_entries = queries.filter(has_no_entries).to_list()
+        if queries_without_entries:
+            spec[WITHOUT_DOCUMENTS] = queries_without_entries
         return spec
 
     @classmethod
@@ -261,21 +273,22 @@ class Run:
     ) -> Run:
         """Read a run from a file of any known layout, or from a folder of responses.
 
-        TREC lines, MS MARCO's three columns, CSV and TSV with a header, JSON and JSON lines of
-        scores, lists, records and responses of engines, Parquet; plain or packed. The layout is
-        recognised by the content, and ``spec["read_as"]`` describes it, unless it is TREC's or
-        ``{query: {document: score}}``. Without scores documents are ordered by rank or position.
+        The file may be TREC lines, MS MARCO's three columns, CSV or TSV with a header, Parquet, or
+        JSON or JSON lines of scores, lists, records or responses of engines; plain or packed. The
+        layout is recognised by the content, and ``spec["read_as"]`` describes it, unless it is
+        TREC's or ``{query: {document: score}}``. Without scores documents are ordered by rank or
+        position.
 
         Entries are sorted by falling score, whatever the file's order. Queries without a document
-        are part of the run if the sidecar names them, as `save` does.
+        are part of the run if the sidecar names them, as it does after `save`.
 
         Parameters
         ----------
         path : str or Path
             The file; ``-`` is standard input. ``FILE:query=qid,id=url,score=bm25`` names its
-            columns, nested keys by dots; ``hits=KEY`` the key of its lists, and ``keep=first``
-            keeps the first of a document that comes twice for a query. The spec comes from
-            ``<path>.json`` if that file exists.
+            columns, and nested keys with dots. ``hits=KEY`` names the key of its lists of
+            documents. ``keep=first`` keeps the first entry of a document that comes twice for a
+            query. The spec comes from ``<path>.json`` if that file exists.
         score_order : {"score", "ascending", "rank"}, optional
             ``"score"``: larger is better. ``"ascending"``: smaller is better, as with distances;
             scores become −score. ``"rank"``: the order of the file counts, or its rank column if
@@ -304,7 +317,7 @@ class Run:
         named_file = NamedFile.from_text(require_path(path), RUN_NOUNS, RUN_OPTIONS)
         path = named_file.path
         check_score_order(score_order)
-        with rereadable(path) as file:
+        with rereadable_file(path) as file:
             run_file = read_run_file(
                 file,
                 columns=named_file.columns,
@@ -325,8 +338,8 @@ class Run:
     def _from_file(cls, path: Path, file: Path, run_file: RunFile, *, keep: str | None) -> Run:
         """Make a run from a file's entries.
 
-        `file` is the file that was read, and `path` its name for the user: a pipe, for one, is
-        copied to a file.
+        `file` is the file that was read, and `path` its name for the user. They differ for a pipe,
+        which is copied to a file. With ``keep="first"`` repeated documents are dropped.
         """
         spec = _file_spec(path, run_file)
         if spec.pop(ESCAPED, False) is True:
@@ -340,22 +353,23 @@ class Run:
         if keep is not None:
             keys = [name for name in ("query_id", "doc_id", REPEAT) if name in frame.columns]
             frame = frame.unique(keys, keep="first", maintain_order=True)
-        dropped = run_file.frame.height - frame.height
-        if REPEAT in frame.columns:
-            run_file = replace(run_file, lines=(), has_lines=False)
-        if dropped:
-            spec["repeated_documents_dropped"] = dropped
+        dropped_count = run_file.frame.height - frame.height
+        if dropped_count:
+            spec["repeated_documents_dropped"] = dropped_count
+        if dropped_count or REPEAT in frame.columns:
+            # The numbers of the entries are no longer those of the file's lines.
             run_file = replace(run_file, lines=(), has_lines=False)
         origin = EntryOrigin(path=file, line_of=_line_of_entry(file, run_file))
         specs = _specs_of_repeats(spec)
         if REPEAT in frame.columns:
-            parts = frame.partition_by(REPEAT, maintain_order=True, include_key=False)
-            run = cls._from_repeats(parts, specs, score_order=run_file.score_order, origin=origin)
-            frame = parts[0]
+            frames = frame.partition_by(REPEAT, maintain_order=True, include_key=False)
+            run = cls._from_repeats(frames, specs, score_order=run_file.score_order, origin=origin)
+            frame = frames[0]
         else:
+            queries_without_entries = specs[0].pop(WITHOUT_DOCUMENTS, ())
             run = cls._from_entries(
                 frame,
-                list(dict.fromkeys([*run_file.queries, *specs[0].pop(WITHOUT_DOCUMENTS, ())])),
+                list(dict.fromkeys([*run_file.queries, *queries_without_entries])),
                 specs[0],
                 score_order=run_file.score_order,
                 origin=origin,
@@ -384,14 +398,14 @@ class Run:
         UserError
             If there is no run, or one shares no query with the first.
         """
-        flat = list(
+        rankings = list(
             chain.from_iterable((run, *run.repeats) for run in require_runs(runs, repeats=True))
         )
-        if not flat:
+        if not rankings:
             raise UserError("repeats need at least one run")
-        shared_name = flat[0].name if name is None else name
+        shared_name = rankings[0].name if name is None else name
         first, *further = (
-            replace(run, spec={**run.spec, "alias": shared_name}, repeats=()) for run in flat
+            replace(run, spec={**run.spec, "alias": shared_name}, repeats=()) for run in rankings
         )
         for number, repeat in enumerate(further, start=2):
             _require_same_queries(shared_name, first, repeat, number)
@@ -406,19 +420,20 @@ class Run:
         score_order: str | None,
         origin: EntryOrigin,
     ) -> Run:
-        """Make a run of several repeats from the entries of each.
+        """Make a run of several repeats; `frames` has the entries of each.
 
-        `specs` are those of the repeats if there are as many, else the first is that of all.
+        `specs` has a spec for each repeat. If their numbers differ, the first spec is that of all
+        repeats.
         """
         if len(specs) != len(frames):
             specs = [specs[0]] * len(frames)
         runs = []
         for number, (frame, repeat_spec) in enumerate(zip(frames, specs, strict=True), start=1):
             spec = {**repeat_spec, REPEAT: number}
-            names = [*frame["query_id"].unique(maintain_order=True)]
-            names += spec.pop(WITHOUT_DOCUMENTS, ())
+            query_ids = [*frame["query_id"].unique(maintain_order=True)]
+            query_ids += spec.pop(WITHOUT_DOCUMENTS, ())
             runs.append(
-                cls._from_entries(frame, names, spec, score_order=score_order, origin=origin)
+                cls._from_entries(frame, query_ids, spec, score_order=score_order, origin=origin)
             )
         return replace(runs[0], repeats=tuple(runs[1:]))
 
@@ -458,18 +473,21 @@ class Run:
         score_order: str | None,
         origin: EntryOrigin | None = None,
     ) -> Run:
-        """Make a run from entries in the order of a file or object; all constructors call this."""
+        """Make a run from entries in the order of a file or object; all constructors call this.
+
+        `origin` names the file or object in errors.
+        """
         check_score_order(score_order)
         origin = origin or EntryOrigin(name=spec.get("ranker", "run"))
         try:
             frame = entry_columns(frame, is_scored=score_order != "rank")
-            names = frame["query_id"].unique(maintain_order=True)
+            query_ids = frame["query_id"].unique(maintain_order=True)
             if queries is not None:
-                names = ids_of(queries, "queries").alias("query_id")
+                query_ids = ids_of(queries, "queries").alias("query_id")
         except UserError as error:
             raise origin.fault(str(error)) from error
         ids = frame["doc_id"].unique(maintain_order=True)
-        query = _query_numbers(frame, names, origin)
+        query = _query_numbers(frame, query_ids, origin)
         docs = codes(frame["doc_id"], ids)
         repeated = _first_repeated(query, docs)
         if repeated is not None:
@@ -477,12 +495,14 @@ class Run:
             hint = "" if origin.path is None else "; to keep the first, use FILE:keep=first"
             raise origin.fault(f"document {doc!r} occurs twice for query {name!r}{hint}", repeated)
         scores = entry_scores(frame, query, score_order, origin)
+        # By query, and within a query by falling score; `lexsort` takes the first key last.
         order = np.lexsort((-scores.values, query))
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(names)))])
+        entry_counts = np.bincount(query, minlength=len(query_ids))
+        offsets = np.concatenate([[0], np.cumsum(entry_counts)])
         if scores.order is not None and spec.get("score_order") != "rank":
             spec = {**spec, "score_order": scores.order}
         return cls(
-            queries=tuple(names),
+            queries=tuple(query_ids),
             offsets=offsets,
             docs=docs[order].astype(np.int32),
             scores=scores.values[order],
@@ -494,8 +514,8 @@ class Run:
     def from_pandas(cls, frame: Any, *, name: str = "run", score_order: str | None = None) -> Run:
         """Make a run from a pandas frame of results, such as PyTerrier's.
 
-        Columns are called as in files: ``qid`` or ``query_id``, ``docno`` or ``doc_id``, ``score``,
-        and ``rank`` if it has one. `score_order` is that of `load`.
+        Its columns may have the names that files use: ``qid`` or ``query_id``, ``docno`` or
+        ``doc_id``, ``score``, and optionally ``rank``. `score_order` is that of `load`.
         """
         name = require_text(name, "name")
         names = require_pandas(frame, f"run {name!r}")
@@ -520,17 +540,19 @@ class Run:
 
         `score_order` is that of `load`; ``"rank"`` takes the order of the documents in the mapping.
         """
-        noun = f"run {require_text(name, 'name')!r}"
-        for query, documents in require_mapping(scores, RUN_SHAPE, noun).items():
-            require_mapping(documents, "{document: score}", f"{noun}, query {shorten(query)}")
-        values = list(chain.from_iterable(documents.values() for documents in scores.values()))
+        subject = f"run {require_text(name, 'name')!r}"
+        for query, documents in require_mapping(scores, RUN_SHAPE, subject).items():
+            require_mapping(documents, "{document: score}", f"{subject}, query {shorten(query)}")
+        score_values = list(
+            chain.from_iterable(documents.values() for documents in scores.values())
+        )
         lengths = [len(documents) for documents in scores.values()]
-        queries = ids_of(scores.keys(), f"{noun}: query")
+        queries = ids_of(scores.keys(), f"{subject}: query")
         frame = pl.DataFrame(
             {
                 "query_id": queries.gather(np.repeat(np.arange(len(lengths)), lengths)),
-                "doc_id": ids_of(chain.from_iterable(scores.values()), f"{noun}: document"),
-                "score": score_series(values),
+                "doc_id": ids_of(chain.from_iterable(scores.values()), f"{subject}: document"),
+                "score": score_series(score_values),
             }
         )
         return cls.from_frame(
@@ -555,16 +577,15 @@ class Run:
     ) -> Run:
         """Make a run from the content of mteb's ``{task}_predictions.json``.
 
-        `subset` and `split` are by default the only ones, or the split ``test``. `score_order` is
-        that of `load`; by default larger scores are better, because the order of mteb's
-        dictionaries says nothing.
+        `subset` and `split` choose among its predictions. They may be left out if there is only one
+        subset and split, or only one split ``test``. `score_order` is that of `load`; by default
+        larger scores are better, because the order of mteb's dictionaries says nothing.
         """
         require_mapping(predictions, "{subset: {split: {query: {document: score}}}}", "predictions")
         scores = mteb_scores("predictions", predictions, subset, split)
-        meta = predictions.get(MTEB)
-        name = meta.get("model_name") if isinstance(meta, Mapping) else None
-        order = score_order or "score"
-        return cls.from_dict(scores, name=str(name or "run"), score_order=order)
+        model = predictions.get(MTEB)
+        name = model.get("model_name") if isinstance(model, Mapping) else None
+        return cls.from_dict(scores, name=str(name or "run"), score_order=score_order or "score")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
@@ -578,16 +599,16 @@ class Run:
         return f"Run({self.name!r}: {len(self.queries)} queries, {len(self.docs)} entries)"
 
 
-def _query_numbers(frame: pl.DataFrame, names: pl.Series, origin: EntryOrigin) -> Int64:
-    """Return the number of each entry's query among `names`."""
-    if names.n_unique() < len(names):
-        repeated = names.is_first_distinct().not_().arg_max() or 0
-        raise origin.fault(f"query {names[repeated]!r} occurs twice")
-    query = codes(frame["query_id"], names)
+def _query_numbers(frame: pl.DataFrame, query_ids: pl.Series, origin: EntryOrigin) -> Int64:
+    """Return the index in `query_ids` of each entry's query."""
+    if query_ids.n_unique() < len(query_ids):
+        repeated = query_ids.is_first_distinct().not_().arg_max() or 0
+        raise origin.fault(f"query {query_ids[repeated]!r} occurs twice")
+    query = codes(frame["query_id"], query_ids)
     if len(query) and query.min() < 0:
-        unnamed = frame["query_id"][int(query.argmin())]
+        missing_id = frame["query_id"][int(query.argmin())]
         raise origin.fault(
-            f"a run's queries must include all of its table's, {unnamed!r} is missing"
+            f"a run's queries must include all of its table's, {missing_id!r} is missing"
         )
     return query
 
@@ -597,12 +618,12 @@ def _file_spec(path: Path, run_file: RunFile) -> dict[str, Any]:
 
     The spec is that of the sidecar, the file ``<path>.json``, if there is one.
     """
-    spec: dict[str, Any] = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
+    default_spec = {"ranker": str(path), "name": run_file.tag or file_stem(path)}
     stored_spec = read_spec(path)
     if "ranker" in stored_spec:
-        spec = {}
-    spec = {**spec, **stored_spec, "file": str(path)}
-    # The sidecar may describe another file, which its run was once read from.
+        default_spec = {}
+    spec: dict[str, Any] = {**default_spec, **stored_spec, "file": str(path)}
+    # The stored ``read_as`` describes the file that the run was read from before it was saved.
     spec.pop("read_as", None)
     facts = {
         "read_as": run_file.read_as,
@@ -617,27 +638,33 @@ def _require_same_queries(name: str, first: Run, repeat: Run, number: int) -> No
     if first.queries and repeat.queries and set(first.queries).isdisjoint(repeat.queries):
         raise UserError(
             f"run {name!r}: repeats must answer the same queries, and repeat {number} "
-            f"({_origin(repeat)}) has none of those of repeat 1 ({_origin(first)}); if they are "
-            "different runs, give them different names"
+            f"({_file_or_ranker(repeat)}) has none of those of repeat 1 "
+            f"({_file_or_ranker(first)}); if they are different runs, give them different names"
         )
 
 
-def _origin(run: Run) -> str:
-    """Name the file of a run, or its ranker."""
+def _file_or_ranker(run: Run) -> str:
+    """Return the name of a run's file, or of its ranker if it comes from no file."""
     return str(run.spec.get("file", run.spec.get("ranker", run.name)))
 
 
 def _specs_of_repeats(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the spec of a file's first repeat and those of the others, as a sidecar has them."""
-    others = spec.pop(REPEATS, ())
-    if not isinstance(others, list):
+    """Divide the spec in a sidecar into the specs of the repeats, the first repeat's first.
+
+    The specs of further repeats are a list in the spec of the first, from which they are removed.
+    """
+    further_specs = spec.pop(REPEATS, ())
+    if not isinstance(further_specs, list):
         return [spec]
     shared = {key: spec[key] for key in ("file", "read_as") if key in spec}
-    return [spec, *({**repeat, **shared} for repeat in others if isinstance(repeat, Mapping))]
+    return [
+        spec,
+        *({**repeat, **shared} for repeat in further_specs if isinstance(repeat, Mapping)),
+    ]
 
 
 def _line_of_entry(file: Path, run_file: RunFile) -> Callable[[int], int] | None:
-    """Return a function from an entry's number to its line; None if entries have no lines."""
+    """Return a function from an entry's index to its line; None if entries have no lines."""
     if len(run_file.lines):
         return run_file.lines.__getitem__
     if run_file.has_lines and file.is_file():
@@ -649,11 +676,14 @@ def file_stem(path: str | Path) -> str:
     """Return a run file's name without its folder and the endings of runs."""
     if str(path) == STDIN:
         return "standard input"
-    return _ENDING.sub("", Path(path).name) or str(path)
+    return _FILE_ENDINGS.sub("", Path(path).name) or str(path)
 
 
 def replayed_name(run: Run) -> str:
-    """Return the name of a file's run: its tag, or the file's stem if it has a sidecar."""
+    """Return the name of the ranker that replays a file's run, which has the run's entries.
+
+    It is the name of the run, or the stem of the file's name if a sidecar names another ranker.
+    """
     file = str(run.spec["file"])
     return run.name if run.spec.get("ranker") == file else file_stem(file)
 
@@ -661,7 +691,7 @@ def replayed_name(run: Run) -> str:
 def require_runs(runs: Any, *, repeats: bool = False) -> list[Run]:
     """Return a run, or several, as a list; `UserError` for anything else.
 
-    Runs with repeats are refused unless the caller reads `repeats`.
+    Runs with repeats are refused, unless `repeats` says that the caller handles them.
     """
     values = [runs] if isinstance(runs, Run) else _run_list(runs)
     for value in values:
@@ -687,18 +717,20 @@ def _run_list(runs: Any) -> list[Any]:
 
 
 def named_apart(runs: Iterable[Run]) -> list[Run]:
-    """Rename runs of files that share a name.
+    """Return the runs, with other names for those from files that share a name.
 
-    They get the names of their files without ending. If these are the same too, they get the texts
-    of their rankers.
+    They are named by their files without ending. If these are the same too, they are named by the
+    texts of their rankers.
     """
-    apart = _with_unshared_names(_run_list(runs), lambda spec: file_stem(spec["file"]))
-    return _with_unshared_names(apart, itemgetter("ranker"))
+    renamed = _without_shared_names(_run_list(runs), lambda spec: file_stem(spec["file"]))
+    return _without_shared_names(renamed, itemgetter("ranker"))
 
 
-def _with_unshared_names(runs: list[Run], name_of: Callable[[Mapping[str, Any]], str]) -> list[Run]:
-    """Rename runs that share a name; `name_of` returns another name from a run's spec."""
-    # A value that is no run is refused elsewhere.
+def _without_shared_names(
+    runs: list[Run], name_of: Callable[[Mapping[str, Any]], str]
+) -> list[Run]:
+    """Rename runs from files that share a name; `name_of` returns the new name from a spec."""
+    # A value that is no run is refused later, by `require_runs`.
     names = [run.name if isinstance(run, Run) else "" for run in runs]
     renamed = list(runs)
     for index, (run, name) in enumerate(zip(runs, names, strict=True)):
@@ -707,23 +739,26 @@ def _with_unshared_names(runs: list[Run], name_of: Callable[[Mapping[str, Any]],
     return renamed
 
 
-def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
+def _falls_evenly(scores: Float, has_two_followers: npt.NDArray[np.bool_]) -> bool:
     """Return whether scores fall by equal steps in every list.
 
-    `inner` says for each entry whether the next two entries are in the same list.
+    `has_two_followers` says for each entry whether the next two entries are in the same list.
     """
     steps = np.diff(scores)
-    bends = np.abs(np.diff(steps))[inner]
-    first_steps = steps[:-1][inner]
-    return bool((first_steps < 0).all() and (bends <= _BEND * np.abs(first_steps)).all())
+    step_changes = np.abs(np.diff(steps))[has_two_followers]
+    first_steps = steps[:-1][has_two_followers]
+    are_equal = step_changes <= _STEP_TOLERANCE * np.abs(first_steps)
+    return bool((first_steps < 0).all() and are_equal.all())
 
 
 def _rises(scores: Float, offsets: Int64) -> bool:
     """Return whether a score is larger than the score before it in the same query."""
     is_larger = np.zeros(len(scores), dtype=bool)
     is_larger[1:] = scores[1:] > scores[:-1]
-    # The first score of a query follows one of another query.
-    is_larger[offsets[:-1][offsets[:-1] < len(scores)]] = False
+    # The first score of a query follows a score of another query. Queries without entries at the
+    # end of the run have offsets beyond the last entry.
+    first_entries = offsets[:-1]
+    is_larger[first_entries[first_entries < len(scores)]] = False
     return bool(is_larger.any())
 
 
@@ -738,25 +773,27 @@ def codes(names: pl.Series, table: pl.Series) -> Int64:
 def collection_rows(run: Run, collection: Collection) -> Int64:
     """Return the row in the collection of each id of a run's table; −1 for an unknown document.
 
-    `DataError` if an id is the bare id of documents of several sources: it could be any of them.
+    `DataError` if an id of the run is the bare id of several documents, such as ``12`` of
+    ``12-human`` and ``12-llm``: it could mean any of them.
     """
     # A table that is shared with the collection needs no join.
     if run.ids is collection.ids:
         return np.arange(len(run.ids))
     rows = codes(run.ids, collection.ids)
-    strange = run.ids.filter(pl.Series(rows < 0))
-    if not len(strange):
+    unknown_ids = run.ids.filter(pl.Series(rows < 0))
+    if not len(unknown_ids):
         return rows
     bare = collection.bare_ids()
     shared = collection.docs.select("id", bare=bare).filter(
         (bare != collection.ids) & bare.is_duplicated()
     )
-    vague = strange.filter(strange.is_in(shared["bare"].implode()))
-    if len(vague):
-        both = shared.filter(pl.col("bare") == vague[0])["id"].to_list()
+    ambiguous_ids = unknown_ids.filter(unknown_ids.is_in(shared["bare"].implode()))
+    if len(ambiguous_ids):
+        full_ids = shared.filter(pl.col("bare") == ambiguous_ids[0])["id"].to_list()
+        listed = " and ".join(map(repr, full_ids))
         raise DataError(
             run.spec.get("file", run.name),
-            f"several sources share document id {vague[0]!r}: {' and '.join(map(repr, both))}; "
+            f"several sources share document id {ambiguous_ids[0]!r}: {listed}; "
             "the run must say which one it means",
         )
     return rows
@@ -767,10 +804,13 @@ def _warn(message: str) -> None:
     warnings.warn(message, DataWarning, stacklevel=5)
 
 
-def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> None:
-    """Warn of queries that an engine did not fully answer."""
+def _warn_of_failures(path: Path, failed: Mapping[str, str], answered_count: int) -> None:
+    """Warn of queries that an engine did not fully answer.
+
+    `failed` has the reason for each of them; `answered_count` is the number of all other queries.
+    """
     name, reason = next(iter(failed.items()))
-    queries = counted(len(failed) + answered, "query", "queries")
+    queries = counted(len(failed) + answered_count, "query", "queries")
     message = (
         f"{path}: {len(failed):,} of {queries} failed and are not in the run (first: {name!r}: "
         f"{reason})"
@@ -779,39 +819,57 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered: int) -> N
 
 
 def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:
-    """Return the first entry whose query and document occurred before; None if there is none."""
+    """Return the first entry whose query and document occurred before; None if there is none.
+
+    `query` and `docs` have the number of each entry's query and document.
+    """
     query = np.asarray(query, dtype=np.int64)
-    if not _has_repeated(query, docs):
+    if not _may_have_repeated(query, docs):
         return None
+    # A key for each pair of query and document; equal keys follow each other once they are sorted.
     keys = query * (int(docs.max(initial=0)) + 1) + docs
     order = np.argsort(keys, kind="stable")
     repeated = order[1:][np.diff(keys[order]) == 0]
     return int(repeated.min()) if len(repeated) else None
 
 
-def _has_repeated(query: Int64, docs: Int64 | Int32) -> bool:
-    """Tell whether a query may have a document twice.
+def _may_have_repeated(query: Int64, docs: Int64 | Int32) -> bool:
+    """Return whether a query has a document twice, or its entries do not follow each other.
 
-    Queries are checked some at a time: short arrays of small numbers sort four times as fast.
+    This check is fast for the usual run: it sorts the entries of a few queries at a time, because
+    short arrays of small numbers sort four times as fast.
     """
     if (np.diff(query) < 0).any():
         return True
     document_count = int(docs.max(initial=0)) + 1
-    low = 0
-    while low < len(docs):
-        high = min(low + _ENTRIES_A_SORT, int(np.searchsorted(query, query[low] + _QUERIES_A_SORT)))
-        if high < len(docs):  # all entries of the first query, and no part of another one
-            high = int(np.searchsorted(query, query[high]))
-            if high <= low:
-                high = int(np.searchsorted(query, query[low], side="right"))
-        keys = (query[low:high] - query[low]) * document_count + docs[low:high]
-        if document_count * _QUERIES_A_SORT <= 1 << 32:
+    start = 0
+    while start < len(docs):
+        end = _end_of_block(query, start)
+        keys = (query[start:end] - query[start]) * document_count + docs[start:end]
+        if document_count * _QUERIES_PER_SORT <= 1 << 32:
             keys = keys.astype(np.uint32)
         keys.sort()
         if (keys[1:] == keys[:-1]).any():
             return True
-        low = high
+        start = end
     return False
+
+
+def _end_of_block(query: Int64, start: int) -> int:
+    """Return where a block of entries to sort together ends; it begins with entry `start`.
+
+    A block has all entries of its queries. It is as large as `_ENTRIES_PER_SORT` and
+    `_QUERIES_PER_SORT` allow, and has at least one query.
+    """
+    first_query = query[start]
+    end = int(np.searchsorted(query, first_query + _QUERIES_PER_SORT))
+    end = min(start + _ENTRIES_PER_SORT, end)
+    if end >= len(query):
+        return end
+    start_of_last_query = int(np.searchsorted(query, query[end]))
+    if start_of_last_query > start:
+        return start_of_last_query
+    return int(np.searchsorted(query, first_query, side="right"))
 
 
 def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -1,4 +1,7 @@
-"""Check the entries of a run in the order of a file or an object, and read their scores."""
+"""Check the entries of a run in the order of a file or an object, and read their scores.
+
+An *entry* is one document in the list of one query.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ import polars as pl
 
 from ranktilt.data.formats.ids import ids_of, ranks_of, require_frame, scores_of
 from ranktilt.data.formats.runs.score_order import (
-    IN_GIVEN_ORDER,
+    GIVEN_ORDER_HINT,
     SCORE_ORDERS,
-    directions,
     given_ranks,
+    list_directions,
     order_fault,
 )
 from ranktilt.errors import DataError, UserError, shorten, unknown
@@ -58,8 +61,8 @@ def check_score_order(score_order: str | None) -> None:
 def entry_columns(frame: pl.DataFrame, *, is_scored: bool) -> pl.DataFrame:
     """Check that a table has the columns of entries, and convert ids and ranks.
 
-    Ids become strings, and ranks numbers, if there are any. The column of scores must be there if
-    `is_scored`.
+    Ids become strings, and ranks become numbers, if the table has any. It must have a column of
+    scores if `is_scored`.
     """
     needed = ("query_id", "doc_id", "score") if is_scored else ("query_id", "doc_id")
     frame = require_frame(frame, needed, "table").with_columns(
@@ -85,19 +88,30 @@ def entry_scores(
 ) -> EntryScores:
     """Read the scores of entries; refuse scores that contradict `score_order`, or are not finite.
 
-    `query` has the number of each entry's query. The worst score may be infinite, because some
-    rankers write it for documents that they filtered out. It says that these come last, but not by
-    how much; so such a run keeps only the order of its scores.
+    The worst score may be infinite, because some rankers write it for documents that they filtered
+    out. It says that these come last, but not by how much; so such a run keeps only the order of
+    its scores.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The entries, with ``rank`` and ``score`` if there are any.
+    query : array of int, shape (n_entries,)
+        Number of each entry's query.
+    score_order : {"score", "ascending", "rank"} or None
+        How the user orders scores, as for `Run.load`.
+    origin : EntryOrigin
+        Where the entries come from, for errors.
     """
-    column = frame["rank"].to_numpy() if "rank" in frame.columns else None
-    ranks = given_ranks(query, column)
+    rank_column = frame["rank"].to_numpy() if "rank" in frame.columns else None
+    ranks = given_ranks(query, rank_column)
     if score_order == "rank":
         return EntryScores(values=-ranks.astype(np.float64), order="rank")
     scores = scores_of(frame["score"])
     order = "ascending" if score_order == "ascending" else None
-    direction = -1 if score_order == "ascending" else 1
-    if (direction * scores == -np.inf).any() and not np.isnan(scores).any():
-        scores = direction * _scores_from_order(query, direction * scores)
+    sign = -1 if score_order == "ascending" else 1  # makes larger scores better
+    if (sign * scores == -np.inf).any() and not np.isnan(scores).any():
+        scores = sign * _scores_from_order(query, sign * scores)
         order = "rank"
     is_finite = np.isfinite(scores)
     if not is_finite.all():
@@ -107,22 +121,21 @@ def entry_scores(
             f"query {name!r}, document {doc!r}: expected a finite number as score, "
             f"got {shorten(frame['score'][row])}"
         )
-        raise origin.fault(f"{message}; {IN_GIVEN_ORDER}", row)
+        raise origin.fault(f"{message}; {GIVEN_ORDER_HINT}", row)
     if score_order in (None, "ascending"):
-        # A distance that is read as a similarity would turn every finding around. So the scores
-        # must not rise along the ranks in most lists, nor fall if they are said to ascend.
-        list_directions = directions(query, ranks, scores)
-        message = order_fault(list_directions, score_order)
+        # A distance that is read as a similarity would reverse every finding. So the scores must
+        # not rise along the ranks in most lists, nor fall if the user says that they ascend.
+        message = order_fault(list_directions(query, ranks, scores), score_order)
         if message:
             raise origin.fault(message)
-    return EntryScores(values=direction * scores, order=order)
+    return EntryScores(values=sign * scores, order=order)
 
 
 def _scores_from_order(query: Int64, scores: Float) -> Float:
-    """Replace scores, of which some are minus infinity, by −1, −2, … in the order of each list.
+    """Replace scores, some of which are minus infinity, by −1, −2, … in the order of each list.
 
-    Equal scores stay equal. If some are plus infinity, all come back unchanged, and the caller
-    refuses them: a best score without limit is a fault of the engine.
+    Equal scores stay equal. If a score is plus infinity, all are returned unchanged, and the caller
+    refuses them: an infinite best score is a fault of the engine.
     """
     if (scores == np.inf).any():
         return scores

@@ -15,7 +15,7 @@ _SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
 
 
 def sentences(texts: pl.Series) -> pl.Series:
-    """Count sentences: runs of closing punctuation before white space or the end; at least 1."""
+    """Count the sentences of each text, by the punctuation at their ends; at least 1."""
     return texts.str.count_matches(_SENTENCE_END).cast(pl.Int64).clip(1)
 
 
@@ -38,9 +38,9 @@ def readability(texts: pl.Series) -> Floats:
 
 
 def type_token_ratio(texts: pl.Series) -> Floats:
-    """Return the number of distinct terms divided by that of all terms, from 0 to 1.
+    """Return the number of distinct terms divided by the number of all terms, from 0 to 1.
 
-    NaN for a text without a term.
+    Terms are lower-cased runs of letters, digits and underscores. NaN for a text without a term.
     """
     terms = texts.str.to_lowercase().str.extract_all(r"\w+")
     return share(terms.list.n_unique().to_numpy(), terms.list.len().to_numpy())
@@ -49,8 +49,9 @@ def type_token_ratio(texts: pl.Series) -> Floats:
 def query_word_share(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFrame) -> Floats:
     """Return the share of a query's distinct terms that a document contains, from 0 to 1.
 
-    It is the mean over the queries that the document is relevant to (grade 1 or more); NaN for a
-    document that is relevant to none. `docs` and `queries` have ``id`` and ``text``.
+    It is the mean over the queries to which the document is relevant (a grade above 0); NaN for a
+    document that is relevant to no query. `docs` and `queries` have ``id`` and ``text``; `qrels`
+    has ``query_id``, ``doc_id`` and ``grade``.
     """
     query_rows = queries.select(query_id="id").with_row_index("query")
     text_rows = docs.select(doc_id="id").with_row_index("row")
@@ -77,6 +78,6 @@ def query_word_share(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFr
 
 
 def _word_counts(texts: pl.Series) -> Floats:
-    """Count words; NaN for none."""
+    """Count the words of each text; NaN for a text without words."""
     counts = words(texts).to_numpy().astype(np.float64)
     return np.where(counts > 0, counts, np.nan)

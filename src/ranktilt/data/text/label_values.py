@@ -1,6 +1,7 @@
 """Read the values of labels: those that name no group or several, and spellings of one name.
 
-Every label passes through `known_labels`, whichever file or table it comes from.
+A *label* is the value of a column by which documents are grouped. Every label passes through
+`known_labels`, whichever file or table it comes from.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class AlikeLabels:
     labels: tuple[str, ...]
     """The spellings, the plainest first."""
     difference: str
-    """The only difference between the spellings, such as ``case``."""
+    """The only kind of difference between the spellings, such as ``case``."""
 
     @property
     def options(self) -> str:
@@ -50,10 +51,11 @@ class AlikeLabels:
 
     @property
     def joined(self) -> str:
-        """The labels in quotes; with code points if they look alike on a screen."""
-        # NFC joins a letter and its accent, so equal composed forms look the same when printed.
+        """The labels as words of a sentence, in quotes; with code points if they look the same."""
+        # NFC joins a letter and its accent. Labels that are equal afterwards look the same.
         composed = {unicodedata.normalize("NFC", label) for label in self.labels}
-        quote = repr if len(composed) == len(self.labels) else ascii
+        look_different = len(composed) == len(self.labels)
+        quote = repr if look_different else ascii
         return join_words([quote(label) for label in self.labels])
 
 
@@ -68,7 +70,7 @@ def known_labels(column: pl.Series) -> pl.Series:
 
 
 def split_labels(column: pl.Series) -> pl.Series:
-    """Return the groups that each value names, as lists; null for a value that names none.
+    """Return the groups that each value names, as lists; null for a value that names no group.
 
     The value ``a | b`` names the groups ``a`` and ``b``.
     """
@@ -83,13 +85,17 @@ def null_words(labels: Iterable[str]) -> list[str]:
 
 
 def as_numbers(column: pl.Series) -> pl.Series:
-    """Convert a column of strings to integers or floats if every value is one."""
+    """Convert a column of strings to integers if all values are integers, else to floats.
+
+    A column with any value that is no number is returned as it is.
+    """
     if column.dtype != pl.String:
         return column
-    for kind in (pl.Int64, pl.Float64):
-        numbers = column.cast(kind, strict=False)
-        # What is no number becomes null, so that equal counts mean that every value is a number.
-        if numbers.null_count() == column.null_count() < len(column):
+    for dtype in (pl.Int64, pl.Float64):
+        numbers = column.cast(dtype, strict=False)
+        # A value that is no number becomes null, so that there are more nulls than before.
+        has_only_numbers = numbers.null_count() == column.null_count()
+        if has_only_numbers and column.null_count() < len(column):
             return numbers
     return column
 
@@ -98,7 +104,8 @@ def alike_labels(labels: Iterable[str]) -> list[AlikeLabels]:
     """Find labels that differ only in case, blanks, Unicode form, or how a number is written."""
     spellings_by_name = defaultdict[str, list[str]](list)
     for label in dict.fromkeys(labels):
-        spellings_by_name[_as_number(_plain(label, _SPELLINGS.values()))].append(label)
+        name = _short_number(_plain(label, _SPELLING_DIFFERENCES.values()))
+        spellings_by_name[name].append(label)
     return [
         AlikeLabels(labels=_plainest_first(spellings), difference=_difference(spellings))
         for spellings in spellings_by_name.values()
@@ -116,25 +123,25 @@ def _compatible(label: str) -> str:
     return unicodedata.normalize("NFKC", label)
 
 
-_SPELLINGS: dict[str, Callable[[str], str]] = {
+_SPELLING_DIFFERENCES: dict[str, Callable[[str], str]] = {
     "case": str.casefold,
     "blanks": _with_plain_blanks,
     "Unicode form": _compatible,
 }
-"""Kinds of difference by name, each with the function that removes it."""
+"""Functions that remove a difference of spelling, by the name of the difference."""
 
 
-def _plain(label: str, steps: Iterable[Callable[[str], str]]) -> str:
-    """Return a label without the differences of spelling that the steps remove."""
-    steps = list(steps)
-    # Twice, because a later step may leave work to an earlier one: NFKC makes a blank of a
-    # full-width blank.
-    for step in [*steps, *steps]:
-        label = step(label)
+def _plain(label: str, removers: Iterable[Callable[[str], str]]) -> str:
+    """Return a label without the differences of spelling that functions remove."""
+    removers = list(removers)
+    # All are applied twice, because one may make work for an earlier one: NFKC turns a full-width
+    # blank into a plain blank.
+    for remove_difference in [*removers, *removers]:
+        label = remove_difference(label)
     return label
 
 
-def _as_number(label: str) -> str:
+def _short_number(label: str) -> str:
     """Return a number in its shortest form, any other label as it is."""
     if not _NUMBER.fullmatch(label) or not math.isfinite(float(label)):
         return label
@@ -142,27 +149,27 @@ def _as_number(label: str) -> str:
 
 
 def _plainest_first(spellings: Sequence[str]) -> tuple[str, ...]:
-    """Order spellings: the plainest first, if a label is written that way, the others by length.
+    """Order spellings: the plainest first, if a label has it, and the others by length.
 
-    The plainest is what all spellings become in `_plain`; of numbers it is the shortest: ``1``
+    The plainest spelling is the one without any difference; of numbers it is the shortest: ``1``
     before ``1.0``.
     """
-    plainest = _plain(spellings[0], _SPELLINGS.values())
+    plainest = _plain(spellings[0], _SPELLING_DIFFERENCES.values())
     if _NUMBER.fullmatch(plainest):
         plainest = min(spellings, key=len)
-    return tuple(
-        sorted(
-            spellings, key=lambda label: (label != plainest, len(label), label.casefold(), label)
-        )
-    )
+
+    def order(label: str) -> tuple[bool, int, str, str]:
+        return label != plainest, len(label), label.casefold(), label
+
+    return tuple(sorted(spellings, key=order))
 
 
 def _difference(spellings: Sequence[str]) -> str:
-    """Name the fewest kinds of spelling in which labels differ."""
-    for count in range(1, len(_SPELLINGS) + 1):
-        for names in combinations(_SPELLINGS, count):
-            steps = [_SPELLINGS[name] for name in names]
-            if len({_plain(label, steps) for label in spellings}) == 1:
+    """Name the kinds of difference between spellings, as few as explain it."""
+    for count in range(1, len(_SPELLING_DIFFERENCES) + 1):
+        for names in combinations(_SPELLING_DIFFERENCES, count):
+            removers = [_SPELLING_DIFFERENCES[name] for name in names]
+            if len({_plain(label, removers) for label in spellings}) == 1:
                 return join_words(names)
-    # `alike_labels` removes these differences and unites numbers, so that only numbers are left.
+    # No difference of spelling explains it, and `alike_labels` knows only one other difference.
     return "how a number is written"

@@ -1,7 +1,8 @@
 """Train an n-gram language model, interpolated Kneser-Ney trigrams, on a collection's own texts.
 
-The model predicts a word from the two before it, its context. It mixes what it counted after these
-two words, after the last of them, and without a context, because most contexts are rare.
+The model predicts a word from the two words before it, its *context*. Most contexts are rare, so
+the model mixes three predictions: by both words of the context, by the last of them, and without a
+context.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 FOLDS = 5
-"""Parts of the texts; each part is scored by a model of the others."""
+"""Number of folds of the texts; each fold is scored by a model of the other folds."""
 MOST_WORDS = 20_000_000
-"""Most words to train a model on; of more, texts are drawn."""
+"""Most words to train models on; if there are more, a random part of the texts is used."""
 _START = 0
-"""Number that stands for the two words before a text's first; it is never predicted."""
+"""Word number that stands for the two words before the first of a text; never predicted."""
 _TEXTS_AT_ONCE = 20_000
-"""Texts to score at a time."""
-_LEAST_DISCOUNT = 0.1
-"""Least discount, whatever is estimated: few texts estimate it badly."""
+"""Number of texts to score at a time."""
+_SMALLEST_DISCOUNT = 0.1
+"""Smallest discount, whatever the estimate: from few texts, the estimate is bad."""
 _LARGEST_DISCOUNT = 0.95
 """Largest discount, for the same reason."""
 
@@ -43,18 +44,21 @@ class Words:
     lengths: Ints
     """Number of words of each text."""
     vocabulary: int
-    """Number of distinct words, numbered from 1; the unknown word comes after the last."""
+    """Number of distinct words, which are numbered from 1.
+
+    The next number stands for any unknown word.
+    """
 
     @classmethod
     def from_texts(cls, texts: pl.Series) -> Words:
         r"""Split texts into words, lower-cased runs of ``\w``, and number these."""
-        split = texts.str.to_lowercase().str.extract_all(r"\w+")
-        flat = split.explode(empty_as_null=False)
-        # In alphabetical order, so that the order of the texts changes nothing.
-        numbers = flat.rank("dense").to_numpy().astype(np.int64)
+        word_lists = texts.str.to_lowercase().str.extract_all(r"\w+")
+        words = word_lists.explode(empty_as_null=False)
+        # Numbers follow the alphabet, so that the order of the texts changes nothing.
+        numbers = words.rank("dense").to_numpy().astype(np.int64)
         return cls(
             numbers=numbers,
-            lengths=split.list.len().to_numpy().astype(np.int64),
+            lengths=word_lists.list.len().to_numpy().astype(np.int64),
             vocabulary=int(numbers.max(initial=0)),
         )
 
@@ -66,30 +70,38 @@ class Words:
     def trigrams(self, texts: Ints) -> tuple[Ints, Ints]:
         """Return the trigrams of some texts, and the number of words of each text.
 
-        A trigram is a row of three words, of which the last is predicted. Every word of a text is
-        the last of one trigram. Those of the first two words begin with `_START`.
+        A trigram is a row of three word numbers, of which the last is predicted. Every word of a
+        text is the last of one trigram; before the first word of the text, the words are `_START`.
+
+        Parameters
+        ----------
+        texts : array of int
+            Indexes of the texts.
         """
         lengths = self.lengths[texts]
+        # Position of each word within its text, and within all words.
         within_text = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         position = within_text + np.repeat(self.ends[texts] - lengths, lengths)
-        columns = [
-            np.where(within_text >= back, self.numbers[np.maximum(position - back, 0)], _START)
-            for back in (2, 1, 0)
-        ]
+        columns = []
+        for words_back in (2, 1, 0):
+            number = self.numbers[np.maximum(position - words_back, 0)]
+            columns.append(np.where(within_text >= words_back, number, _START))
         return np.stack(columns, axis=1), lengths
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Level:
-    """Counts of words after contexts of one length: none, one word or two words.
+    """Counts of words after contexts of one length: no word, one word or two words.
 
-    Context and word are numbers, and a pair of them is stored as one number, its key.
+    In formulas, c(context word) is how often a word follows a context, and • stands for any word.
+    Contexts and words are numbers. A pair of context and word is stored as one number, its *key*:
+    context · size + word.
     """
 
     size: int
-    """Number that is larger than every word's; see `keys`."""
+    """Number that is larger than every word number."""
     keys: Ints
-    """Pairs of context and word that occur, sorted: context · size + word."""
+    """Keys of the pairs that occur, sorted."""
     counts: Ints
     """Count of each pair, c(context word)."""
     totals: Ints
@@ -97,13 +109,25 @@ class _Level:
     types: Ints
     """Number of distinct words after each context, N₁₊(context •)."""
     discount: float
-    """Amount that is taken off each count, for words that did not occur after the context."""
+    """Amount that is taken off each count, and given to words that did not follow the context."""
 
     @classmethod
     def from_pairs(
         cls, context: Ints, word: Ints, *, size: int, contexts: int, discount: float | None
     ) -> _Level:
-        """Count pairs of a context, below `contexts`, and a word, below `size`."""
+        """Count pairs of a context and a word.
+
+        Parameters
+        ----------
+        context, word : array of int
+            Numbers of the context and the word of each pair.
+        size : int
+            Number that is larger than every word number.
+        contexts : int
+            Number of contexts.
+        discount : float or None
+            Discount of the level; None to estimate it.
+        """
         keys, counts = np.unique(context * size + word, return_counts=True)
         context_of_key = keys // size
         return cls(
@@ -116,11 +140,11 @@ class _Level:
         )
 
     def probability(self, context: Ints, word: Ints, lower: Floats) -> Floats:
-        """Return P(word | context), mixed with the probability `lower` after a shorter context.
+        """Return P(word | context) for pairs of context and word.
 
-        It is (max(c(context word) − D, 0) + D · N₁₊(context •) · lower) / c(context •) with the
-        discount D. After a context that is unknown (−1) or was never followed by a word, it is
-        `lower`.
+        It is (max(c(context word) − D, 0) + D · N₁₊(context •) · lower) / c(context •), where D is
+        the discount and `lower` the probability of the word after a shorter context. After a
+        context that is unknown (−1) or was never followed by a word, it is `lower`.
         """
         if not len(self.keys):
             return lower.copy()
@@ -128,13 +152,16 @@ class _Level:
         position = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
         count = np.where(self.keys[position] == key, self.counts[position], 0)
         total = np.where(context >= 0, self.totals[context], 0)
-        mixed = np.maximum(count - self.discount, 0.0) + self.discount * self.types[context] * lower
-        return np.divide(mixed, total, out=lower.copy(), where=total > 0)
+        discounted_count = np.maximum(count - self.discount, 0.0)
+        share_of_lower = self.discount * self.types[context] * lower
+        return np.divide(
+            discounted_count + share_of_lower, total, out=lower.copy(), where=total > 0
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Discounts:
-    """Discounts of the three levels of a model; None to estimate one."""
+    """Discounts of the three levels of a model; None for a discount to estimate."""
 
     words: float | None = None
     """Discount of single words."""
@@ -148,11 +175,13 @@ class Discounts:
 class NgramModel:
     """Trigrams with interpolated Kneser-Ney smoothing.
 
-    Kneser & Ney 1995; Chen & Goodman 1999, sec. 2.7 and 3. For trigrams the model counts how often
-    each occurs; for pairs and single words, how many different words come before. Single words are
-    mixed with the uniform distribution over the vocabulary and the unknown word, so that every word
-    has a probability, and these add up to 1. Each level has one discount, n₁ / (n₁ + 2 n₂) (Ney,
-    Essen & Kneser 1994), but at least .1 and at most .95, because few texts estimate it badly.
+    The model is that of Kneser & Ney 1995; Chen & Goodman 1999, sec. 2.7 and 3. It has three
+    levels, for trigrams, pairs and single words. A trigram counts as often as it occurs; a pair or
+    a single word counts as often as different words come before it. The probability of a single
+    word is mixed with a uniform distribution over the vocabulary and the unknown word, so that
+    every word has a probability, and these add up to 1. The discount of a level is n₁ / (n₁ + 2 n₂)
+    (Ney, Essen & Kneser 1994), where n₁ and n₂ are the numbers of counts that are 1 and 2, but at
+    least .1 and at most .95.
     """
 
     vocabulary: int
@@ -160,8 +189,9 @@ class NgramModel:
     contexts: Ints
     """Pairs of words that occur before a word, sorted.
 
-    Each is one number, first · (vocabulary + 2) + second: there are so many word numbers, with
-    `_START` and the unknown word. The position of a pair is its context in `trigrams`.
+    Each pair is one number, first · (vocabulary + 2) + second, because there are vocabulary + 2
+    word numbers, with `_START` and the unknown word. The index of a pair is the number of its
+    context in `trigrams`.
     """
     words: _Level
     """Counts of single words."""
@@ -174,15 +204,25 @@ class NgramModel:
     def fit(
         cls, trigrams: Ints, vocabulary: int, *, discounts: Discounts = Discounts()
     ) -> NgramModel:
-        """Count trigrams, a row each."""
+        """Train a model.
+
+        Parameters
+        ----------
+        trigrams : array of int, shape (n, 3)
+            Trigrams of the training texts.
+        vocabulary : int
+            Number of distinct words.
+        discounts : Discounts, optional
+            Discounts of the levels; by default they are estimated.
+        """
         size = vocabulary + 2
         first, second, word = trigrams.T
         contexts, context = np.unique(first * size + second, return_inverse=True)
         trigram_level = _Level.from_pairs(
             context, word, size=size, contexts=len(contexts), discount=discounts.trigrams
         )
-        # Kneser and Ney count a pair by the different words that come before it. Every distinct
-        # trigram is one such word and pair; and every distinct pair is one word before another.
+        # A pair counts as often as different words come before it, that is, once for each distinct
+        # trigram that ends with it. In the same way a word counts once for each distinct pair.
         pair_context = contexts[trigram_level.keys // size] % size
         pair_level = _Level.from_pairs(
             pair_context,
@@ -219,10 +259,10 @@ class NgramModel:
 
 
 def _discount(counts: Ints) -> float:
-    """Estimate a discount from how many counts are 1 and 2; see `NgramModel`."""
-    once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
-    discount = once / (once + 2 * twice) if once else 0.0
-    return min(max(discount, _LEAST_DISCOUNT), _LARGEST_DISCOUNT)
+    """Estimate the discount of a level: n₁ / (n₁ + 2 n₂), from how many counts are 1 and 2."""
+    ones, twos = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
+    discount = ones / (ones + 2 * twos) if ones else 0.0
+    return min(max(discount, _SMALLEST_DISCOUNT), _LARGEST_DISCOUNT)
 
 
 def cross_fitted_perplexity(
@@ -230,26 +270,45 @@ def cross_fitted_perplexity(
 ) -> Floats:
     """Compute the log perplexity of each text under a model of texts of other origins.
 
-    In nats per word; NaN for a text without words. Origins are put into five folds by a hash of
-    their names. A model of the training texts in four folds scores the texts of the fifth, so that
-    no model has seen a text that it scores, or a twin of it. If there are more than `MOST_WORDS`
-    training words, texts are drawn by the same hash. `UserError` if fewer than two folds hold a
-    training text.
+    Origins are put into five folds by a hash of their names. A model of the training texts in four
+    folds scores the texts of the fifth, so that no model has seen a text that it scores, or a twin
+    of it.
+
+    Parameters
+    ----------
+    texts, origins : polars.Series, shape (n_texts,)
+        The texts, and the ids of their origins. Twins have the same origin.
+    training : array of bool, shape (n_texts,)
+        Which texts to train on. If they have more than `MOST_WORDS` words, some are chosen by the
+        same hash.
+
+    Returns
+    -------
+    array of float, shape (n_texts,)
+        Log perplexity in nats per word; NaN for a text without words.
+
+    Raises
+    ------
+    UserError
+        If fewer than two folds have a training text.
     """
     words = Words.from_texts(texts)
-    hashes = np.array([_hash(name) for name in origins], dtype=np.uint64)
-    fold = (hashes % np.uint64(FOLDS)).astype(np.int64)
-    is_learned = _drawn(training, hashes // np.uint64(FOLDS), words.lengths, MOST_WORDS)
-    if len(np.unique(fold[is_learned & (words.lengths > 0)])) < 2:
+    hashes = np.array([_hash(origin) for origin in origins], dtype=np.uint64)
+    fold_of_text = (hashes % np.uint64(FOLDS)).astype(np.int64)
+    # The quotient is a random order that does not depend on the fold, which is the remainder.
+    random_order = hashes // np.uint64(FOLDS)
+    is_learned = _limited_training(training, random_order, words.lengths, MOST_WORDS)
+    if len(np.unique(fold_of_text[is_learned & (words.lengths > 0)])) < 2:
         raise UserError("an n-gram model needs texts of several origins to learn from")
     perplexity = np.full(len(texts), np.nan)
-    for number in range(FOLDS):
-        trigrams, _ = words.trigrams(np.flatnonzero(is_learned & (fold != number)))
+    for fold in range(FOLDS):
+        trigrams, _lengths = words.trigrams(np.flatnonzero(is_learned & (fold_of_text != fold)))
         model = NgramModel.fit(trigrams, words.vocabulary)
-        for rows in _parts(np.flatnonzero((fold == number) & (words.lengths > 0))):
+        for rows in _row_blocks(np.flatnonzero((fold_of_text == fold) & (words.lengths > 0))):
             trigrams, lengths = words.trigrams(rows)
             surprise = -np.log(model.probability(trigrams))
-            perplexity[rows] = np.add.reduceat(surprise, np.cumsum(lengths) - lengths) / lengths
+            starts = np.cumsum(lengths) - lengths
+            perplexity[rows] = np.add.reduceat(surprise, starts) / lengths
     return perplexity
 
 
@@ -258,18 +317,24 @@ def _hash(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
-def _drawn(
-    training: npt.NDArray[np.bool_], hashes: npt.NDArray[np.uint64], lengths: Ints, most: int
+def _limited_training(
+    training: npt.NDArray[np.bool_],
+    random_order: npt.NDArray[np.uint64],
+    lengths: Ints,
+    most_words: int,
 ) -> npt.NDArray[np.bool_]:
-    """Return which training texts to learn from: by their hashes, up to `most` words."""
-    order = np.flatnonzero(training)
-    order = order[np.argsort(hashes[order], kind="stable")]
-    is_drawn = np.zeros(len(training), dtype=bool)
-    is_drawn[order[np.cumsum(lengths[order]) <= most]] = True
-    return is_drawn
+    """Return which training texts to learn from: the first in a random order, up to `most_words`.
+
+    `lengths` has the number of words of each text.
+    """
+    rows = np.flatnonzero(training)
+    rows = rows[np.argsort(random_order[rows], kind="stable")]
+    is_kept = np.zeros(len(training), dtype=bool)
+    is_kept[rows[np.cumsum(lengths[rows]) <= most_words]] = True
+    return is_kept
 
 
-def _parts(rows: Ints) -> Iterator[Ints]:
-    """Yield the rows of texts in parts."""
+def _row_blocks(rows: Ints) -> Iterator[Ints]:
+    """Yield the rows of texts, `_TEXTS_AT_ONCE` at a time."""
     for start in range(0, len(rows), _TEXTS_AT_ONCE):
         yield rows[start : start + _TEXTS_AT_ONCE]

@@ -1,4 +1,7 @@
-"""Split many texts as NLTK's two tokenizers do, reading each distinct word once."""
+"""Split many texts as NLTK's two tokenizers do, reading each distinct word once.
+
+The first tokenizer splits a text into sentences, and the second a sentence into words, its tokens.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +12,31 @@ import polars as pl
 
 from ranktilt.optional import need
 
-_MARK = "\ue000"
+_PLACEHOLDER = "\ue000"
 """Placeholder for a neighbouring word: of no script, so that no rule of the tokenizer applies."""
-_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
+_WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """White space that Python's ``split`` knows."""
-_CLOSING = "])}>\"'»”\u2019" + _SPACE
-"""Signs that may follow the full stop at the end of a sentence."""
-_WORDS_A_CALL = 2_000
-"""Words that the tokenizer reads at a time."""
+_CLOSING_CHARACTERS = "])}>\"'»”\u2019" + _WHITE_SPACE
+"""Characters that may follow the full stop at the end of a sentence."""
+_WORDS_PER_CALL = 2_000
+"""Number of words that the tokenizer reads at a time."""
 Tokenize = Callable[[str], list[str]]
+"""Function from a text to its tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Sentence:
     """The parts of a sentence to which different rules of the tokenizer apply.
 
-    A sentence without two words is not divided; its tokens are read from `end`.
+    A sentence of fewer than two words is not divided: all of it is the `end`.
     """
 
     first: str
     """First word; empty if the sentence is not divided."""
     middle: list[str]
-    """Words between the first and the end."""
+    """Words between the first word and the end."""
     end: str
-    """Last word, and the signs after it; the full text if the sentence is not divided."""
+    """Last word, and the characters after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,16 +52,16 @@ class _TokenTables:
 
 
 def require_nltk() -> None:
-    """Refuse to begin where NLTK is not installed."""
+    """Raise `MissingExtra` if NLTK is not installed."""
     need("nltk.tokenize.punkt", extra="paper", for_="analyzer 'paper'")
 
 
 def nltk_tokens(texts: Iterable[str]) -> pl.Series:
     """Split texts into sentences (untrained Punkt) and these into words (``NLTKWordTokenizer``).
 
-    The tokenizer's rules look no further than the blank next to a word, except for the first word
-    of a sentence and its end. All other words are therefore read once each, many at a time: the
-    same tokens, twice as fast.
+    Returns a list of tokens for each text. The rules of the word tokenizer look no further than the
+    blank next to a word, except for the first word of a sentence and its end. So each distinct word
+    in the middle of sentences is read only once, which gives the same tokens twice as fast.
     """
     punkt_module = need("nltk.tokenize.punkt", extra="paper", for_="analyzer 'paper'")
     words_module = need("nltk.tokenize.destructive", extra="paper", for_="analyzer 'paper'")
@@ -84,11 +88,12 @@ def nltk_tokens(texts: Iterable[str]) -> pl.Series:
 
 def _sentence(text: str) -> _Sentence:
     """Split a sentence at blanks into its first word, the words in the middle, and the end."""
-    cut = text.rfind(" ", 0, len(text.rstrip(_CLOSING)))
-    first, *middle = text[: max(cut, 0)].split(" ")
-    if not first or _MARK in text:
+    last_blank = text.rfind(" ", 0, len(text.rstrip(_CLOSING_CHARACTERS)))
+    first, *middle = text[: max(last_blank, 0)].split(" ")
+    if not first or _PLACEHOLDER in text:
         return _Sentence(first="", middle=[], end=text)
-    return _Sentence(first=first, middle=[word for word in middle if word], end=text[cut + 1 :])
+    middle = [word for word in middle if word]
+    return _Sentence(first=first, middle=middle, end=text[last_blank + 1 :])
 
 
 def _token_tables(
@@ -103,24 +108,25 @@ def _token_tables(
                 middle_words.update(dict.fromkeys(sentence.middle))
                 ends.add(sentence.end)
     return _TokenTables(
-        first={word: tokenize(f"{word} {_MARK}")[:-1] for word in first_words},
+        first={word: tokenize(f"{word} {_PLACEHOLDER}")[:-1] for word in first_words},
         middle=_middle_tokens(list(middle_words), tokenize),
-        end={end: tokenize(f"{_MARK} {end}")[1:] for end in ends},
+        end={end: tokenize(f"{_PLACEHOLDER} {end}")[1:] for end in ends},
     )
 
 
 def _middle_tokens(words: Sequence[str], tokenize: Tokenize) -> dict[str, list[str]]:
     """Return the tokens of each word between two other words."""
     tokens_of_word = dict[str, list[str]]()
-    for start in range(0, len(words), _WORDS_A_CALL):
-        part = words[start : start + _WORDS_A_CALL]
-        tokens = tokenize(f" {_MARK} ".join(["", *part, ""]))
-        word_tokens = list[list[str]]()
+    for start in range(0, len(words), _WORDS_PER_CALL):
+        block = words[start : start + _WORDS_PER_CALL]
+        # There is a placeholder before the first word, between words, and after the last one.
+        tokens = tokenize(f" {_PLACEHOLDER} ".join(["", *block, ""]))
+        token_lists = list[list[str]]()
         for token in tokens:
-            if token == _MARK:
-                word_tokens.append([])
+            if token == _PLACEHOLDER:
+                token_lists.append([])
             else:
-                word_tokens[-1].append(token)
-        # A mark after the last word begins one more list, which stays empty.
-        tokens_of_word |= zip(part, word_tokens, strict=False)
+                token_lists[-1].append(token)
+        # The placeholder after the last word began one more list, which is empty.
+        tokens_of_word |= zip(block, token_lists, strict=False)
     return tokens_of_word

@@ -1,8 +1,9 @@
 """Examine texts: length, boilerplate, refusals, cut-off ends, shared terms, writing script.
 
 The patterns below are built from smaller ones. `_OPENING` is what a chat model says before a
-rewrite, `_ANSWER_OPENING` before an answer, and `_REFUSAL` in place of one; `_WHOLE` is how a
-complete text ends.
+rewrite, `_ANSWER_OPENING` what it says before an answer, and `_REFUSAL` what it says in place of
+one. `_COMPLETE_END` is how a complete text ends. A *term* is a lower-cased run of letters, digits
+and underscores.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ _PAIRS_AT_ONCE = 4_096
 """Number of pairs of texts that are compared at a time."""
 _ENDS_AT_ONCE = 16_384
 """Number of ends of texts that are examined at a time."""
-_TAIL = 400
-"""Characters at the end of a text that show whether it is complete."""
+_END_LENGTH = 400
+"""Number of characters at the end of a text that show whether it is complete."""
 
-# Openings. No part matches a sentence with which a person would begin a text.
+# Openings. No pattern matches a sentence with which a person would begin a text.
 _S = r"['\u2019]"
 """Apostrophe, straight or curly."""
 _QUOTES = r"\"'\u2018\u2019\u201c\u201d"
@@ -160,7 +161,7 @@ _CLOSER = r"[\s\p{Pe}\p{Pi}\p{Pf}\"'>*_`~]*"
 """Closing brackets, quotes and Markdown."""
 _NOTE = r"(?:\s*(?:\([^()\n]{0,200}\)|\[[^\[\]\n]{0,200}\]))*"
 """Notes in brackets at the end."""
-_WHOLE = "|".join(
+_COMPLETE_END = "|".join(
     (
         rf"\p{{Sentence_Terminal}}{_CLOSER}{_NOTE}{_CLOSER}\z",
         r"[\p{L}\p{Pe}\p{Pf}\"][.!?][\"\u201d]?\d{1,3}(?:[,\u2013-]\d{1,3})*\z",
@@ -179,35 +180,36 @@ _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar
 
 
 def words(text: pl.Series) -> pl.Series:
-    """Count whitespace-separated words, as Python's ``split`` does.
+    """Count the words of each text, which white space separates, as for Python's ``split``.
 
-    This gives the 201.81 words that are published for SciFact.
+    This gives the mean of 201.81 words that is published for SciFact.
     """
     return text.str.count_matches(_WORD).cast(pl.Int64)
 
 
 def opening(text: pl.Series) -> pl.Series:
-    """Find the words of a chat model before the rewrite itself, and the marks around them.
+    """Return the words of a chat model before the rewrite itself; null if there are none.
 
-    Null if there are none. They are announcements ("Sure, here's a possible rewrite:"), labels
-    ("Rewritten text:"), offers ("I'd be happy to help.") and a bare "Certainly!", up to three in a
-    row. English only. "Here we show that …" or "Sure enough, …" do not count.
+    They are announcements ("Sure, here's a possible rewrite:"), labels ("Rewritten text:"), offers
+    ("I'd be happy to help.") and a bare "Certainly!", up to three in a row, with the quotation
+    marks and Markdown around them. Only English is recognised. "Here we show that …" or "Sure
+    enough, …" do not count.
     """
     return text.str.extract(_OPENING).str.strip_chars()
 
 
 def answer_opening(text: pl.Series) -> pl.Series:
-    """Find the words of a chat model before its answer to a question; null if there are none.
+    """Return the words of a chat model before its answer to a question; null if there are none.
 
     They are those of `opening`, an announcement in a line of its own ("Here is a passage that
-    answers your question:"), or a label ("Answer:"). A person may begin an answer in this way too:
-    it is no sign of a model.
+    answers your question:"), or a label ("Answer:"). A person may begin an answer in this way too,
+    so they do not show that a model wrote the text.
     """
     return opening(text).fill_null(text.str.extract(_ANSWER_OPENING).str.strip_chars())
 
 
 def without_opening(text: pl.Series) -> pl.Series:
-    """Remove what `opening` finds, and one pair of quotation marks around the rest."""
+    """Remove what `opening` returns, and one pair of quotation marks around the rest."""
     rest = pl.col("text").str.replace(_OPENING, "").str.strip_chars()
     quoted = rest.str.extract(r"\A[\"\u201c]([^\"\u201c\u201d]*)[\"\u201d]\z").str.strip_chars()
     has_opening = pl.col("text").str.contains(_OPENING)
@@ -216,10 +218,11 @@ def without_opening(text: pl.Series) -> pl.Series:
 
 
 def refusal(text: pl.Series) -> pl.Series:
-    """Return whether each text begins as a model declines.
+    """Return whether each text begins with words by which a model declines a task.
 
-    "I'm sorry, but I cannot …", "As an AI language model, I …". English only. Sympathy ("I'm sorry
-    to hear …") does not count, nor does a limit of a study ("Unfortunately, we cannot exclude …").
+    Such as "I'm sorry, but I cannot …" and "As an AI language model, I …". Only English is
+    recognised. Sympathy ("I'm sorry to hear …") does not count, nor does a limit of a study
+    ("Unfortunately, we cannot exclude …").
     """
     return text.str.contains(_REFUSAL)
 
@@ -227,28 +230,30 @@ def refusal(text: pl.Series) -> pl.Series:
 def cut_off(text: pl.Series) -> pl.Series:
     """Return whether each text ends in the middle: its last sentence has no final punctuation.
 
-    In any script that has final punctuation. Closing quotes, brackets and Markdown may follow it. A
-    note in brackets, the number of a reference, and a web address or DOI may end a text too. An
-    ellipsis counts as cut off, and so does "(ABSTRACT TRUNCATED …)". Texts that end in Thai or Lao
-    never do, nor do empty ones.
+    Final punctuation is that of any script. Closing quotes, brackets and Markdown may follow it. A
+    text may also end with a note in brackets, the number of a reference, or a web address or DOI.
+    An ellipsis counts as cut off, and so does "(ABSTRACT TRUNCATED …)". A text that ends in Thai or
+    Lao, which have no final punctuation, never counts, nor does an empty text.
     """
-    parts = text.to_frame().iter_slices(_ENDS_AT_ONCE) if len(text) else [text.to_frame()]
-    ends = pl.concat([part.to_series().str.strip_chars().str.tail(_TAIL) for part in parts])
-    return (~ends.str.contains(_WHOLE) | ends.str.contains(_TRAILS_OFF)) & (ends != "")
+    blocks = text.to_frame().iter_slices(_ENDS_AT_ONCE) if len(text) else [text.to_frame()]
+    ends = pl.concat(
+        [block.to_series().str.strip_chars().str.tail(_END_LENGTH) for block in blocks]
+    )
+    is_complete = ends.str.contains(_COMPLETE_END) & ~ends.str.contains(_TRAILS_OFF)
+    return ~is_complete & (ends != "")
 
 
 def jaccard(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
-    """Return the Jaccard similarity of the term sets of paired texts, 0 to 1.
+    """Return the Jaccard similarity of the term sets of paired texts, from 0 to 1.
 
-    NaN if neither text has a term. Terms are lower-cased runs of letters, digits and underscores
-    (Dai et al., KDD 2024, sec. 2.3.1).
+    NaN if neither text of a pair has a term (Dai et al., KDD 2024, sec. 2.3.1).
     """
-    left, right, both = term_counts(a, b)
-    return share(both, left + right - both)
+    a_counts, b_counts, common_counts = term_counts(a, b)
+    return share(common_counts, a_counts + b_counts - common_counts)
 
 
 def identical(a: pl.Series, b: pl.Series) -> pl.Series:
-    """Return which paired texts are identical; two texts of white space alone are not."""
+    """Return which paired texts are identical; two texts of only white space are not."""
     return (a == b) & a.str.contains(r"\S")
 
 
@@ -260,32 +265,32 @@ def share(counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64]) -> npt.N
 
 
 def term_counts(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]:
-    """Count distinct terms of paired texts; terms as in `jaccard`.
+    """Count the distinct terms of paired texts.
 
-    The three arrays have the number for each text of `a`, for each text of `b`, and the number that
-    both texts of a pair have in common.
+    Returns three arrays: the number of terms of each text of `a`, of each text of `b`, and the
+    number of terms that both texts of a pair have.
     """
     table = pl.DataFrame({"a": a, "b": b}, schema={"a": pl.String, "b": pl.String})
     terms = pl.all().str.to_lowercase().str.extract_all(r"\w+")
-    common = pl.col("a").list.set_intersection(pl.col("b"))
+    common_terms = pl.col("a").list.set_intersection(pl.col("b"))
     # A few pairs at a time, because term lists take many times the memory of the texts.
-    parts = list[pl.DataFrame]()
-    for part in table.iter_slices(_PAIRS_AT_ONCE) if table.height else [table]:
+    frames = list[pl.DataFrame]()
+    for block in table.iter_slices(_PAIRS_AT_ONCE) if table.height else [table]:
         counts = (
-            part.lazy()
+            block.lazy()
             .select(terms)
             .select(
-                left=pl.col("a").list.n_unique().cast(pl.Int64),
-                right=pl.col("b").list.n_unique().cast(pl.Int64),
-                both=common.list.len().cast(pl.Int64),
+                a=pl.col("a").list.n_unique().cast(pl.Int64),
+                b=pl.col("b").list.n_unique().cast(pl.Int64),
+                common=common_terms.list.len().cast(pl.Int64),
             )
         )
-        parts.append(counts.collect())
-    return tuple(series.to_numpy() for series in pl.concat(parts).iter_columns())
+        frames.append(counts.collect())
+    return tuple(column.to_numpy() for column in pl.concat(frames).iter_columns())
 
 
 def distinct_terms(text: pl.Series) -> pl.Series:
-    """List the distinct terms of each text; terms as in `jaccard`."""
+    """List the distinct terms of each text."""
     return text.str.to_lowercase().str.extract_all(r"\w+").list.unique()
 
 
@@ -295,45 +300,48 @@ def query_word_shares(
     query_rows: npt.NDArray[np.int64],
     text_rows: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """Return the share of a query's distinct terms that a text contains, for pairs of these.
+    """Return the share of a query's distinct terms that a text contains, for pairs of both.
 
     Parameters
     ----------
     queries, texts : polars.Series
-        All texts; only those in `text_rows` are read.
+        Texts of all queries and of all documents; only those in `text_rows` are read.
     query_rows, text_rows : array of int, shape (n_pairs,)
         Rows of the query and of the text of each pair.
 
     Returns
     -------
     array of float, shape (n_pairs,)
-        A share for each pair, 0 to 1; NaN if the query has no term (Askari et al., 2023, sec. 4).
+        Share for each pair, from 0 to 1; NaN if the query has no term (Askari et al., 2023,
+        sec. 4).
     """
     # A text is read once, whatever the number of its queries.
-    read_rows, read_row = np.unique(text_rows, return_inverse=True)
-    query_terms, text_terms = distinct_terms(queries), distinct_terms(texts.gather(read_rows))
+    distinct_rows, row_of_pair = np.unique(text_rows, return_inverse=True)
+    query_terms = distinct_terms(queries)
+    text_terms = distinct_terms(texts.gather(distinct_rows))
     shares = np.full(len(query_rows), np.nan)
     for start in range(0, len(query_rows), _PAIRS_AT_ONCE):
-        part = slice(start, start + _PAIRS_AT_ONCE)
+        block = slice(start, start + _PAIRS_AT_ONCE)
         columns = {
-            "query": query_terms.gather(query_rows[part]),
-            "text": text_terms.gather(read_row[part]),
+            "query": query_terms.gather(query_rows[block]),
+            "text": text_terms.gather(row_of_pair[block]),
         }
         pairs = pl.DataFrame(columns)
-        common = pl.col("query").list.set_intersection("text").list.len()
-        share_of_query = pairs.select(common / pl.col("query").list.len()).to_series()
-        shares[part] = share_of_query.fill_nan(None).to_numpy()
+        common_count = pl.col("query").list.set_intersection("text").list.len()
+        share_of_query = pairs.select(common_count / pl.col("query").list.len()).to_series()
+        shares[block] = share_of_query.fill_nan(None).to_numpy()
     return shares
 
 
 def script(text: pl.Series) -> pl.Series:
-    """Return the script of most letters: ``Latin``, ``unspaced`` or ``other``; null without any.
+    """Return the script of most letters of each text; null for a text without letters.
 
-    `UNSPACED` are Chinese, Japanese, Thai and others without white space between words.
+    It is ``Latin``, ``unspaced`` (Chinese, Japanese, Thai and others without white space between
+    words) or ``other``.
     """
-    # Counting letters is slow; a text of ASCII with a letter is Latin.
+    # Counting letters is slow. A text of ASCII with a letter is Latin without counting.
     is_ascii = text.str.len_bytes() == text.str.len_chars()
-    is_plain = is_ascii & text.str.contains("[A-Za-z]")
+    is_latin = is_ascii & text.str.contains("[A-Za-z]")
     letters = pl.col("text").str.count_matches(r"[\p{L}\p{M}]")
     latin = pl.col("text").str.count_matches(r"\p{Latin}")
     unspaced = pl.col("text").str.count_matches(_UNSPACED)
@@ -346,7 +354,8 @@ def script(text: pl.Series) -> pl.Series:
         .then(pl.lit(UNSPACED))
         .otherwise(pl.lit("other"))
     )
-    examined = text.filter(~is_plain).alias("text").to_frame().select(script_of_text).to_series()
+    counted_texts = text.filter(~is_latin).alias("text").to_frame()
+    counted_scripts = counted_texts.select(script_of_text).to_series()
     scripts = np.full(len(text), "Latin", dtype=object)
-    scripts[~is_plain.to_numpy()] = examined.to_list()
+    scripts[~is_latin.to_numpy()] = counted_scripts.to_list()
     return pl.Series(text.name, scripts.tolist(), dtype=pl.String)

@@ -9,21 +9,23 @@ from collections.abc import Sequence
 def common_length(a: Sequence[str], b: Sequence[str]) -> int:
     """Compute the length of the longest common subsequence of two sequences of words, exactly.
 
-    A subsequence has some of the words in their order. The usual table has a cell for each pair of
-    words; here a row of it is one integer with a bit for each word of `a`, and one addition makes
-    the next row (Hyyrö, "Bit-parallel LCS-length computation revisited", AWOCA 2004).
+    A subsequence has some of the words in their order. The usual algorithm fills a table with a
+    cell for each pair of words. Here a row of the table is one integer with a bit for each word of
+    `a`, and one addition makes the next row (Hyyrö, "Bit-parallel LCS-length computation
+    revisited", AWOCA 2004).
     """
-    positions: dict[str, int] = {}
+    position_bits: dict[str, int] = {}  # for each word, a bit set at each of its positions in `a`
     for position, word in enumerate(a):
-        positions[word] = positions.get(word, 0) | 1 << position
-    full = (1 << len(a)) - 1
-    # A bit is 0 where the common length grows at that word of `a`, so that zeros count it.
-    free = full
+        position_bits[word] = position_bits.get(word, 0) | 1 << position
+    all_bits = (1 << len(a)) - 1
+    # A bit of the row is 0 where the common length grows by 1 at that word of `a`. So the number of
+    # zeros is the common length with all of `a`.
+    row = all_bits
     for word in b:
-        matched = free & positions.get(word, 0)
-        if matched:
-            free = ((free + matched) | (free - matched)) & full
-    return len(a) - free.bit_count()
+        matches = row & position_bits.get(word, 0)
+        if matches:
+            row = ((row + matches) | (row - matches)) & all_bits
+    return len(a) - row.bit_count()
 
 
 def holds_share(words: Sequence[str], within: Sequence[str], share: float) -> bool:
@@ -34,7 +36,8 @@ def holds_share(words: Sequence[str], within: Sequence[str], share: float) -> bo
     needed = share * len(words)
     if not words or len(within) < needed:
         return False
-    # Counts are an upper bound that is much cheaper than the subsequence.
+    # The words in common, in any order, are at least as many as those in the same order, and are
+    # counted much faster.
     if (Counter(words) & Counter(within)).total() < needed:
         return False
     return common_length(words, within) >= needed

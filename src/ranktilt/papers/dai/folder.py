@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ranktilt.data.loading.folders import Corpora, FolderReader, jsonl_files, stem
+from ranktilt.data.loading.folders import Corpora, FolderReader, jsonl_files, jsonl_stem
 
 _CORPUS = "corpus-"
 """Beginning of the name of a file of documents."""
@@ -25,7 +25,7 @@ def _corpora(folder: Path) -> Corpora:
 
 def _source(file: Path) -> str:
     """Return the source that a file is named after."""
-    return stem(file).removeprefix(_CORPUS)
+    return jsonl_stem(file).removeprefix(_CORPUS)
 
 
 READER = FolderReader(

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.data.formats.tables.delimited import LINE
+from ranktilt.data.formats.tables.delimited import LINE_COLUMN
 from ranktilt.data.labels.label_table import one_row_each, read_delimited
 from ranktilt.data.loading.collection_name import CollectionName, read_name
 from ranktilt.data.loading.irds import dataset_qrels, dataset_queries, find_dataset, open_library
@@ -68,7 +68,9 @@ def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocument
 def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
     """Read documents, labels and queries from one table, with a row for each relevant pair."""
     table = read_delimited(path, ",")
-    label_columns = [name for name in table.columns if name not in (*COLUMNS, *_RESERVED, LINE)]
+    label_columns = [
+        name for name in table.columns if name not in (*COLUMNS, *_RESERVED, LINE_COLUMN)
+    ]
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
         raise DataError(
@@ -78,23 +80,23 @@ def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
     if not table.height:
         raise DataError(path, "expected documents, got column names only")
     columns = {name: pl.col(column) for column, name in COLUMNS.items()}
-    table = table.select(LINE, **columns, labels=pl.col(by))
-    table = table.with_columns(pl.exclude(LINE).str.strip_chars())
+    table = table.select(LINE_COLUMN, **columns, labels=pl.col(by))
+    table = table.with_columns(pl.exclude(LINE_COLUMN).str.strip_chars())
     for column, noun in (("query_id", "q_id"), ("id", "doc_id")):
         blank = table.filter(pl.col(column).fill_null("") == "")
         if blank.height:
-            raise DataError(path, f"{noun} is empty", line=blank[LINE][0])
+            raise DataError(path, f"{noun} is empty", line=blank[LINE_COLUMN][0])
     column_names = {name: column for column, name in COLUMNS.items()}
     column_names["labels"] = by
     docs = one_row_each(
         path,
-        table.select("id", "title", "text", "labels", LINE),
+        table.select("id", "title", "text", "labels", LINE_COLUMN),
         "document",
         "id",
         names=column_names,
     )
     queries = one_row_each(
-        path, table.select("query", LINE, id="query_id"), "query", "id", names=column_names
+        path, table.select("query", LINE_COLUMN, id="query_id"), "query", "id", names=column_names
     )
     texts = docs.select("id", pl.col("title", "text").fill_null(""))
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.data.cache import Keys, Stored, VectorCache
+from ranktilt.data.cache import Keys, StoredVectors, VectorCache
 from ranktilt.errors import UserError
 from ranktilt.llm.base import LLM, llm
 from ranktilt.llm.prompts import cut_tokens
@@ -92,13 +92,13 @@ class EmbeddingServer(TextEncoder):
 
     def encode(
         self, texts: Sequence[str] | pl.Series, kind: Kind, label: str
-    ) -> tuple[Stored, Rows]:
+    ) -> tuple[StoredVectors, Rows]:
         """Encode texts, cut after `max_tokens`; see `TextEncoder.encode`."""
         return super().encode([cut_tokens(text, self.max_tokens) for text in texts], kind, label)
 
     def compute(
         self, texts: pl.Series, keys: Keys, *, kind: Kind, cache: VectorCache, label: str
-    ) -> Stored:
+    ) -> StoredVectors:
         """Ask the server for the vectors that the cache lacks.
 
         Each answer is cached when it comes, so that an interruption loses only answers that were

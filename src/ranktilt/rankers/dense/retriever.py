@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from ranktilt.data.cache import STORES, Stored, Vectors
+from ranktilt.data.cache import STORES, StoredVectors, Vectors
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
@@ -244,7 +244,7 @@ class Dense(TemplatedQueries, FirstStage):
             self, collection, candidates, scores=scores.astype(np.float64), spec=spec
         )
 
-    def _document_vectors(self, texts: pl.Series) -> tuple[Stored, Rows]:
+    def _document_vectors(self, texts: pl.Series) -> tuple[StoredVectors, Rows]:
         """Return the vectors of the distinct texts, and the row of each text among them."""
         return self.encoder.encode(texts, "document", f"{self!r}: encoding documents")
 

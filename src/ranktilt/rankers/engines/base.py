@@ -25,9 +25,9 @@ from ranktilt.data.formats.responses.search_responses import (
     too_many_failures,
 )
 from ranktilt.data.formats.runs.score_order import (
-    ENGINE_WAYS_ON,
+    ENGINE_ORDER_HINT,
     SCORE_ORDERS,
-    directions,
+    list_directions,
     order_fault,
 )
 from ranktilt.data.labels.labels import no_overlap
@@ -87,7 +87,7 @@ class LiveEngine(TemplatedQueries):
     """
 
     reranks: ClassVar[bool] = False
-    ways_on: ClassVar[str] = ENGINE_WAYS_ON
+    ways_on: ClassVar[str] = ENGINE_ORDER_HINT
     """Advice on how to say what scores mean, where they cannot be read as they are."""
 
     k: int = DEPTH
@@ -264,8 +264,8 @@ class LiveEngine(TemplatedQueries):
         """Refuse scores that rise with the rank, or that are no numbers."""
         number, scores = hits["number"].to_numpy(), hits["score"].to_numpy()
         is_finite = np.isfinite(scores)
-        score_directions = directions(number[is_finite], ranks[is_finite], scores[is_finite])
-        if message := order_fault(score_directions, self.score_order, ways_on=self.ways_on):
+        score_directions = list_directions(number[is_finite], ranks[is_finite], scores[is_finite])
+        if message := order_fault(score_directions, self.score_order, hint=self.ways_on):
             raise UserError(f"{self!r}: {message}")
         if hits.height and not is_finite.any():
             raise UserError(f"{self!r}: no result has a finite number as score; {self.ways_on}")

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ranktilt.data.cache import Stored, Vectors
+from ranktilt.data.cache import StoredVectors, Vectors
 from ranktilt.data.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.llm.server import redactor
@@ -163,7 +163,7 @@ class _FieldSearch:
 class _TextVectors:
     """Vectors of the documents' texts, which are read from files when they are needed."""
 
-    stored: Stored
+    stored: StoredVectors
     """Vectors of distinct texts."""
     row: Rows
     """Row of each document's vector."""

@@ -1,4 +1,9 @@
-"""The door to answers: a file or a folder of any layout, told by its first record."""
+"""Read answers with citations from a file or a folder of any layout.
+
+A *record* is the JSON object of one answer; the first record tells the layout. It may be a
+*wrapper*, a record of the user's around the *response* of an engine. An engine may *consult* a
+page, read it to write the answer, without citing it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ import orjson
 import polars as pl
 
 from ranktilt.data.answers import ANSWER_SCHEMA, PAGE_SCHEMA, Answers
-from ranktilt.data.files import require_path, rereadable
+from ranktilt.data.files import require_path, rereadable_file
 from ranktilt.data.formats.citations import (
     anthropic,
     gemini,
@@ -54,68 +59,98 @@ LAYOUTS: tuple[ModuleType, ...] = (
     numbered_text,
 )
 """Layouts in the order in which they are tried."""
-_QUERIES = ("query_id", "qid", "topic_id", "narrative_id", "question_id", "custom_id", "id_query")
-_QUERY_TEXTS = ("query", "question", "user_input", "input", "prompt", "q")
-_REPEATS = ("run", "repeat", "repetition", "trial", "sample")
-_WRAPPERS = ("response", "body", "answer", "output", "result", "data", "raw")
-_PARTS = ("metadata", "search_parameters")
+_QUERY_ID_FIELDS = (
+    "query_id",
+    "qid",
+    "topic_id",
+    "narrative_id",
+    "question_id",
+    "custom_id",
+    "id_query",
+)
+"""Names of the field with a query's id, in the order of preference."""
+_QUERY_TEXT_FIELDS = ("query", "question", "user_input", "input", "prompt", "q")
+"""Names of the field with a query's text, which is the query if there is no id."""
+_REPEAT_FIELDS = ("run", "repeat", "repetition", "trial", "sample")
+"""Names of the field that distinguishes several answers to one query."""
+_RESPONSE_FIELDS = ("response", "body", "answer", "output", "result", "data", "raw")
+"""Names of the field in which a wrapper holds the response."""
+_NESTED_OBJECTS = ("metadata", "search_parameters")
+"""Names of objects in a record that may have the fields of queries and repeats."""
 _ENGINE = "engine"
-"""Field of a record that names the engine, where a file holds answers of several."""
+"""Field of a record that names the engine, for files with answers of several engines."""
 _MOST_NAMED = 4
+"""Most engines that a message names."""
 _MOST_WRAPPERS = 4
+"""Most wrappers around a response."""
 _EXPECTED = (
     "expected answers with citations: records with query and cited, or responses of SerpAPI, "
     "OpenAI, Perplexity, Gemini or Anthropic, TREC RAG, or a text with [1] and its list of sources"
 )
-_BY_ORDER = "name them in their order with --queries FILE, or add a field query to each"
+"""What a file must hold, for messages."""
+_UNNAMED_HINT = "name them in their order with --queries FILE, or add a field query to each"
+"""What to do if answers do not name their queries, for messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Origin:
-    """Where a record stands in its file."""
+class _RecordOrigin:
+    """Where a record comes from."""
 
     path: Path
+    """File of the record."""
     line: int | None = None
+    """Line of the record; None if records are not lines."""
     query: str | None = None
-    """Query that a file in a folder is named by."""
+    """Query that the file is named by; None unless it is a file of a folder."""
 
 
 @dataclass(kw_only=True)
-class _SeenRecords:
-    """Records that were read, to leave out those that come again."""
+class _RecordCopies:
+    """Hashes of the records that were read, by which copies of them are recognised."""
 
     count: int = 0
-    fingerprints: set[bytes] = field(default_factory=set)
+    """Number of copies so far."""
+    hashes: set[bytes] = field(default_factory=set)
+    """Hashes of the records so far."""
 
-    def has_seen(self, content: Any) -> bool:
-        """Return whether an equal record was read before, and remember this one."""
+    def is_copy(self, content: Any) -> bool:
+        """Return whether an equal record was read before; remember this one."""
         try:
             text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
-        except TypeError as error:  # deeper than orjson writes, though it reads it
+        except TypeError as error:  # orjson reads deeper nesting than it writes
             message = f"nested deeper than any answer is: {shorten(content)}"
             raise UserError(message) from error
-        fingerprint = hashlib.sha256(text).digest()
-        is_copy = fingerprint in self.fingerprints
-        self.fingerprints.add(fingerprint)
+        record_hash = hashlib.sha256(text).digest()
+        is_copy = record_hash in self.hashes
+        self.hashes.add(record_hash)
         self.count += is_copy
         return is_copy
 
 
 @dataclass(kw_only=True)
 class _Columns:
-    """Columns of `Answers` while records are read."""
+    """The columns of `Answers`, which grow while records are read.
+
+    A page is called by its *key*, which is the same for all addresses of the page.
+    """
 
     is_exact: bool
+    """Whether addresses are compared character by character."""
     answers: dict[str, list[Any]] = field(
-        default_factory=lambda: {key: [] for key in ANSWER_SCHEMA}
+        default_factory=lambda: {column: [] for column in ANSWER_SCHEMA}
     )
-    pages: dict[str, list[Any]] = field(default_factory=lambda: {key: [] for key in PAGE_SCHEMA})
+    """Columns of `Answers.answers`."""
+    pages: dict[str, list[Any]] = field(
+        default_factory=lambda: {column: [] for column in PAGE_SCHEMA}
+    )
+    """Columns of `Answers.pages`."""
     keys: dict[str, str] = field(default_factory=dict)
-    """Key of each address, so that an address is taken apart once."""
+    """Keys by the addresses that were read, so that each address is examined once."""
     uncited: int = 0
+    """Number of answers without citations."""
 
     def key(self, page: str) -> str:
-        """Return the key of a page; `UserError` for an address that was cut off."""
+        """Return the key of a page by its address or id; `UserError` for a cut-off address."""
         key = self.keys.get(page)
         if key is None:
             if CUT_OFF.search(page) and is_address(page):
@@ -127,9 +162,9 @@ class _Columns:
         return key
 
     def keys_of(self, pages: Iterable[str]) -> list[str]:
-        """Return the keys of pages; most were seen before."""
-        known = self.keys
-        return [known[page] if page in known else self.key(page) for page in pages]
+        """Return the keys of pages."""
+        known_keys = self.keys  # most pages are among them, and a method call takes longer
+        return [known_keys[page] if page in known_keys else self.key(page) for page in pages]
 
     def add(self, query: str, repeat: str, record: AnswerRecord) -> None:
         """Append an answer and its pages, each page once."""
@@ -145,11 +180,11 @@ class _Columns:
         self.answers["has_consulted"].append(record.consulted is not None)
         self.answers["has_retrieved"].append(record.retrieved is not None)
         self.uncited += not citation_ranks
-        # A set has no order of its own, and files must not depend on it.
+        # Consulted pages are sorted, because the order of a set differs between processes.
         distinct_pages = list(
             dict.fromkeys([*citation_ranks, *sorted(consulted), *retrieval_ranks])
         )
-        # A million pages are added column by column in half the time of one by one.
+        # Adding a million pages column by column takes half the time of adding them page by page.
         self.pages["answer"] += [answer] * len(distinct_pages)
         self.pages["page"] += distinct_pages
         self.pages["citation_rank"] += map(citation_ranks.get, distinct_pages)
@@ -160,11 +195,14 @@ class _Columns:
 
 @dataclass(frozen=True, kw_only=True)
 class _ReadingOptions:
-    """How records are read; `read_answers` has the meaning of each."""
+    """The user's options, as `read_answers` explains them."""
 
     queries: Sequence[str] | None
+    """Queries of the answers in their order; None if answers name theirs."""
     is_exact: bool
+    """Whether addresses are compared character by character."""
     engine: str | None
+    """Engine whose answers are read; None for all."""
 
 
 def read_answers(
@@ -199,29 +237,37 @@ def read_answers(
     options = _ReadingOptions(queries=queries, is_exact=exact_urls, engine=engine)
     if path.is_dir():
         return _read_records(_folder_records(path), path, options)
-    with rereadable(path) as file:
+    with rereadable_file(path) as file:
         return _read_records(_file_records(file), file, options)
 
 
 @dataclass(kw_only=True)
 class _AnswerReader:
-    """What is known while records are read, one after the other."""
+    """The state of reading records one after the other."""
 
     options: _ReadingOptions
+    """The user's options."""
     columns: _Columns
+    """Columns of the answers so far."""
     layout: ModuleType | None = None
+    """Layout of the records; None before the first one."""
     repeat_counts: Counter[str] = field(default_factory=Counter)
+    """Number of answers to each query so far."""
     engines: Counter[str] = field(default_factory=Counter)
-    copies: _SeenRecords = field(default_factory=_SeenRecords)
+    """Number of answers of each engine so far; the name is empty if a record has none."""
+    copies: _RecordCopies = field(default_factory=_RecordCopies)
+    """Records so far, to leave out copies."""
     count: int = 0
+    """Number of records so far."""
 
-    def read(self, origin: _Origin, content: Any) -> None:
+    def read(self, origin: _RecordOrigin, content: Any) -> None:
         """Add the answer of the next record, unless it is a copy or of another engine."""
         number = self.count
         self.count += 1
-        # Answers without a name of their own may well be equal; a record with one is written once.
-        has_own_name = origin.query is None and self.options.queries is None
-        if has_own_name and self.copies.has_seen(content):
+        # If a record names its query, an equal record is a copy. If not, two equal records may be
+        # the answers to two queries.
+        names_query = origin.query is None and self.options.queries is None
+        if names_query and self.copies.is_copy(content):
             return
         response = _response(content)
         engine = first_text([content, response], (_ENGINE,))
@@ -232,13 +278,17 @@ class _AnswerReader:
         record = _record(self.layout, response, content)
         query = _listed_query(self.options.queries, number) or _query(content, response, origin)
         self.repeat_counts[query] += 1
-        repeat = _field(content, response, _REPEATS) or str(self.repeat_counts[query])
+        repeat = _field(content, response, _REPEAT_FIELDS) or str(self.repeat_counts[query])
         self.columns.add(query, repeat, record)
 
 
 def _read_records(
-    records: Iterator[tuple[_Origin, Any]], path: Path, options: _ReadingOptions
+    records: Iterator[tuple[_RecordOrigin, Any]], path: Path, options: _ReadingOptions
 ) -> Answers:
+    """Read the answers in records, each of which comes with its origin.
+
+    `path` is the file or folder, for errors about all of them.
+    """
     reader = _AnswerReader(options=options, columns=_Columns(is_exact=options.is_exact))
     for origin, content in records:
         try:
@@ -275,6 +325,10 @@ def _require_one_engine(path: Path, engines: Counter[str], engine: str | None) -
 
 
 def _answers(columns: _Columns, path: Path, name: str, *, copies: int) -> Answers:
+    """Make `Answers` of the columns; `DataError` if no answer cites a page.
+
+    `name` is the name of the layout, and `copies` the number of copies that were left out.
+    """
     if columns.uncited == len(columns.answers["query"]):
         count = counted(columns.uncited, "answer cites", "answers cite")
         raise DataError(path, f"read as {name}: none of {count} a page; nothing says what is cited")
@@ -295,26 +349,26 @@ def _answers(columns: _Columns, path: Path, name: str, *, copies: int) -> Answer
         raise located(path, error) from error
 
 
-def _file_records(path: Path) -> Iterator[tuple[_Origin, Any]]:
-    """Yield the records of a file with their lines."""
+def _file_records(path: Path) -> Iterator[tuple[_RecordOrigin, Any]]:
+    """Yield the origin and the content of each record of a file."""
     file = DataFile(path=path)
     if not file.start.strip():
         raise DataError(path, "the file is empty")
     if not file.has_json:
-        raise DataError(path, f"{_EXPECTED}; got {recognise(file).described()}")
+        raise DataError(path, f"{_EXPECTED}; got {recognise(file).description()}")
     # A list on one line is one value, and holds the answers.
     if not file.has_json_lines or len(file.rows) < 2:
         content = read_document(path)
         records = content if isinstance(content, list) else [content]
-        yield from ((_Origin(path=path), record) for record in records)
+        yield from ((_RecordOrigin(path=path), record) for record in records)
         return
     for block in read_lines(path):
         for line, record in zip(block.lines, block.values, strict=True):
-            yield _Origin(path=path, line=line), record
+            yield _RecordOrigin(path=path, line=line), record
 
 
-def _folder_records(folder: Path) -> Iterator[tuple[_Origin, Any]]:
-    """Yield the records of a folder's files, in the order of their names."""
+def _folder_records(folder: Path) -> Iterator[tuple[_RecordOrigin, Any]]:
+    """Yield the origin and the record of each file of a folder, in the order of their names."""
     try:
         paths = response_files(folder)
     except DataError as error:
@@ -324,33 +378,40 @@ def _folder_records(folder: Path) -> Iterator[tuple[_Origin, Any]]:
         file = DataFile(path=path)
         # A page that asks to sign in is often saved in place of an answer.
         if file.start.strip() and not file.has_json:
-            raise DataError(path, f"{_EXPECTED}; got {recognise(file).described()}")
+            raise DataError(path, f"{_EXPECTED}; got {recognise(file).description()}")
+        # A number at the end is that of a repeat: q01.2.json.
         query = query_name(path)
         stem, _dot, suffix = query.rpartition(".")
         query = stem if stem and suffix.isdigit() else query
-        yield _Origin(path=path, query=query), read_document(path)
+        yield _RecordOrigin(path=path, query=query), read_document(path)
 
 
 def _response(content: Any) -> Mapping[str, Any]:
-    """Return the response inside a record of the user's, such as a line of a batch's output."""
+    """Return the response in a record, which may be a wrapper, such as a line of a batch's output.
+
+    A response is an object that fits a layout; `UserError` if there is none.
+    """
     for _level in range(_MOST_WRAPPERS):
         if not isinstance(content, Mapping):
             raise UserError(f"expected a record for each answer, got {shorten(content)}")
         if any(layout.fits(content) for layout in LAYOUTS):
             return content
-        inner = [content[key] for key in _WRAPPERS if isinstance(content.get(key), Mapping)]
-        if not inner:
+        nested_objects = [
+            content[name] for name in _RESPONSE_FIELDS if isinstance(content.get(name), Mapping)
+        ]
+        if not nested_objects:
             break
-        content = inner[0]
+        content = nested_objects[0]
     raise UserError(f"{_EXPECTED}; got {shorten(content)}")
 
 
 def _layout_of(response: Mapping[str, Any]) -> ModuleType:
+    """Return the first layout that fits a response; one does."""
     return next(layout for layout in LAYOUTS if layout.fits(response))
 
 
 def _listed_query(queries: Sequence[str] | None, number: int) -> str:
-    """Return the query of an answer by its number; empty where none are listed."""
+    """Return the user's query for the answer with this number; empty if the user gave none."""
     if queries is None:
         return ""
     if number >= len(queries):
@@ -358,16 +419,20 @@ def _listed_query(queries: Sequence[str] | None, number: int) -> str:
     return queries[number]
 
 
-def _query(content: Any, response: Mapping[str, Any], origin: _Origin) -> str:
+def _query(content: Any, response: Mapping[str, Any], origin: _RecordOrigin) -> str:
     """Return the query that a record names, or that its file is named by."""
-    query = _field(content, response, (*_QUERIES, *_QUERY_TEXTS)) or origin.query
+    names = (*_QUERY_ID_FIELDS, *_QUERY_TEXT_FIELDS)
+    query = _field(content, response, names) or origin.query
     if not query:
-        raise UserError(f"the answer does not name its query; {_BY_ORDER}")
+        raise UserError(f"the answer does not name its query; {_UNNAMED_HINT}")
     return query
 
 
 def _record(layout: ModuleType, response: Mapping[str, Any], content: Any) -> AnswerRecord:
-    """Read a response; one of another layout than the first is refused."""
+    """Read a response in the layout of the first one; refuse a response of another layout.
+
+    `content` is the record of the response, for the message.
+    """
     if not layout.fits(response):
         message = f"expected {layout.NAME} as in the first answer"
         raise UserError(f"{message}, got {shorten(content)}")
@@ -376,13 +441,16 @@ def _record(layout: ModuleType, response: Mapping[str, Any], content: Any) -> An
 
 
 def _field(content: Any, response: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return the first field of these names that holds a text or a number; empty for none."""
+    """Return the first field of these names that holds a text or a number; empty for none.
+
+    The fields may be in the record `content`, in its response, or in nested objects of these.
+    """
     records = [content, response]
-    for name in _PARTS:
+    for name in _NESTED_OBJECTS:
         records += [mapping_in(content.get(name)), mapping_in(response.get(name))]
     return first_text(records, names)
 
 
 def _first_ranks(pages: Sequence[str]) -> dict[str, int]:
-    """Return the rank of each page's first appearance among distinct pages, from 1."""
+    """Return the rank of each page among the distinct pages, from 1 in the order of appearance."""
     return {page: rank for rank, page in enumerate(dict.fromkeys(pages), start=1)}

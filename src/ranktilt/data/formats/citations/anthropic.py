@@ -16,6 +16,7 @@ from ranktilt.data.formats.citations.base import (
 
 NAME = "Anthropic citations"
 _RESULTS = "web_search_tool_result"
+"""Type of a block with the results of a search."""
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -26,24 +27,28 @@ def fits(record: Mapping[str, Any]) -> bool:
 
 def read(record: Mapping[str, Any]) -> AnswerRecord:
     """Read the citations of each block of text; the results of searches were consulted."""
-    sentences, results = [], []
+    texts_with_pages, results = [], []
     for block in records_in(record["content"]):
         if block.get("type") == _RESULTS:
             results += pages_of(records_in(block.get("content")), _RESULTS)
         elif block.get("type") == "text":
-            sources = [_source(citation) for citation in records_in(block.get("citations"))]
-            sentences.append((str(block.get("text", "")), pages_of(sources, "citations")))
-    cited = flattened(pages for _text, pages in sentences)
+            cited_pages = [_page(citation) for citation in records_in(block.get("citations"))]
+            pages = pages_of(cited_pages, "citations")
+            texts_with_pages.append((str(block.get("text", "")), pages))
+    cited = flattened(pages for _text, pages in texts_with_pages)
     return AnswerRecord(
         cited=cited,
         consulted=unrepeated([*results, *cited]) if results else None,
-        cited_words=divide_words(sentences),
-        text="".join(text for text, _pages in sentences),
+        cited_words=divide_words(texts_with_pages),
+        text="".join(text for text, _pages in texts_with_pages),
     )
 
 
-def _source(citation: Mapping[str, Any]) -> Any:
-    """Return the page that a citation names: an address, a source, or a document of the prompt."""
+def _page(citation: Mapping[str, Any]) -> Any:
+    """Return the page that a citation names: an address, a source, or a document of the prompt.
+
+    None if it names nothing.
+    """
     for name in ("url", "source", "document_title"):
         if citation.get(name):
             return citation[name]

@@ -1,4 +1,8 @@
-"""The record between the readers of answers and their caller, and what several layouts share."""
+"""The record that readers of answers return, and functions that several layouts use.
+
+A *page* is what an answer cites: its address, or its id. A *marker* is a number in brackets in the
+text of an answer, such as ``[2]``, which stands for a page of a list.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,15 @@ from ranktilt.errors import UserError, shorten
 MARKERS = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """Numbers in brackets: ``[2]``, or ``[1, 3]``."""
 _STOPS = r".!?\u3002\uff01\uff1f"
-"""Ends of sentences; the last three are those of Chinese and Japanese."""
+"""Characters at the end of a sentence; the last three are those of Chinese and Japanese."""
 _SENTENCE = re.compile(rf"[^{_STOPS}\n]*(?:[{_STOPS}]+|\n|$)(?:\s*\[[\d,;\s]+\])*")
 """A sentence with the markers that follow its full stop."""
 _WORD = re.compile(r"\S*\w\S*")
+"""A word: characters without white space, at least one of them a letter or digit."""
 _ADDRESS_KEYS = ("url", "link", "uri", "href", "source_url")
+"""Names of the field with a page's address, in the order of preference."""
 _ID_KEYS = ("id", "_id", "docid", "doc_id", "docno", "document_id", "source", "file_name", "title")
+"""Names of the field with a page's id, in the order of preference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +35,17 @@ class AnswerRecord:
     cited: Sequence[str]
     """Cited pages in the order of their citations; a page may come again."""
     consulted: Sequence[str] | None = None
-    """Pages that the engine opened or was shown; None where the file does not tell."""
+    """Pages that the engine opened or was shown; None if the file does not say which."""
     retrieved: Sequence[str] | None = None
-    """Results of the search that the file holds besides the answer, in their order."""
+    """Results of the search in their order; None if the file does not hold them."""
     cited_words: Mapping[str, float] = field(default_factory=dict)
-    """Words of the answer that each cited page supports; a sentence with several citations is
-    divided evenly among them. Empty where the file has no spans."""
+    """Number of words of the answer that each cited page supports.
+
+    The words of a sentence with several citations are divided evenly among them. Empty if the file
+    does not say which words a page supports.
+    """
     text: str = ""
+    """Text of the answer."""
 
 
 def page_of(value: Any) -> str:
@@ -53,7 +64,10 @@ def page_of(value: Any) -> str:
 
 
 def first_text(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
-    """Return the first text or number that a record has under one of the keys; empty for none."""
+    """Return the first text or number that a record has under one of the keys; empty for none.
+
+    A key that comes first counts more than a record that does.
+    """
     for key in keys:
         for record in records:
             text = _text_of(record.get(key))
@@ -69,7 +83,7 @@ def _text_of(value: Any) -> str:
 
 
 def pages_of(values: Any, name: str) -> list[str]:
-    """Return the pages of a list; `UserError` with the field's name where it is no list."""
+    """Return the pages of the list in the field `name`; `UserError` if it is no list of pages."""
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise UserError(f"expected a list of pages in {name!r}, got {shorten(values)}")
     try:
@@ -79,14 +93,14 @@ def pages_of(values: Any, name: str) -> list[str]:
 
 
 def records_in(values: Any) -> list[Mapping[str, Any]]:
-    """Return the records of a list, leaving out all else; none for what is no list."""
+    """Return the objects in a list; empty if there are none, or the value is no list."""
     if not isinstance(values, Sequence) or isinstance(values, str):
         return []
     return [value for value in values if isinstance(value, Mapping)]
 
 
 def mapping_in(values: Any) -> Mapping[str, Any]:
-    """Return a record as it is, and an empty one for anything else."""
+    """Return an object as it is, and an empty object for any other value."""
     return values if isinstance(values, Mapping) else {}
 
 
@@ -101,7 +115,9 @@ def flattened(lists: Iterable[Iterable[str]]) -> list[str]:
 
 
 def divide_words(sentences: Iterable[tuple[str, Sequence[str]]]) -> dict[str, float]:
-    """Give the words of each sentence to the pages it cites, in even parts.
+    """Return how many words each page supports, from sentences with the pages that they cite.
+
+    The words of a sentence are divided evenly among its pages.
 
     Word counts follow Aggarwal et al. (GEO, KDD 2024, sec. 2.2.1) without their discount by
     position.
@@ -117,30 +133,32 @@ def divide_words(sentences: Iterable[tuple[str, Sequence[str]]]) -> dict[str, fl
 
 
 def numbered_citations(text: str, pages: Sequence[str]) -> AnswerRecord | None:
-    """Read an answer with numbers in brackets, which count `pages` from 1.
+    """Read the citations of a text with markers, whose numbers count `pages` from 1.
 
-    None where the text has no such number, so that nothing tells which pages it cites.
+    None if the text has no marker, so that nothing says which pages it cites.
 
     Raises
     ------
     UserError
-        For a number that no page has: the list and the text do not belong together.
+        For a number beyond the pages: the list and the text do not belong together.
     """
     if not MARKERS.search(text):
         return None
-    sentences = []
+    sentences_with_pages = []
     for match in _SENTENCE.finditer(text):
-        numbers = _numbers(match[0])
+        numbers = _marker_numbers(match[0])
         for number in numbers:
             if not 1 <= number <= len(pages):
                 message = f"the text cites [{number}], and the list has {len(pages)} pages"
                 raise UserError(f"{message}; numbers count the list from 1")
-        sentences.append((MARKERS.sub("", match[0]), [pages[number - 1] for number in numbers]))
-    cited = flattened(sentence_pages for _sentence, sentence_pages in sentences)
-    return AnswerRecord(cited=cited, cited_words=divide_words(sentences), text=text)
+        sentence = MARKERS.sub("", match[0])
+        sentences_with_pages.append((sentence, [pages[number - 1] for number in numbers]))
+    cited = flattened(cited_pages for _sentence, cited_pages in sentences_with_pages)
+    return AnswerRecord(cited=cited, cited_words=divide_words(sentences_with_pages), text=text)
 
 
-def _numbers(sentence: str) -> list[int]:
+def _marker_numbers(sentence: str) -> list[int]:
+    """Return the numbers in the markers of a sentence, in their order."""
     numbers = list[int]()
     for marker in MARKERS.findall(sentence):
         numbers += map(int, re.findall(r"\d+", marker))

@@ -1,4 +1,4 @@
-"""A text with numbers in brackets, and the list that they count, as many applications log it.
+"""A text with numbers in brackets, and the list of pages that they count, as applications log it.
 
 LangChain's ``source_documents`` and ``context`` and LlamaIndex's ``source_nodes`` are such lists.
 """
@@ -18,8 +18,9 @@ from ranktilt.data.formats.citations.base import (
 from ranktilt.errors import UserError
 
 NAME = "text with numbered sources"
-_TEXTS = ("text", "answer", "response", "result", "output", "content", "output_text")
-_LISTS = (
+_TEXT_KEYS = ("text", "answer", "response", "result", "output", "content", "output_text")
+"""Names of the field with the text, in the order of preference."""
+_LIST_KEYS = (
     "sources",
     "references",
     "source_documents",
@@ -30,22 +31,21 @@ _LISTS = (
     "citations",
     "search_results",
 )
+"""Names of the field with the list of pages, in the order of preference."""
 
 
 def fits(record: Mapping[str, Any]) -> bool:
     """Return whether a record has a text and a list of pages."""
-    return _key(record, _TEXTS, str) is not None and _key(record, _LISTS, list) is not None
+    has_text = _key(record, _TEXT_KEYS, str) is not None
+    return has_text and _key(record, _LIST_KEYS, list) is not None
 
 
 def read(record: Mapping[str, Any]) -> AnswerRecord:
     """Read the pages that the text cites by number, in its order; all listed were consulted.
 
-    Raises
-    ------
-    UserError
-        If the text has no number: such a list says what was consulted, not what was cited.
+    A text without numbers cites no page, unless the list is called ``citations``.
     """
-    text_key, list_key = _key(record, _TEXTS, str), _key(record, _LISTS, list)
+    text_key, list_key = _key(record, _TEXT_KEYS, str), _key(record, _LIST_KEYS, list)
     if text_key is None or list_key is None:
         raise UserError("expected a text and a list of its sources")
     pages = pages_of([_page(value) for value in record[list_key]], list_key)
@@ -60,6 +60,7 @@ def read(record: Mapping[str, Any]) -> AnswerRecord:
 
 
 def _key(record: Mapping[str, Any], names: Sequence[str], kind: type) -> str | None:
+    """Return the first of these names whose field is of a type; None if there is no such field."""
     for name in names:
         if isinstance(record.get(name), kind):
             return name
@@ -67,7 +68,7 @@ def _key(record: Mapping[str, Any], names: Sequence[str], kind: type) -> str | N
 
 
 def _page(value: Any) -> Any:
-    """Return a source, or the document inside a node of LlamaIndex or a result of LangChain."""
+    """Return a page as it is listed, or the document in a node of LlamaIndex."""
     record = mapping_in(value)
     node = mapping_in(record.get("node"))
     metadata = mapping_in(node.get("metadata"))

@@ -1,4 +1,4 @@
-"""OpenAI: ``url_citation`` annotations of the Responses and the Chat Completions interface."""
+"""OpenAI: annotations of the Responses and the Chat Completions interface that cite pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ranktilt.data.formats.citations.base import (
 )
 
 NAME = "OpenAI annotations"
-_CITATIONS = ("url_citation", "file_citation")
+_CITATION_TYPES = ("url_citation", "file_citation")
+"""Types of annotations that cite a page."""
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -25,10 +26,10 @@ def fits(record: Mapping[str, Any]) -> bool:
 
 
 def read(record: Mapping[str, Any]) -> AnswerRecord:
-    """Read annotations in their order; the sources of a search call are what was consulted.
+    """Read the pages that annotations cite, in their order.
 
-    The Responses interface lists them where a request asks for
-    ``include=["web_search_call.action.sources"]``.
+    The sources of a search call were consulted. The Responses interface lists them if the request
+    asks for ``include=["web_search_call.action.sources"]``.
     """
     if "output" not in record:
         return _read_completion(record)
@@ -47,7 +48,7 @@ def read(record: Mapping[str, Any]) -> AnswerRecord:
 
 
 def _read_completion(record: Mapping[str, Any]) -> AnswerRecord:
-    """Read a chat completion, whose annotations hold a record by the name of their type."""
+    """Read a chat completion, in which each annotation has an object named after its type."""
     annotations, texts = [], []
     for message in _messages(record):
         texts.append(str(message.get("content") or ""))
@@ -57,15 +58,18 @@ def _read_completion(record: Mapping[str, Any]) -> AnswerRecord:
 
 
 def _messages(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the message of each choice of a chat completion."""
     return [mapping_in(choice.get("message")) for choice in records_in(record.get("choices"))]
 
 
-def _annotations(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    annotations = records_in(part.get("annotations"))
-    return [annotation for annotation in annotations if annotation.get("type") in _CITATIONS]
+def _annotations(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the annotations of a message, or a piece of content, that cite a page."""
+    annotations = records_in(message.get("annotations"))
+    return [annotation for annotation in annotations if annotation.get("type") in _CITATION_TYPES]
 
 
 def _pages(annotations: list[Mapping[str, Any]]) -> list[str]:
+    """Return the page of each annotation: its address, or the name or id of its file."""
     pages = [
         annotation.get("url") or annotation.get("filename") or annotation.get("file_id")
         for annotation in annotations

@@ -25,7 +25,7 @@ def fits(record: Mapping[str, Any]) -> bool:
 def read(record: Mapping[str, Any]) -> AnswerRecord:
     """Read the pages that the text cites by number; all listed pages were consulted.
 
-    Where the text has no numbers, ``citations`` are the cited pages.
+    If the text has no numbers, ``citations`` are the cited pages.
     """
     results = pages_of(record.get("search_results") or [], "search_results")
     citations = pages_of(record.get("citations") or [], "citations")

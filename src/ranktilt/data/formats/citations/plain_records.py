@@ -17,10 +17,11 @@ def fits(record: Mapping[str, Any]) -> bool:
 
 
 def read(record: Mapping[str, Any]) -> AnswerRecord:
-    """Read a record: ``cited`` in order, and all that was consulted or the rest of it.
+    """Read the pages that a record lists.
 
-    ``consulted`` holds the cited pages too, ``not_cited`` the others; a record has at most one of
-    the two. ``retrieved`` lists search results in their order.
+    ``cited`` has the cited pages in their order, ``consulted`` all consulted pages, ``not_cited``
+    the consulted pages that are not cited, and ``retrieved`` the results of the search in their
+    order. A record has at most one of ``consulted`` and ``not_cited``.
     """
     if "consulted" in record and "not_cited" in record:
         message = "expected consulted (all consulted pages) or not_cited (the others), got both"

@@ -1,4 +1,4 @@
-"""SerpAPI: ``ai_overview`` beside ``organic_results``, and the answer of Google's AI mode."""
+"""SerpAPI: the AI overview of a search with its ``organic_results``, and Google's AI mode."""
 
 from __future__ import annotations
 
@@ -36,18 +36,19 @@ def read(record: Mapping[str, Any]) -> AnswerRecord:
         message = "the overview was not fetched, only its page_token"
         raise UserError(f"{message}; ask for it with engine=google_ai_overview")
     references = pages_of(answer.get("references") or [], "references")
-    sentences = []
+    snippets_with_pages = []
     for block in _blocks(answer.get("text_blocks")):
-        indexes = _indexes(block, len(references))
-        sentences.append((str(block.get("snippet", "")), [references[i] for i in indexes]))
-    cited = flattened(pages for _snippet, pages in sentences)
+        snippet = str(block.get("snippet", ""))
+        pages = [references[index] for index in _reference_indexes(block, len(references))]
+        snippets_with_pages.append((snippet, pages))
+    cited = flattened(pages for _snippet, pages in snippets_with_pages)
     organic = records_in(record.get("organic_results"))
     retrieved = pages_of([result for result in organic if result.get("link")], "organic_results")
     return AnswerRecord(
         cited=unrepeated([*cited, *references]),
         retrieved=retrieved if "organic_results" in record else None,
-        cited_words=divide_words(sentences),
-        text="\n".join(snippet for snippet, _pages in sentences if snippet),
+        cited_words=divide_words(snippets_with_pages),
+        text="\n".join(snippet for snippet, _pages in snippets_with_pages if snippet),
     )
 
 
@@ -59,7 +60,8 @@ def _blocks(blocks: Any) -> Iterator[Mapping[str, Any]]:
             yield from _blocks(block.get(key))
 
 
-def _indexes(block: Mapping[str, Any], reference_count: int) -> Sequence[int]:
+def _reference_indexes(block: Mapping[str, Any], reference_count: int) -> Sequence[int]:
+    """Return the references that a block cites, as indexes from 0; refuse an index beyond them."""
     indexes = block.get("reference_indexes") or []
     for index in indexes:
         if not isinstance(index, int) or not 0 <= index < reference_count:

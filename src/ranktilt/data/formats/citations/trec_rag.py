@@ -30,21 +30,22 @@ def read(record: Mapping[str, Any]) -> AnswerRecord:
     confidence for each.
     """
     references = pages_of(record.get("references") or [], "references")
-    sentences = []
+    sentences_with_pages = []
     for sentence in records_in(record.get("answer")) or records_in(record.get("responses")):
         pages = _cited_pages(sentence.get("citations") or [], references)
-        sentences.append((str(sentence.get("text", "")), pages))
-    cited = flattened(pages for _text, pages in sentences)
+        sentences_with_pages.append((str(sentence.get("text", "")), pages))
+    cited = flattened(pages for _text, pages in sentences_with_pages)
     return AnswerRecord(
         cited=cited,
         consulted=references or None,
-        cited_words=divide_words(sentences),
-        text=" ".join(text for text, _pages in sentences),
+        cited_words=divide_words(sentences_with_pages),
+        text=" ".join(text for text, _pages in sentences_with_pages),
     )
 
 
 def _cited_pages(citations: Any, references: Sequence[str]) -> list[str]:
-    if isinstance(citations, Mapping):
+    """Return the pages that a sentence cites; refuse a citation that is no reference."""
+    if isinstance(citations, Mapping):  # confidences by the ids of documents
         return pages_of(list(citations), "citations")
     if not isinstance(citations, Sequence) or isinstance(citations, str):
         raise UserError(f"expected a list of citations, got {citations!r}")

@@ -1,7 +1,8 @@
 """Read grades in the logs of evaluation tools: Inspect, promptfoo and DeepEval.
 
-A sample is a graded pair. It names the pair in fields of its author (Inspect's ``metadata``,
-promptfoo's ``vars``, DeepEval's ``additionalMetadata``), and has a score by each of its scorers.
+A *sample* in such a log is a query and a document that were graded. It names them in fields that
+the author of the evaluation fills (Inspect's ``metadata``, promptfoo's ``vars``, DeepEval's
+``additionalMetadata``). It has a score by each *scorer*, a metric of the tool or a model.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from ranktilt.data.formats.tables.cells import NumberColumn, json_ids
 from ranktilt.data.formats.tables.column_names import QRELS_COLUMNS
 from ranktilt.errors import DataError, UserError, join_words, located
 
-_LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-"""Inspect's letters for correct, incorrect, partly correct and no answer, and their values."""
+_LETTER_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+"""Grades of Inspect's letters for correct, incorrect, partly correct and no answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +39,9 @@ class GradeLog:
     pairs: tuple[str, ...]
     """Paths of the objects in which a sample names its query and its document."""
     scores: str
-    """Path of the scores: an object by scorer, or a list of records with names."""
+    """Path of the scores: an object by scorer, or a list of records that name their scorer."""
     total: str = ""
-    """Path of the overall score, if the tool has one."""
+    """Path of the overall score of a sample, if the tool has one."""
 
     def samples_in(self, values: Any) -> list[Any]:
         """Return the samples in a log: a list of them, or an object with one; empty if none."""
@@ -96,13 +97,14 @@ def read_log(
 ) -> JudgmentFile:
     """Read the grades of a log's samples.
 
-    `DataError` if samples do not name their pair, or have several scores each.
+    `lines` has the line of each sample; it is empty if samples are not lines. `DataError` if
+    samples do not name their query and document, or have scores by several scorers.
     """
     try:
-        query, document = _pair_paths(file, log, samples)
+        query_path, document_path = _pair_paths(file, log, samples)
         scorer = _scorer(file, log, samples)
-        query_ids = json_ids([value_at(sample, query) for sample in samples], "query")
-        document_ids = json_ids([value_at(sample, document) for sample in samples], "document")
+        query_ids = json_ids([value_at(sample, query_path) for sample in samples], "query")
+        document_ids = json_ids([value_at(sample, document_path) for sample in samples], "document")
         grades = NumberColumn.from_json([_grade(sample, log, scorer) for sample in samples])
         return judgments_of_columns(
             file.path,
@@ -111,7 +113,7 @@ def read_log(
             grade=grades,
             noun=f"score of {scorer}",
             lines=lines,
-            read_as=f"log of {log.tool}: {query}, {document}, {scorer}",
+            read_as=f"log of {log.tool}: {query_path}, {document_path}, {scorer}",
         )
     except UserError as error:
         raise located(file.path, error) from error
@@ -119,22 +121,27 @@ def read_log(
 
 def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[str, str]:
     """Return the paths of a sample's query and document: the user's choices, or known names."""
-    query, document = file.columns.get("query", ""), file.columns.get("id", "")
+    query_path, document_path = file.columns.get("query", ""), file.columns.get("id", "")
     for parent in log.pairs:
         paths = scalar_paths([value_at(sample, parent) for sample in samples])
-        name = pick_query(paths, QRELS_COLUMNS["query"])
-        others = [path for path in paths if path != name]
-        query = query or (f"{parent}.{name}" if name else "")
-        field = pick_path(others, QRELS_COLUMNS["document"])
-        document = document or (f"{parent}.{field}" if field else "")
-    if query and document:
-        return query, document
+        query_field = pick_query(paths, QRELS_COLUMNS["query"])
+        remaining_paths = [path for path in paths if path != query_field]
+        document_field = pick_path(remaining_paths, QRELS_COLUMNS["document"])
+        query_path = query_path or _nested_path(parent, query_field)
+        document_path = document_path or _nested_path(parent, document_field)
+    if query_path and document_path:
+        return query_path, document_path
     parents = join_words([repr(path) for path in log.pairs[:2]], "or")
-    missing = "query" if not query else "document"
+    missing = "query" if not query_path else "document"
     raise UserError(
         f"log of {log.tool}: no {missing} id in {parents} of its samples, so they are not "
         "graded pairs; name its field: FILE:query=metadata.query_id,id=metadata.doc_id"
     )
+
+
+def _nested_path(parent: str, field: str) -> str:
+    """Return the path of a field in an object; empty for no field."""
+    return f"{parent}.{field}" if field else ""
 
 
 def _scorer(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> str:
@@ -160,6 +167,7 @@ def _scorer(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> str:
 
 def _scores(sample: Mapping[str, Any], log: GradeLog) -> dict[str, Any]:
     """Return a sample's scores by scorer."""
+    # DeepEval spells this field in two ways.
     scores = value_at(sample, log.scores) or sample.get("metrics_data")
     if isinstance(scores, list):
         records = [score for score in scores if isinstance(score, Mapping)]
@@ -173,16 +181,20 @@ def _scores(sample: Mapping[str, Any], log: GradeLog) -> dict[str, Any]:
 
 
 def _grade(sample: Mapping[str, Any], log: GradeLog, scorer: str) -> Any:
-    """Return the grade of a scorer, with letters as numbers."""
+    """Return a sample's score by a scorer, with letters and truth values as numbers.
+
+    `scorer` may be the path of the overall score too.
+    """
     scores = _scores(sample, log)
-    grade = scores.get(scorer) if scorer in scores or scorer != log.total else sample.get(log.total)
+    is_total = scorer == log.total and scorer not in scores
+    grade = sample.get(log.total) if is_total else scores.get(scorer)
     if isinstance(grade, bool):
         return int(grade)
-    return _LETTERS.get(grade, grade) if isinstance(grade, str) else grade
+    return _LETTER_GRADES.get(grade, grade) if isinstance(grade, str) else grade
 
 
 def require_single_model(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> None:
-    """Refuse a log of several models, each of which graded every pair."""
+    """Refuse a log of promptfoo in which several models graded the same pairs."""
     models = dict.fromkeys(
         str(value_at(sample, "provider.id") or value_at(sample, "provider") or "")
         for sample in samples

@@ -1,8 +1,8 @@
 """Judgments as JSON: ``{query: {document: grade}}`` of ranx, records, and engines' evaluations.
 
 Elasticsearch's ``_rank_eval`` has ``requests`` with ``ratings``, OpenSearch's Search Relevance
-Workbench ``judgmentRatings`` with ``ratings``; both are answers whose documents have grades. Logs
-of evaluation tools are read by `grade_logs`.
+Workbench has ``judgmentRatings`` with ``ratings``. Both are read as *answers*, lists of documents
+for each query, whose documents have grades. Logs of evaluation tools are read by `grade_logs`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ from ranktilt.data.formats.judgments.grade_logs import (
 )
 from ranktilt.data.formats.judgments.judgment_columns import judgments_of_columns
 from ranktilt.data.formats.responses.answer_shape import ValueShape, shape_of
-from ranktilt.data.formats.responses.answers import Content, content_of, unwrapped, without_envelope
+from ranktilt.data.formats.responses.answers import (
+    Content,
+    content_of,
+    stored_judgments,
+    without_run_name,
+)
 from ranktilt.data.formats.responses.entries import Entries, entry_ids, field_values, gather
 from ranktilt.data.formats.runs.score_map import map_of
 from ranktilt.data.formats.tables.cells import NumberColumn
@@ -36,14 +41,14 @@ def sniff(file: DataFile) -> bool:
 
 
 def read(file: DataFile) -> JudgmentFile:
-    """Read JSON of judgments: one value, or a value a line."""
+    """Read JSON of judgments: one value, or a value in each line."""
     if file.has_json_lines and len(file.rows) > 1:
         return _read_lines(file)
-    document = without_envelope(read_document(file.path))
+    document = stored_judgments(read_document(file.path))
     log = log_of(document)
     if log is not None:
         return _read_log(file, log, log.samples_in(document))
-    document = document if file.columns else unwrapped(document)
+    document = document if file.columns else without_run_name(document)
     content = content_of(document, QRELS_COLUMNS, file.columns)
     if not file.columns and _is_grade_map(document, content):
         return _read_map(file, document)
@@ -65,14 +70,14 @@ def _is_grade_map(document: Any, content: Content) -> bool:
         return False
     if not document:
         return True
-    # `content_of` found no list of records in the object, so that it is the only value itself.
+    # The content of an object is the object itself, unless a list of records is in it.
     if not content.values or content.values[0] is not document:
         return False
     return any(isinstance(value, Mapping) for value in document.values())
 
 
 def _read_map(file: DataFile, document: Mapping[str, Any]) -> JudgmentFile:
-    """Read a map of queries to documents to grades."""
+    """Read ``{query: {document: grade}}``."""
     grades = map_of(file.path, document)
     return judgments_of_columns(
         file.path,
@@ -99,7 +104,10 @@ def _read_lines(file: DataFile) -> JudgmentFile:
 
 
 def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock]) -> JudgmentFile:
-    """Read the judgments of all values; the first ones show the paths of fields."""
+    """Read the judgments of all values in `blocks`.
+
+    `content` has the first values, which show where their fields are.
+    """
     path = file.path
     try:
         if not content.values:
@@ -112,6 +120,7 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
     entries = Entries()
     for block in blocks:
         gather(path, entries, shape, block.values, queries=content.keys, lines=block.lines)
+    # A run leaves out the answers that are errors; judgments must be complete.
     if entries.failed:
         query, fault = next(iter(entries.failed.items()))
         line = next(iter(entries.failed_lines), None)
@@ -120,7 +129,7 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
     grades = [1] * len(records)
     read_as = shape.read_as(("document", "grade"), is_by_place=False)
     if has_grades:
-        grades = [_without_truth(grade) for grade in field_values(records, shape.fields["grade"])]
+        grades = [_as_number(grade) for grade in field_values(records, shape.fields["grade"])]
     else:
         read_as += ", all of them relevant (grade 1)"
     confidences = field_values(records, file.columns.get("confidence", "confidence"))
@@ -140,14 +149,15 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
 
 def _require_shape(content: Content, shape: ValueShape, *, needs_grade: bool) -> None:
     """Refuse values that have no query, no document or, if it is needed, no grade."""
-    names_query = bool(shape.query) or content.keys is not None
-    columns = {**shape.fields, **({"query": shape.query} if names_query else {})}
-    record = content.values[0]
-    names = list(record) if isinstance(record, Mapping) else []
+    columns = dict(shape.fields)
+    if shape.query or content.keys is not None:
+        columns["query"] = shape.query
+    first_value = content.values[0]
+    names = list(first_value) if isinstance(first_value, Mapping) else []
     needed = ("query", "document", "grade") if needs_grade else ("query", "document")
     require_columns(columns, needed, form=shape.form, names=names)
 
 
-def _without_truth(value: Any) -> Any:
-    """Return a grade as it is, and a truth value as 1 or 0."""
+def _as_number(value: Any) -> Any:
+    """Return 1 or 0 for a truth value, and any other grade as it is."""
     return int(value) if isinstance(value, bool) else value

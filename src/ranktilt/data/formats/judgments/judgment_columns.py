@@ -1,4 +1,4 @@
-"""Columns of judgments as tables and JSON hold them, made into judgments."""
+"""Make judgments from the columns of a table or of JSON: query, document and grade."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def judgments_of_columns(
     read_as: str = "",
     confidence: NumberColumn | None = None,
 ) -> JudgmentFile:
-    """Make judgments of three columns; ids are null where there is none.
+    """Make judgments from the columns of a file.
 
     A row without a grade was not judged, and is left out: tools also export what is still to be
-    rated.
+    rated. Rows without a query or a document are kept, and counted as skipped.
 
     Parameters
     ----------
@@ -45,6 +45,12 @@ def judgments_of_columns(
         How the file was read, for a note.
     confidence : NumberColumn, optional
         How sure a judge was of each grade, where the file tells it.
+
+    Raises
+    ------
+    DataError
+        If a grade is no number, no row has a grade, or more than half of the graded rows lack a
+        query or a document.
     """
     line_numbers = lines if len(lines) else range(1, len(query) + 1)
     frame = pl.DataFrame(
@@ -53,44 +59,49 @@ def judgments_of_columns(
             "doc_id": document,
             "grade": grade.values,
             "line": pl.Series(line_numbers, dtype=pl.Int64),
-            "is_given": _is_given(grade),
+            "is_graded": _has_value(grade),
         }
     )
     if confidence is not None:
         frame = frame.with_columns(confidence=_numbers_or_nan(confidence))
     grades = whole_or_fractions(frame["grade"])
-    wrong = frame["is_given"] & (grades.is_null() | grades.cast(pl.Float64).is_nan())
-    if wrong.any():
-        row = int(wrong.arg_max() or 0)
+    is_wrong = frame["is_graded"] & (grades.is_null() | grades.cast(pl.Float64).is_nan())
+    if is_wrong.any():
+        row = int(is_wrong.arg_max() or 0)
         prefix = "" if len(lines) else f"judgment {row + 1}: "
         message = f"{prefix}expected a number as {noun}, got {shorten(grade.raw[row])}"
         raise DataError(path, message, line=lines[row] if len(lines) else None)
-    rated = frame.filter(pl.col("is_given"))
-    if not rated.height:
+    graded = frame.filter(pl.col("is_graded"))
+    if not graded.height:
         raise DataError(
             path, f"expected judgments, got {counted(frame.height, 'row', 'rows')} without {noun}"
         )
-    skipped = rated.filter(pl.col("query_id").is_null() | pl.col("doc_id").is_null()).height
-    if 2 * skipped > rated.height:
-        judgments = counted(skipped, "judgment", "judgments")
-        message = f"no query or document id in {judgments} of {rated.height:,}"
+    lacks_id = pl.col("query_id").is_null() | pl.col("doc_id").is_null()
+    without_id_count = graded.filter(lacks_id).height
+    if 2 * without_id_count > graded.height:
+        judgments = counted(without_id_count, "judgment", "judgments")
+        message = f"no query or document id in {judgments} of {graded.height:,}"
         raise DataError(path, f"{message}; name the columns: FILE:query=COLUMN,id=COLUMN")
+    without_grade_count = frame.height - graded.height
     return JudgmentFile(
-        frame=rated.drop("is_given").with_columns(whole_or_fractions(rated["grade"])),
+        frame=graded.drop("is_graded").with_columns(whole_or_fractions(graded["grade"])),
         has_lines=len(lines) > 0,
         read_as=read_as,
-        skipped=skipped + frame.height - rated.height,
+        skipped=without_id_count + without_grade_count,
     )
 
 
-def _is_given(column: NumberColumn) -> pl.Series:
-    """Tell which rows have any value in a column."""
+def _has_value(column: NumberColumn) -> pl.Series:
+    """Tell which rows have any value in a column, a number or not."""
     if isinstance(column.raw, pl.Series):
         return column.raw.is_not_null()
     return pl.Series([value is not None and value != "" for value in column.raw], dtype=pl.Boolean)
 
 
 def _numbers_or_nan(column: NumberColumn) -> pl.Series:
-    """Return numbers; NaN for what is no number, which only a reader of confidences refuses."""
-    is_wrong = _is_given(column) & column.values.is_null()
+    """Return the numbers of a column; null for a missing one, and NaN for any other value.
+
+    Callers that use confidences refuse NaN; to all others it does not matter.
+    """
+    is_wrong = _has_value(column) & column.values.is_null()
     return column.values.set(is_wrong, float("nan"))

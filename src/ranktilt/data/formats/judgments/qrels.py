@@ -1,6 +1,7 @@
-"""Relevance judgments in whatever layout, and BEIR's, in which they are written.
+"""Read relevance judgments (qrels) in any layout, and write them in BEIR's.
 
-`LAYOUTS` has a module for each; a new one is a module with `sniff` and `read`, and a line there.
+`LAYOUTS` has a module for each layout; a new one is a module with `sniff` and `read`, and a line
+there.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ranktilt.data.files import require_path, rereadable
+from ranktilt.data.files import require_path, rereadable_file
 from ranktilt.data.formats.base import JUDGMENTS, FileLayout, JudgmentFile
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.judgments import json_qrels, parquet_qrels, table_qrels, text_qrels
@@ -32,13 +33,26 @@ _HEADER = ("query-id", "corpus-id", "score")
 def read_qrels(path: str | Path) -> pl.DataFrame:
     """Read judgments: BEIR's or TREC's lines, CSV, JSON or Parquet; the content tells which.
 
-    ``FILE:query=q,id=url,grade=rating`` names the columns, nested keys by dots, and
-    ``several=first`` keeps the first of several grades. Returns ``query_id``, ``doc_id``, ``grade``
-    (Int32, or Float64 with fractions) and ``line`` (in JSON and Parquet the number of the record).
-    Judgments that are repeated with the same grade are kept once. `DataError` has the line of a
-    fault.
+    Parameters
+    ----------
+    path : str or Path
+        The file; ``-`` is standard input. ``FILE:query=q,id=url,grade=rating`` names its columns,
+        and nested keys with dots. ``several=first`` keeps the first of several grades of a pair.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``query_id``, ``doc_id``, ``grade`` (Int32, or Float64 if there are fractions) and ``line``
+        (in JSON and Parquet the number of the record). Judgments that are repeated with the same
+        grade are kept once.
+
+    Raises
+    ------
+    DataError
+        With the line of the fault, if the file holds no judgments, or a pair has several grades.
     """
-    return read_qrels_as(path)[0]
+    frame, _read_as = read_qrels_as(path)
+    return frame
 
 
 def read_qrels_as(path: str | Path) -> tuple[pl.DataFrame, str]:
@@ -53,17 +67,18 @@ def read_qrels_as(path: str | Path) -> tuple[pl.DataFrame, str]:
 def read_judge_qrels(path: str | Path) -> pl.DataFrame:
     """Read a judge's grades as `read_qrels` does.
 
-    Where a table, JSON or Parquet has a column ``confidence``, or one is named
-    (``FILE:confidence=COLUMN``), it is there too: Float64, null where it is empty, and NaN for what
-    is no number.
+    The frame has a column ``confidence`` too, if a table, JSON or Parquet has a column of this name
+    or the user names one (``FILE:confidence=COLUMN``): Float64, null where the cell is empty, and
+    NaN where it is no number.
     """
-    return _read(path)[0]
+    frame, _read_as = _read(path)
+    return frame
 
 
 def _read(path: str | Path) -> tuple[pl.DataFrame, str]:
-    """Read judgments with a judge's confidence, and describe how the file is read."""
+    """Read judgments, with a judge's confidence if the file has it, and describe their layout."""
     named_file = NamedFile.from_text(require_path(path), QRELS_NOUNS, QRELS_OPTIONS)
-    with rereadable(named_file.path) as file:
+    with rereadable_file(named_file.path) as file:
         judgments = read_judgment_file(DataFile(path=file, columns=dict(named_file.columns)))
         if judgments.skipped:
             number = counted(judgments.skipped, "judgment", "judgments")
@@ -78,7 +93,10 @@ def _read(path: str | Path) -> tuple[pl.DataFrame, str]:
 
 
 def read_judgment_file(file: DataFile) -> JudgmentFile:
-    """Read a file of judgments as it is, with rows without ids, repetitions and contradictions."""
+    """Read a file of judgments as it is.
+
+    Rows without ids, repeated judgments and contradicting ones are left in.
+    """
     refuse_binary(file, JUDGMENTS)
     for layout in LAYOUTS:
         if layout.sniff(file):
@@ -88,11 +106,14 @@ def read_judgment_file(file: DataFile) -> JudgmentFile:
 
 
 def one_grade(path: Path, frame: pl.DataFrame, *, has_lines: bool = True) -> pl.DataFrame:
-    """Drop repeated judgments; `DataError` for a second, different grade of a pair."""
+    """Drop repeated judgments; `DataError` for a second, different grade of a pair.
+
+    `has_lines` says whether the column ``line`` holds lines of the file, which errors may name.
+    """
     frame = frame.unique(["query_id", "doc_id", "grade"], keep="first", maintain_order=True)
-    clash = frame.filter(pl.struct("query_id", "doc_id").is_first_distinct().not_())
-    if clash.height:
-        row = clash.row(0, named=True)
+    contradicting = frame.filter(pl.struct("query_id", "doc_id").is_first_distinct().not_())
+    if contradicting.height:
+        row = contradicting.row(0, named=True)
         message = (
             f"a second grade ({row['grade']}) for query {row['query_id']!r}, document "
             f"{row['doc_id']!r}; to take the first, use FILE:several=first"
@@ -102,19 +123,22 @@ def one_grade(path: Path, frame: pl.DataFrame, *, has_lines: bool = True) -> pl.
 
 
 def to_tsv(qrels: pl.DataFrame) -> bytes:
-    """Write judgments as a BEIR file, the inverse of `read_qrels`; a confidence is a fourth column.
+    """Return judgments as the bytes of a BEIR file, which `read_qrels` reads.
 
-    `UserError` if an id has a tab or line end in it.
+    A column ``confidence`` is written as a fourth column. `UserError` if an id has a tab or line
+    end in it.
     """
     ids = pl.concat([qrels["query_id"], qrels["doc_id"]])
-    unfit = ids.filter(ids.str.contains(r"[\t\r\n]"))
-    if len(unfit):
+    unwritable_ids = ids.filter(ids.str.contains(r"[\t\r\n]"))
+    if len(unwritable_ids):
         raise UserError(
-            f"id {unfit[0]!r} contains a tab or line end, which a qrels file cannot hold"
+            f"id {unwritable_ids[0]!r} contains a tab or line end, which a qrels file cannot hold"
         )
-    has_confidence = "confidence" in qrels.columns
-    lines = ["\t".join([*_HEADER, "confidence"] if has_confidence else _HEADER)]
-    names = ["query_id", "doc_id", "grade", *(["confidence"] if has_confidence else [])]
-    for row in qrels.select(names).iter_rows():
+    header, columns = list(_HEADER), ["query_id", "doc_id", "grade"]
+    if "confidence" in qrels.columns:
+        header.append("confidence")
+        columns.append("confidence")
+    lines = ["\t".join(header)]
+    for row in qrels.select(columns).iter_rows():
         lines.append("\t".join("" if value is None else str(value) for value in row))
     return ("\n".join(lines) + "\n").encode()

@@ -12,17 +12,17 @@ from ranktilt.data.formats.tables.column_names import (
     QRELS_COLUMNS,
     RUN_COLUMNS,
     find_columns,
-    folded,
     require_columns,
     require_distinct,
+    snake_case,
 )
-from ranktilt.data.formats.tables.delimited import LINE, read_named_table
+from ranktilt.data.formats.tables.delimited import LINE_COLUMN, read_named_table
 from ranktilt.errors import UserError, located
 
 _NEEDED = ("query", "document", "grade")
 """Columns that judgments need."""
-_TEXT_POSITIONS = ([0, 1, 2], [0, 2, 3])
-"""Positions of these columns, from 0, in the lines that `text_qrels` reads: BEIR's and TREC's."""
+_BEIR_POSITIONS, _TREC_POSITIONS = [0, 1, 2], [0, 2, 3]
+"""Positions of these columns, from 0, in lines of BEIR and of TREC, which `text_qrels` reads."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -34,14 +34,14 @@ def sniff(file: DataFile) -> bool:
     columns = find_columns(file.header, QRELS_COLUMNS)
     if set(columns) != set(_NEEDED):
         return False
-    # A score beside a rank is a ranker's, so that the file is a run.
-    if folded(columns["grade"]) == "score" and "rank" in find_columns(file.header, RUN_COLUMNS):
+    # A table with a score and a rank is a run.
+    if snake_case(columns["grade"]) == "score" and "rank" in find_columns(file.header, RUN_COLUMNS):
         return False
     if find_columns(file.header, CONFIDENCE):
         return True
     # `text_qrels` reads lines with tabs and these positions, whatever names their header has.
     positions = [file.header.index(columns[noun]) for noun in _NEEDED]
-    return file.separator != "\t" or positions not in _TEXT_POSITIONS
+    return file.separator != "\t" or positions not in (_BEIR_POSITIONS, _TREC_POSITIONS)
 
 
 def read(file: DataFile) -> JudgmentFile:
@@ -67,7 +67,7 @@ def read(file: DataFile) -> JudgmentFile:
         document=text_ids(document),
         grade=NumberColumn.from_texts(grade, has_decimal_commas=has_decimal_commas),
         noun=columns["grade"],  # what messages call the grade: the file's name of its column
-        lines=table.frame[LINE].to_list(),
+        lines=table.frame[LINE_COLUMN].to_list(),
         read_as=f"{form}: {', '.join(columns[noun] for noun in _NEEDED)}",
         confidence=confidence,
     )

@@ -17,7 +17,7 @@ from ranktilt.errors import DataError, shorten
 
 _HEADER = ("query-id", "corpus-id", "score")
 """Names of the columns of BEIR's judgments."""
-_FIRST = ("query-id", "qid", "query")
+_FIRST_NAMES = ("query-id", "qid", "query")
 """Possible first fields of a header."""
 _FIELD = r"[^ \t\x0b\x0c\r]+"
 """A field between blanks."""
@@ -26,11 +26,11 @@ _NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Form:
-    """A form of lines of judgments."""
+class _LineForm:
+    """The positions of the fields in a line of judgments, counted from 0."""
 
     expected: str
-    """Description for the message about a line of another form."""
+    """Description of such a line, for the message about a line of another form."""
     query: int = 0
     """Position of the query's id among the fields."""
     document: int
@@ -52,7 +52,7 @@ class _Form:
         return line.split("\t") if self.has_tabs else re.findall(_FIELD, line)
 
 
-_BEIR = _Form(
+_BEIR = _LineForm(
     expected=f"{', '.join(_HEADER)} (3 tab-separated fields)",
     document=1,
     grade=2,
@@ -60,9 +60,14 @@ _BEIR = _Form(
     has_tabs=True,
 )
 """Lines of BEIR, with tabs."""
-_BLANKS = _Form(expected=f"{', '.join(_HEADER)} (3 fields)", document=1, grade=2, noun="score")
-"""Lines of BEIR, with any blanks."""
-_TREC = _Form(
+_BEIR_WITH_BLANKS = _LineForm(
+    expected=f"{', '.join(_HEADER)} (3 fields)",
+    document=1,
+    grade=2,
+    noun="score",
+)
+"""Lines of BEIR, with any blanks between fields."""
+_TREC = _LineForm(
     expected="query-id, iteration, document-id, grade (4 fields)",
     document=2,
     grade=3,
@@ -72,15 +77,15 @@ _TREC = _Form(
 
 
 _FEWEST_RANKS = 5
-"""Fewest documents of a query for which a column 1, 2, … has ranks, and no grades."""
+"""Fewest documents of a query by which a last column 1, 2, … has ranks instead of grades."""
 
 
 def sniff(file: DataFile) -> bool:
     """Return whether the first line has the fields of judgments, or names them."""
     if file.columns or not file.rows or file.has_json:
         return False
-    # `_form` returns `_BEIR` for a line that it does not recognise.
-    form = _form(file.rows[0])
+    # A line that `_form_of` does not recognise gets the form `_BEIR`, and has another width.
+    form = _form_of(file.rows[0])
     return len(form.fields(file.rows[0])) == form.width or form is not _BEIR
 
 
@@ -95,8 +100,8 @@ def read(file: DataFile) -> JudgmentFile:
         frame = frame.filter(pl.col("line") > file.comments)
         if not frame.height:
             continue
-        form = _form(frame["text"][0]) if form is None else form
-        frames.append(_parse(path, frame, form, head_line=file.comments + 1))
+        form = _form_of(frame["text"][0]) if form is None else form
+        frames.append(_parse(path, frame, form, header_line=file.comments + 1))
     if not any(frame.height for frame in frames):
         raise DataError(path, "expected judgments, got a header only")
     judgments = pl.concat(frames)
@@ -109,35 +114,52 @@ def read(file: DataFile) -> JudgmentFile:
     return JudgmentFile(frame=judgments.drop("second").with_columns(grade), skipped=skipped)
 
 
-def _form(line: str) -> _Form:
-    """Recognise a file's form by its first line, which may be a header.
+def _form_of(line: str) -> _LineForm:
+    """Recognise the form of a file's lines by the first line, which may be a header.
 
     For a line that fits no form, `_BEIR` is returned.
     """
-    blank_fields, tab_fields = _BLANKS.fields(line), _BEIR.fields(line)
+    blank_fields, tab_fields = _BEIR_WITH_BLANKS.fields(line), _BEIR.fields(line)
     is_number = re.compile(_NUMBER).match
     # Ids may contain blanks if fields are separated by tabs. A line that both forms fit is BEIR's.
     if len(tab_fields) == _BEIR.width:
         is_trec = len(blank_fields) == _TREC.width and is_number(blank_fields[-1])
         if is_number(tab_fields[-1]) or not is_trec:
             return _BEIR
-    has_header = blank_fields[0].lower().replace("_", "-") in _FIRST
+    has_header = blank_fields[0].lower().replace("_", "-") in _FIRST_NAMES
     if not has_header and not is_number(blank_fields[-1]):
         return _BEIR
-    return {_BLANKS.width: _BLANKS, _TREC.width: _TREC}.get(len(blank_fields), _BEIR)
+    if len(blank_fields) == _BEIR_WITH_BLANKS.width:
+        return _BEIR_WITH_BLANKS
+    return _TREC if len(blank_fields) == _TREC.width else _BEIR
 
 
-def _parse(path: Path, frame: pl.DataFrame, form: _Form, *, head_line: int) -> pl.DataFrame:
-    """Return the judgments of a chunk of lines, a table of ``line`` and ``text``.
+def _parse(path: Path, frame: pl.DataFrame, form: _LineForm, *, header_line: int) -> pl.DataFrame:
+    """Return the judgments of a chunk of lines.
 
-    ``second`` is the field after the query, by which runs are recognised.
+    Parameters
+    ----------
+    path : Path
+        The file, for errors.
+    frame : polars.DataFrame
+        The lines: ``line``, the number of each, and ``text``.
+    form : _LineForm
+        Form of the lines.
+    header_line : int
+        Number of the line that may be a header.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``query_id``, ``doc_id``, ``grade``, ``line``, and ``second``, the field after the query, by
+        which runs are recognised.
     """
     text, fields = pl.col("text"), pl.col("fields")
     split = text.str.split("\t") if form.has_tabs else text.str.extract_all(_FIELD)
     frame = frame.with_columns(fields=split)
     first = fields.list.get(0, null_on_oob=True).str.to_lowercase().str.replace_all("_", "-")
-    is_header = first.is_in(_FIRST) & ~fields.list.last().str.contains(_NUMBER)
-    frame = frame.filter(~((pl.col("line") == head_line) & is_header))
+    is_header = first.is_in(_FIRST_NAMES) & ~fields.list.last().str.contains(_NUMBER)
+    frame = frame.filter(~((pl.col("line") == header_line) & is_header))
     wrong = frame.filter(pl.col("fields").list.len() != form.width)
     if wrong.height:
         line, raw, cells = wrong.row(0)
@@ -165,11 +187,12 @@ def _refuse_run(path: Path, frame: pl.DataFrame) -> None:
     In judgments, the third column has the documents. If it counts from 1 (or 0) in every query, it
     has ranks.
     """
-    offset = pl.col("doc_id").cast(pl.Int64, strict=False) - pl.int_range(pl.len()).over("query_id")
-    first = frame.select(offset)["doc_id"]
-    if first[0] in (0, 1) and first.null_count() == 0 and first.n_unique() == 1:
-        # The second field of TREC's judgments is the iteration, mostly 0. The documents themselves
-        # are then called 1, 2, 3, ….
+    position = pl.int_range(pl.len()).over("query_id")
+    first_ranks = frame.select(pl.col("doc_id").cast(pl.Int64, strict=False) - position)["doc_id"]
+    has_one_start = first_ranks.null_count() == 0 and first_ranks.n_unique() == 1
+    if has_one_start and first_ranks[0] in (0, 1):
+        # The second field of TREC's judgments is the iteration, mostly 0. If it is, the documents
+        # themselves are called 1, 2, 3, ….
         if frame["second"].is_in(["0", "Q0"]).all():
             return
         message = "expected judgments, got a run (query, document, rank, score)"
@@ -186,8 +209,8 @@ def _refuse_ranks(path: Path, frame: pl.DataFrame) -> None:
 
 
 def _require_grades(path: Path, frame: pl.DataFrame, noun: str) -> None:
-    """Refuse a grade that is no number; the error names the line."""
-    bad = frame.filter(whole_or_fractions(frame["grade"]).is_null())
-    if bad.height:
-        row = bad.row(0, named=True)
+    """Refuse a grade that is no number; the error calls it `noun` and names the line."""
+    wrong_rows = frame.filter(whole_or_fractions(frame["grade"]).is_null())
+    if wrong_rows.height:
+        row = wrong_rows.row(0, named=True)
         raise DataError(path, f"expected a number as {noun}, got {row['raw']!r}", line=row["line"])

@@ -1,4 +1,8 @@
-"""Runs as JSON: responses, lists, records, lines of these, and ``{query: {document: score}}``."""
+"""Read runs in JSON: responses, lists, records, lines of these, and ``{query: {document: score}}``.
+
+An *answer* is the ranked documents of one query. A *response* is an answer as an engine sends it,
+and may be an error instead. An *entry* is one document in the list of one query.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.json_values import first_blocks, read_document
 from ranktilt.data.formats.responses.answer_shape import ValueShape, sample_keys, shape_of
-from ranktilt.data.formats.responses.answers import Content, content_of, unwrapped
+from ranktilt.data.formats.responses.answers import Content, content_of, without_run_name
 from ranktilt.data.formats.responses.entries import Entries, entry_ids, field_values, gather
 from ranktilt.data.formats.responses.search_responses import allowed_failures, too_many_failures
 from ranktilt.data.formats.runs.repeats import REPEAT, RepeatColumn, repeat_column
@@ -24,15 +28,15 @@ from ranktilt.data.formats.tables.cells import NumberColumn
 from ranktilt.data.formats.tables.column_names import RUN_COLUMNS, require_columns
 from ranktilt.errors import DataError, UserError, counted, located, shorten
 
-_BY_ORDER = (
+_UNNAMED_HINT = (
     "the responses do not name their queries; give these in the same order with --queries FILE "
     "(queries=[…] in Python), or name the field that holds them: FILE:query=FIELD"
 )
-"""What to do where responses do not name their queries."""
-_NUMBERS = ("score", "rank")
+"""What to do if responses do not name their queries, for messages."""
+_NUMBER_COLUMNS = ("score", "rank")
 """Columns of numbers."""
 _INDEX = "index"
-"""Field of re-ranking services for a document's position in the request."""
+"""Field in which re-ranking services return a document's position in the request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +52,7 @@ class EntryColumns:
     rank: NumberColumn
     """Rank of each entry."""
     repeat: pl.Series | None = None
-    """What may be the repeat of each entry; None where no key numbers repeats."""
+    """Values that may number the repeats; None if no field may number them."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -57,7 +61,7 @@ def sniff(file: DataFile) -> bool:
 
 
 def read(file: DataFile, request: RunRequest) -> RunFile:
-    """Read JSON of results: one value, or a value a line."""
+    """Read JSON of results: one value, or a value in each line."""
     if file.has_json_lines and len(file.rows) > 1:
         return _read_lines(file, request)
     return read_content(file, read_document(file.path), request)
@@ -72,14 +76,16 @@ def read_content(file: DataFile, document: Any, request: RunRequest) -> RunFile:
         # mteb's dictionaries are in no order, so that the direction of scores cannot be seen.
         request = replace(request, score_order=request.score_order or "score")
     elif not file.columns:
-        document = unwrapped(document)
+        document = without_run_name(document)
     try:
         content = content_of(document, RUN_COLUMNS, file.columns)
         if not file.columns and _is_score_map(document, content):
             return read_scores(file.path, document, request.score_order, tag)
         content = _as_one_answer(content, file.columns)
         if not content.values:
-            raise UserError(f"expected results of queries, got {shorten(document)}; {_BY_ORDER}")
+            raise UserError(
+                f"expected results of queries, got {shorten(document)}; {_UNNAMED_HINT}"
+            )
         shape = shape_of(content, RUN_COLUMNS, file.columns)
     except UserError as error:
         raise located(file.path, error) from error
@@ -101,7 +107,20 @@ def read_answers(
 ) -> RunFile:
     """Read the documents of answers.
 
-    `queries` has the query of each value, or is None if values name it.
+    Parameters
+    ----------
+    path : Path
+        The file or folder, for errors.
+    content : Content
+        The values of the file.
+    shape : ValueShape
+        Where values have their fields.
+    queries : sequence or None
+        Query of each value; None if values name their queries.
+    request : RunRequest
+        The user's options.
+    repeat_column : RepeatColumn, optional
+        The field that may number repeats.
     """
     entries = Entries(repeat_column=repeat_column)
     gather(path, entries, shape, content.values, queries=queries)
@@ -118,23 +137,24 @@ def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
         shape = shape_of(content, RUN_COLUMNS, file.columns)
     except UserError as error:
         raise located(file.path, error, line=first[0].lines[0]) from error
-    names = _LineNames.from_shape(shape, values, request)
+    line_queries = _LineQueries.from_first_lines(shape, values, request)
     entries = Entries(repeat_column=_repeat_key(file, values))
-    parts, count = list[EntryColumns](), 0
+    blocks, count = list[EntryColumns](), 0
     for block in chain(first, rest):
-        queries = names.of(block.values, count)
+        queries = line_queries.queries_of(block.values, count)
         count += len(block.values)
         gather(file.path, entries, shape, block.values, queries=queries, lines=block.lines)
-        parts.append(_columns(file.path, shape, entries))
+        blocks.append(_columns(file.path, shape, entries))
+        # The columns hold them now, in less memory.
         entries.query, entries.records, entries.repeats = [], [], []
-    if names.is_by_order and count != len(request.queries or ()):
-        raise _unnamed(file.path, count, request)
-    return _run(file.path, shape, entries, parts, request=request)
+    if line_queries.is_by_order and count != len(request.queries or ()):
+        raise _unnamed_error(file.path, count, request)
+    return _run(file.path, shape, entries, blocks, request=request)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _LineNames:
-    """The way to find the queries of lines: their own fields, their texts, or the order of ids."""
+class _LineQueries:
+    """How the query of each line is found: by its own field, its text, or the order of the ids."""
 
     shape: ValueShape
     """Places of the fields."""
@@ -146,33 +166,41 @@ class _LineNames:
     """Whether queries are found by the order of the lines."""
 
     @classmethod
-    def from_shape(
+    def from_first_lines(
         cls, shape: ValueShape, values: Sequence[Any], request: RunRequest
-    ) -> _LineNames:
-        """Choose the way by the first lines."""
-        is_by_text = _by_text(values, shape, request) is not None
+    ) -> _LineQueries:
+        """Decide how queries are found; `values` are those of the first lines."""
+        is_by_text = _ids_by_text(values, shape, request) is not None
         names_query = shape.is_flat or bool(shape.query)
-        are_ids_asked = request.queries is not None and shape.names_no_ids
+        gives_missing_ids = request.queries is not None and shape.names_no_ids
         return cls(
             shape=shape,
             request=request,
             is_by_text=is_by_text,
-            is_by_order=not is_by_text and (are_ids_asked or not names_query),
+            is_by_order=not is_by_text and (gives_missing_ids or not names_query),
         )
 
-    def of(self, values: Sequence[Any], start: int) -> list[str | None] | None:
-        """Return the query of each value, of which `start` came before; None if values name it."""
+    def queries_of(self, values: Sequence[Any], start: int) -> list[str | None] | None:
+        """Return the query of each value; None if the values name their queries.
+
+        `start` is the number of values before these. The query is None for a value whose text is
+        unknown, or that comes after the last id.
+        """
         if self.is_by_text:
-            texts = self.request.texts
-            return [texts.get(str(self.shape.query_of(value))) for value in values]
+            ids_by_text = self.request.texts
+            return [ids_by_text.get(str(self.shape.query_of(value))) for value in values]
         if not self.is_by_order:
             return None
-        names = list((self.request.queries or ())[start : start + len(values)])
-        return [*names, *[None] * (len(values) - len(names))]
+        ids = list((self.request.queries or ())[start : start + len(values)])
+        missing_count = len(values) - len(ids)
+        return [*ids, *[None] * missing_count]
 
 
 def _is_score_map(document: Any, content: Content) -> bool:
-    """Return whether an object that is no answer may be ``{query: {document: score}}``."""
+    """Return whether an object may be ``{query: {document: score}}``.
+
+    The content of an object is the object itself, unless a list of answers is in it.
+    """
     if not isinstance(document, Mapping) or not content.values or content.values[0] is not document:
         return False
     if not document:
@@ -187,20 +215,26 @@ def _is_score_map(document: Any, content: Content) -> bool:
 
 
 def _as_one_answer(content: Content, choices: Mapping[str, str]) -> Content:
-    """Read documents without a query as one answer, whose query the user names."""
+    """Return documents that name no query as one answer; any other content as it is.
+
+    The user then names the query. `choices` has the user's names of fields.
+    """
     values = content.values
     if content.keys is not None or not values or any(isinstance(value, list) for value in values):
         return content
-    if not all(isinstance(value, Mapping) for value in values):
-        are_ids = all(type(value) in (str, int) for value in values)
-        return replace(content, values=[values]) if are_ids else content
-    shape = shape_of(content, RUN_COLUMNS, choices)
-    is_unnamed = shape.is_flat and not shape.query and "document" in shape.fields
-    return replace(content, values=[values]) if is_unnamed else content
+    if all(isinstance(value, Mapping) for value in values):
+        shape = shape_of(content, RUN_COLUMNS, choices)
+        are_documents = shape.is_flat and not shape.query and "document" in shape.fields
+    else:
+        are_documents = all(type(value) in (str, int) for value in values)  # ids
+    return replace(content, values=[values]) if are_documents else content
 
 
 def answer_in(document: Any, choices: Mapping[str, str]) -> Any:
-    """Return the answer to one query in a JSON value; `UserError` if there are several."""
+    """Return the answer in a JSON value; `UserError` unless it holds exactly one.
+
+    `choices` has the user's names of fields.
+    """
     content = _as_one_answer(content_of(document, RUN_COLUMNS, choices), choices)
     if content.keys is not None or len(content.values) != 1:
         raise UserError("expected a response to one query")
@@ -210,41 +244,44 @@ def answer_in(document: Any, choices: Mapping[str, str]) -> Any:
 def _queries(
     path: Path, content: Content, shape: ValueShape, request: RunRequest
 ) -> Sequence[Any] | None:
-    """Return the query of each value; None if values name it."""
+    """Return the query of each value; None if the values name their queries."""
     if content.keys is not None:
         return content.keys
     if shape.is_flat:
         return None
-    named_by_text = _by_text(content.values, shape, request)
-    if named_by_text is not None:
-        return named_by_text
+    ids_by_text = _ids_by_text(content.values, shape, request)
+    if ids_by_text is not None:
+        return ids_by_text
     ids = request.queries
-    # Whoever names the queries of responses knows better than these, which repeat the text.
+    # The user's ids count more than the texts of queries, which responses repeat at most.
     if ids is not None and shape.names_no_ids and len(ids) == len(content.values):
         return ids
     if shape.query and all(shape.query_of(value) is not None for value in content.values):
         return None
-    raise _unnamed(path, len(content.values), request)
+    raise _unnamed_error(path, len(content.values), request)
 
 
-def _by_text(values: Sequence[Any], shape: ValueShape, request: RunRequest) -> list[str] | None:
-    """Return the id of each value's query by the query's text; None if a text is missing."""
+def _ids_by_text(values: Sequence[Any], shape: ValueShape, request: RunRequest) -> list[str] | None:
+    """Return the id of each value's query, by the text of the query in the value.
+
+    None if the user gave no texts, or any text is unknown.
+    """
     if not request.texts or not shape.query:
         return None
-    names = [request.texts.get(str(shape.query_of(value))) for value in values]
-    known = [name for name in names if name is not None]
-    return known if len(known) == len(names) else None
+    ids = [request.texts.get(str(shape.query_of(value))) for value in values]
+    known_ids = [query_id for query_id in ids if query_id is not None]
+    return known_ids if len(known_ids) == len(ids) else None
 
 
-def _unnamed(path: Path, count: int, request: RunRequest) -> DataError:
-    """Return the error for responses without a query each."""
+def _unnamed_error(path: Path, count: int, request: RunRequest) -> DataError:
+    """Return the error for `count` responses whose queries are not known."""
     ids = f"{counted(count, 'response', 'responses')} and {len(request.queries or ()) or 'no'} ids"
-    message = f"expected responses to searches and an id for each, got {ids}; {_BY_ORDER}"
+    message = f"expected responses to searches and an id for each, got {ids}; {_UNNAMED_HINT}"
     return DataError(path, message)
 
 
 def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
-    """Return the columns of the entries."""
+    """Return the columns of the entries; `DataError` names the file if a column is missing."""
     records = entries.records
     needed = ("query", "document") if shape.is_flat else ("document",)
     try:
@@ -253,29 +290,33 @@ def _columns(path: Path, shape: ValueShape, entries: Entries) -> EntryColumns:
     except UserError as error:
         raise DataError(path, f"{error}{_index_hint(shape, records)}") from error
     documents = field_values(records, shape.fields.get("document", ""))
-    scores, ranks = (field_values(records, shape.fields.get(noun, "")) for noun in _NUMBERS)
+    scores, ranks = (
+        field_values(records, shape.fields.get(column, "")) for column in _NUMBER_COLUMNS
+    )
     if shape.layout is not None and shape.layout.id_after:
-        sign = shape.layout.id_after
-        documents = [str(name).split(sign, 1)[-1] if name else name for name in documents]
+        separator = shape.layout.id_after
+        documents = [
+            str(doc_id).split(separator, 1)[-1] if doc_id else doc_id for doc_id in documents
+        ]
     return EntryColumns(
         query=entry_ids(path, "query", entries.query, entries),
         document=entry_ids(path, "document", documents, entries),
         score=NumberColumn.from_json(scores),
         rank=NumberColumn.from_json(ranks),
-        repeat=_labels(entries),
+        repeat=_repeat_texts(entries),
     )
 
 
-def _labels(entries: Entries) -> pl.Series | None:
-    """Return what may be repeats as texts; None where no key numbers them."""
+def _repeat_texts(entries: Entries) -> pl.Series | None:
+    """Return the values that may number repeats, as texts; None if no field may number them."""
     if entries.repeat_column is None:
         return None
-    labels = [None if value is None else str(value) for value in entries.repeats]
-    return pl.Series(labels, dtype=pl.String)
+    texts = [None if value is None else str(value) for value in entries.repeats]
+    return pl.Series(texts, dtype=pl.String)
 
 
 def _repeat_key(file: DataFile, values: Sequence[Any]) -> RepeatColumn | None:
-    """Return the key of values that may number repeats; None where there is none."""
+    """Return the field of values that may number repeats; None if there is no such field."""
     records = [value for value in values if isinstance(value, Mapping)]
     if not records:
         return None
@@ -286,7 +327,7 @@ def _repeat_key(file: DataFile, values: Sequence[Any]) -> RepeatColumn | None:
 
 
 def _index_hint(shape: ValueShape, records: Sequence[Any]) -> str:
-    """Say that a position is no id, where a response has nothing else."""
+    """Say that a position is no id, if documents have a position and no id; empty otherwise."""
     if "document" in shape.fields or _INDEX not in sample_keys(records):
         return ""
     return (
@@ -299,67 +340,67 @@ def _run(
     path: Path,
     shape: ValueShape,
     entries: Entries,
-    parts: Sequence[EntryColumns],
+    blocks: Sequence[EntryColumns],
     *,
     request: RunRequest,
 ) -> RunFile:
-    """Make the run of all entries."""
-    _require_enough(path, entries, request)
+    """Make the run of all entries, whose columns are in `blocks`."""
+    _require_few_failures(path, entries, request)
     queries = None
     if not shape.is_flat:
-        names = [str(name) for name in entries.queries if name is not None]
-        queries = list(dict.fromkeys(names))
-    joined, repeat = _joined_columns(parts), entries.repeat_column
-    if repeat is None:
+        query_ids = [str(query_id) for query_id in entries.queries if query_id is not None]
+        queries = list(dict.fromkeys(query_ids))
+    stacked, repeat_column = _stacked_columns(blocks), entries.repeat_column
+    if repeat_column is None:
         _require_single_queries(path, entries, are_repeats=False)
     columns = RunColumns(
         path=path,
-        query=joined.query,
-        document=joined.document,
-        score=joined.score,
-        rank=joined.rank,
+        query=stacked.query,
+        document=stacked.document,
+        score=stacked.score,
+        rank=stacked.rank,
         names=shape.fields,
         lines=entries.lines,
         queries=queries,
     )
-    if repeat is not None and joined.repeat is not None:
-        columns = columns.with_repeats(joined.repeat, repeat)
-    by_score = request.score_order != "rank" and columns.score.is_given
-    is_by_place = not by_score and not columns.rank.is_given
-    nouns = ("document", "score" if by_score else "rank")
+    if repeat_column is not None and stacked.repeat is not None:
+        columns = columns.with_repeats(stacked.repeat, repeat_column)
+    uses_scores = request.score_order != "rank" and columns.score.is_given
+    is_by_place = not uses_scores and not columns.rank.is_given
+    nouns = ("document", "score" if uses_scores else "rank")
     read_as = shape.read_as(nouns, is_by_place=is_by_place)
     run = run_of_columns(columns, request.score_order, read_as)
     _require_single_queries(path, entries, are_repeats=REPEAT in run.frame.columns)
     return replace(run, failed=entries.failed)
 
 
-def _joined_columns(parts: Sequence[EntryColumns]) -> EntryColumns:
-    """Put the columns of several parts one below the other."""
+def _stacked_columns(blocks: Sequence[EntryColumns]) -> EntryColumns:
+    """Put the columns of several blocks one below the other."""
     return EntryColumns(
-        query=pl.concat([part.query for part in parts]),
-        document=pl.concat([part.document for part in parts]),
-        score=_joined([part.score for part in parts]),
-        rank=_joined([part.rank for part in parts]),
-        repeat=_joined_labels([part.repeat for part in parts]),
+        query=pl.concat([block.query for block in blocks]),
+        document=pl.concat([block.document for block in blocks]),
+        score=_stacked_numbers([block.score for block in blocks]),
+        rank=_stacked_numbers([block.rank for block in blocks]),
+        repeat=_stacked_texts([block.repeat for block in blocks]),
     )
 
 
-def _joined_labels(parts: Sequence[pl.Series | None]) -> pl.Series | None:
-    """Put what may be repeats one below the other; None where there is none."""
-    known = [part for part in parts if part is not None]
-    return pl.concat(known) if known else None
+def _stacked_texts(columns: Sequence[pl.Series | None]) -> pl.Series | None:
+    """Put columns of texts one below the other; None if all are None."""
+    present = [column for column in columns if column is not None]
+    return pl.concat(present) if present else None
 
 
-def _joined(parts: Sequence[NumberColumn]) -> NumberColumn:
-    """Put the numbers of several parts one below the other."""
-    if len(parts) == 1:
-        return parts[0]
-    raw = list(chain.from_iterable(part.raw for part in parts))
-    return NumberColumn(raw=raw, values=pl.concat([part.values for part in parts]))
+def _stacked_numbers(columns: Sequence[NumberColumn]) -> NumberColumn:
+    """Put columns of numbers one below the other."""
+    if len(columns) == 1:
+        return columns[0]
+    raw = list(chain.from_iterable(column.raw for column in columns))
+    return NumberColumn(raw=raw, values=pl.concat([column.values for column in columns]))
 
 
-def _require_enough(path: Path, entries: Entries, request: RunRequest) -> None:
-    """Refuse more failed responses than allowed."""
+def _require_few_failures(path: Path, entries: Entries, request: RunRequest) -> None:
+    """Refuse more failed responses than allowed, and a file of failed ones alone."""
     failed, total = len(entries.failed), len(entries.failed) + len(entries.queries)
     if not failed:
         return
@@ -371,16 +412,16 @@ def _require_enough(path: Path, entries: Entries, request: RunRequest) -> None:
 
 
 def _require_single_queries(path: Path, entries: Entries, *, are_repeats: bool) -> None:
-    """Refuse two lists of one query, or of one query in one repeat."""
+    """Refuse two lists of one query; with `are_repeats`, two lists of one query in one repeat."""
     names = list(map(str, entries.queries))
     if are_repeats:
         repeats = entries.query_repeats
         names = [f"{name} (repeat {repeat})" for name, repeat in zip(names, repeats, strict=True)]
     if len(set(names)) == len(names):
         return
-    seen = set[str]()
+    seen_names = set[str]()
     for number, name in enumerate(names):
-        if name in seen:
+        if name in seen_names:
             line = entries.query_lines[number] if entries.query_lines else None
             raise DataError(path, f"query {name!r} occurs twice", line=line)
-        seen.add(name)
+        seen_names.add(name)

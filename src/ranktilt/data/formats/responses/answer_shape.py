@@ -1,9 +1,13 @@
 """Find the fields of answers in JSON: paths of the query, the documents, their ids and scores.
 
-A *path* is the keys that lead to a field, joined by dots: ``hits.hits``. A *hit* is one document in
-an answer. `shape_of` examines the first values of a file and returns a `ValueShape`, which then
+A *path* is the keys that lead to a field, joined by dots: ``hits.hits``. A *value* of a file is an
+answer, which holds the documents of one query, or is one document itself. A *hit* is one document
+in an answer. `shape_of` examines the first values of a file and returns a `ValueShape`, which then
 finds query and documents in every value. `ValueShape.read_as` tells the user how a file is read. If
 two readings are possible, none is chosen, and the error asks the user.
+
+In all functions, `valid` has the possible names of the columns to find, and `choices` the user's
+own names of fields.
 """
 
 from __future__ import annotations
@@ -14,8 +18,8 @@ from itertools import chain
 from typing import Any
 
 from ranktilt.data.formats.notation import value_at
-from ranktilt.data.formats.responses.answer_tables import PLACE, VALUE, as_record
-from ranktilt.data.formats.responses.answers import STRONG_QUERY, Content
+from ranktilt.data.formats.responses.answer_tables import ID_FIELD, SCORE_FIELD, as_record
+from ranktilt.data.formats.responses.answers import QUERY_ONLY_NAMES, Content
 from ranktilt.data.formats.responses.hit_fields import (
     NUMBER_KEYS,
     SAMPLE,
@@ -34,14 +38,20 @@ from ranktilt.data.formats.responses.layouts import (
     layout_of,
 )
 from ranktilt.data.formats.responses.search_responses import is_error, signs_of_fault
-from ranktilt.data.formats.tables.column_names import NOUNS, QUERY, Names, folded, require_distinct
+from ranktilt.data.formats.tables.column_names import (
+    NOUNS,
+    QUERY,
+    Names,
+    require_distinct,
+    snake_case,
+)
 from ranktilt.errors import UserError, shorten, unknown
 
 _MOST_HITS = 2_000
 """Most documents to examine for the paths of fields."""
-_IDS_OF_QUERIES = QUERY[: QUERY.index("query")]
-"""Names of ids of queries, not of their texts."""
-_NAMES = ("id", "_id", "name", "key")
+_QUERY_ID_NAMES = QUERY[: QUERY.index("query")]
+"""Names of a query's id; those after them in `QUERY` are names of its text too."""
+_UNUSUAL_QUERY_NAMES = ("id", "_id", "name", "key")
 """Names of the query in an answer that has none of `QUERY`, as in requests for an evaluation."""
 
 
@@ -60,7 +70,7 @@ class ValueShape:
     hit_query: str = ""
     """Path of the query's id in each document, if the value itself has only its text."""
     numbers: str = ""
-    """Path of a second list with the scores, if the list of documents has ids only."""
+    """Path of a second list with the scores, if the list of documents has only ids."""
     is_flat: bool = False
     """Whether a value is one document, and not an answer with a list of documents."""
     is_list: bool = False
@@ -81,7 +91,9 @@ class ValueShape:
     def has_bare_ids(self, values: Sequence[Any]) -> bool:
         """Return whether documents are ids alone, as in lists of relevant documents."""
         lists = [self.hits_of(value) or [] for value in values[:SAMPLE]]
-        return not self.is_flat and all(set(hit) == {PLACE} for hit in chain.from_iterable(lists))
+        return not self.is_flat and all(
+            set(hit) == {ID_FIELD} for hit in chain.from_iterable(lists)
+        )
 
     def query_of(self, value: Any) -> Any:
         """Return the query of a value; None if the value does not name it."""
@@ -100,7 +112,7 @@ class ValueShape:
         if hits is None and self.layout is not None and self.layout.may_lack_hits:
             return []
         if isinstance(hits, Mapping):
-            return [{PLACE: name, VALUE: number} for name, number in hits.items()]
+            return [{ID_FIELD: name, SCORE_FIELD: number} for name, number in hits.items()]
         if not isinstance(hits, list):
             return None
         if self.numbers:
@@ -119,14 +131,17 @@ class ValueShape:
         return f"no list under {self.hits}" if self.hits else f"no list: {shorten(value)}"
 
     def read_as(self, columns: Sequence[str], *, is_by_place: bool) -> str:
-        """Say how the file is read."""
+        """Describe how the file is read, with the paths of `columns`.
+
+        `is_by_place` says whether documents are ordered by their place in the list.
+        """
         paths = [self.fields[column] for column in columns if column in self.fields]
         if not self.fields:
             return f"{self.form} without documents"
-        query = f"{self.hits}.{self.hit_query}" if self.hit_query else self.query
-        within = f"{self.hits}: " if self.hits and self.layout is None else ""
-        parts = [query] if query else []
-        parts.append(within + ", ".join(paths))
+        query_path = f"{self.hits}.{self.hit_query}" if self.hit_query else self.query
+        list_path = f"{self.hits}: " if self.hits and self.layout is None else ""
+        parts = [query_path] if query_path else []
+        parts.append(list_path + ", ".join(paths))
         order = ", in their order" if is_by_place else ""
         return f"{self.form}: {', '.join(parts)}{order}"
 
@@ -136,7 +151,7 @@ def _with_numbers(ids: list[Any], numbers: Any, fields: Mapping[str, str]) -> li
     if not isinstance(numbers, list) or len(numbers) != len(ids):
         return None
     name = fields["score"]
-    return [{PLACE: doc, name: number} for doc, number in zip(ids, numbers, strict=True)]
+    return [{ID_FIELD: doc, name: number} for doc, number in zip(ids, numbers, strict=True)]
 
 
 def shape_of(content: Content, valid: Names, choices: Mapping[str, str]) -> ValueShape:
@@ -171,13 +186,15 @@ def _shape_of_records(
 
 def _are_documents(records: Sequence[Any], valid: Names, choices: Mapping[str, str]) -> bool:
     """Return whether records with lists in them are documents: they have all fields of one."""
-    present = dict[str, str]()
+    present_choices = dict[str, str]()
     for key, path in choices.items():
         if _any_has(records, path):
-            present[key] = path
-    fields = find_fields(records, valid, present)
-    has_number = any("." not in fields.get(name, ".") for name in ("score", "rank", "grade"))
-    return {"query", "document"} <= fields.keys() and has_number and present == dict(choices)
+            present_choices[key] = path
+    fields = find_fields(records, valid, present_choices)
+    numbers = [fields[column] for column in ("score", "rank", "grade") if column in fields]
+    has_number = any("." not in path for path in numbers)  # at the top level of the record
+    has_ids = {"query", "document"} <= fields.keys()
+    return has_ids and has_number and present_choices == dict(choices)
 
 
 def _shape_of_lists(
@@ -187,20 +204,21 @@ def _shape_of_lists(
     documents = list[Any]()
     for hits in sample:
         _refuse_row(content, hits)
-        documents += map(as_record, hits) if isinstance(hits, list) else ()
+        if isinstance(hits, list):
+            documents += map(as_record, hits)
     records = [hit for hit in documents[:_MOST_HITS] if isinstance(hit, Mapping)]
-    fields = find_fields(records, _of_hits(valid), choices)
+    fields = find_fields(records, _document_columns(valid), choices)
     require_distinct(_keys(records), fields)
     form = content.form if content.keys is not None else "JSON lists"
     return ValueShape(form=form, fields=fields, is_list=True)
 
 
 def _refuse_row(content: Content, values: Any) -> None:
-    """Refuse a row of a table without names, which a list of ids may look like."""
+    """Refuse a row of a table without names, which looks like a list of ids."""
     if content.keys is not None or not isinstance(values, list):
         return
-    kinds = set(map(type, values))
-    if str in kinds and not kinds.isdisjoint({int, float}):
+    types = set(map(type, values))
+    if str in types and not types.isdisjoint({int, float}):
         expected = "expected lists of documents, or records with names"
         raise UserError(f"{expected}, got a row without column names: {shorten(values)}")
 
@@ -216,7 +234,7 @@ def _shape_of_responses(
     documents = [as_record(hit) for hit in documents[:_MOST_HITS]]
     query = choices.get("query", "") or _first_path(records, layout.query)
     if not query:
-        query = pick_query(_top_level(scalar_paths(records)), STRONG_QUERY)
+        query = pick_query(_top_level(scalar_paths(records)), QUERY_ONLY_NAMES)
     return ValueShape(
         form=f"responses of {layout.producer}",
         fields=_fields_of_layout(layout, documents, valid, choices),
@@ -230,10 +248,10 @@ def _shape_of_responses(
 def _fields_of_layout(
     layout: ResponseLayout, documents: Sequence[Any], valid: Names, choices: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the path of each column: the user's, the layout's, or one that its name tells."""
-    fields = find_fields(documents, _of_hits(valid), choices)
-    known = {"document": layout.document, "score": layout.score, "rank": layout.rank}
-    for column, paths in known.items():
+    """Return the path of each column: the user's choice, the layout's, or a known name's."""
+    fields = find_fields(documents, _document_columns(valid), choices)
+    layout_paths = {"document": layout.document, "score": layout.score, "rank": layout.rank}
+    for column, paths in layout_paths.items():
         if not paths or column not in valid or NOUNS[column] in choices:
             continue
         present = [path for path in paths if _any_has(documents, path)]
@@ -251,24 +269,26 @@ def _shape_of_answers(
     valid: Names,
     choices: Mapping[str, str],
 ) -> ValueShape:
-    """Find the fields of answers that hold a list of documents."""
+    """Find the fields of answers that hold a list of documents, at the path `hits`."""
     documents = _documents_at(records, hits)
-    fields = find_fields(documents[:_MOST_HITS], _of_hits(valid), choices)
+    fields = find_fields(documents[:_MOST_HITS], _document_columns(valid), choices)
     require_distinct(_keys(documents[:_MOST_HITS]), fields)
     paths = [path for path in scalar_paths(records) if not path.startswith(f"{hits}.")]
     query = choices.get("query", "")
     if query and not _any_has(records, query):
         raise unknown("field", query, paths[:20])
     query = query or pick_query(paths, valid["query"])
+    # An answer that does not name its query is read as the response of an engine.
     is_response = not query
     if not query and content.is_list:
-        query = pick_path(_top_level(paths), _NAMES)
+        query = pick_path(_top_level(paths), _UNUSUAL_QUERY_NAMES)
     if content.keys is not None:
         query = ""
     form = "JSON answers" if query or content.keys is not None else "responses to searches"
     numbers = _path_of_numbers(records, hits, documents) if "score" in valid else ""
     if numbers:
-        fields["score"] = folded(numbers.rpartition(".")[2]).removesuffix("s")
+        # Hits get a field for the score, named as the list in the singular: ``distance``.
+        fields["score"] = snake_case(numbers.rpartition(".")[2]).removesuffix("s")
     return ValueShape(
         form=form,
         fields=fields,
@@ -281,12 +301,12 @@ def _shape_of_answers(
 
 
 def _documents_at(records: Sequence[Any], hits: str) -> list[Any]:
-    """Return the documents of some answers as records."""
+    """Return the documents of some answers as records; `hits` is the path of their list."""
     documents = list[Any]()
     for record in records:
         values = value_at(record, hits)
         if isinstance(values, Mapping):
-            documents += [{PLACE: name, VALUE: number} for name, number in values.items()]
+            documents += [{ID_FIELD: name, SCORE_FIELD: number} for name, number in values.items()]
         elif isinstance(values, list):
             documents += map(as_record, values)
     return documents
@@ -295,17 +315,20 @@ def _documents_at(records: Sequence[Any], hits: str) -> list[Any]:
 def _id_in_hits(query: str, documents: Sequence[Any]) -> str:
     """Return the path of the query's id in documents, if their answer has only its text.
 
-    rank_llm wrote such files.
+    `query` is the path of the query in the answer. rank_llm wrote such files.
     """
-    if not query or folded(query.rpartition(".")[2]) in _IDS_OF_QUERIES:
+    if not query or snake_case(query.rpartition(".")[2]) in _QUERY_ID_NAMES:
         return ""
     records = [document for document in documents if isinstance(document, Mapping)]
-    return pick_path(scalar_paths(records), _IDS_OF_QUERIES)
+    return pick_path(scalar_paths(records), _QUERY_ID_NAMES)
 
 
 def _path_of_numbers(records: Sequence[Any], hits: str, documents: Sequence[Any]) -> str:
-    """Return the path of lists of scores for lists of bare ids; empty if there are none."""
-    if not documents or any(set(document) != {PLACE} for document in documents):
+    """Return the path of lists of scores next to lists of ids; empty if there are none.
+
+    `hits` is the path of the lists of ids.
+    """
+    if not documents or any(set(document) != {ID_FIELD} for document in documents):
         return ""
     parent = hits.rpartition(".")[0]
     for record in records:
@@ -321,7 +344,7 @@ def _number_key(siblings: Any) -> str:
     if not isinstance(siblings, Mapping):
         return ""
     for key, values in siblings.items():
-        if folded(key) in NUMBER_KEYS and isinstance(values, list):
+        if snake_case(key) in NUMBER_KEYS and isinstance(values, list):
             return str(key)
     return ""
 
@@ -336,13 +359,13 @@ def _top_level(paths: Sequence[str]) -> list[str]:
     return [path for path in paths if "." not in path]
 
 
-def _of_hits(valid: Names) -> Names:
-    """Return the columns of a document in a list."""
+def _document_columns(valid: Names) -> Names:
+    """Return the columns of a document in an answer: all but the query."""
     return {column: known for column, known in valid.items() if column != "query"}
 
 
 def _keys(records: Sequence[Any]) -> list[str]:
-    """Return the names of the fields of some records."""
+    """Return the keys of some records, in the order of appearance."""
     return list(dict.fromkeys(chain.from_iterable(records)))
 
 

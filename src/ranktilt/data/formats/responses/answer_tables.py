@@ -1,4 +1,7 @@
-"""Read answers in JSON that are written as tables: columns, named rows, or parallel lists."""
+"""Read answers in JSON that are written as tables: columns, named rows, or parallel lists.
+
+An *answer* is the ranked documents of one query, and a *hit* one document in it.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from ranktilt.data.formats.responses.hit_fields import is_pair
 from ranktilt.data.formats.tables.column_names import Names, find_columns
 from ranktilt.errors import UserError, shorten
 
-PLACE = "id"
-"""Field of the id of a hit that is no record."""
-VALUE = "score"
-"""Field of the score of such a hit."""
-_HEADS = ("columns", "schema", "manifest.columns")
+ID_FIELD = "id"
+"""Field that gets the id of a hit that is no record."""
+SCORE_FIELD = "score"
+"""Field that gets the score of such a hit."""
+_NAME_PATHS = ("columns", "schema", "manifest.columns")
 """Paths of the names of a table's columns; the last one is Databricks'."""
-_BODIES = ("data", "rows", "datarows", "result.data_array")
+_ROW_PATHS = ("data", "rows", "datarows", "result.data_array")
 """Paths of a table's rows."""
 
 
@@ -25,15 +28,18 @@ def as_record(hit: Any) -> Any:
     if isinstance(hit, Mapping):
         return hit
     if is_pair(hit):
-        return {PLACE: hit[0], VALUE: hit[1]}
+        return {ID_FIELD: hit[0], SCORE_FIELD: hit[1]}
     if isinstance(hit, list):
         expected = "expected documents as ids, as pairs of id and score, or as records"
         raise UserError(f"{expected}, got {shorten(hit)}")
-    return {PLACE: hit}
+    return {ID_FIELD: hit}
 
 
 def table_rows(document: Mapping[str, Any], valid: Names) -> list[Any] | None:
-    """Return the rows of a table that is written as columns; None if an object is no table."""
+    """Return the rows of a table, or the answers in it; None if an object is no table.
+
+    `valid` has the possible names of the columns to find.
+    """
     rows = _rows_below_names(document)
     if rows is not None:
         return rows
@@ -45,7 +51,7 @@ def table_rows(document: Mapping[str, Any], valid: Names) -> list[Any] | None:
     return _rows_of_columns(document)
 
 
-def one_table(value: Any) -> list[Any] | None:
+def table_documents(value: Any) -> list[Any] | None:
     """Return the documents of an answer that is a table, or lists of ids and scores; else None."""
     if not isinstance(value, Mapping):
         return None
@@ -57,18 +63,19 @@ def one_table(value: Any) -> list[Any] | None:
 
 def _rows_below_names(document: Mapping[str, Any]) -> list[Any] | None:
     """Return the rows of a table whose columns are named once, as SQL engines and pandas do."""
-    names = _first_list(document, _HEADS)
-    body = _first_list(document, _BODIES)
-    if names is None or body is None:
+    columns = _first_list(document, _NAME_PATHS)
+    rows = _first_list(document, _ROW_PATHS)
+    if columns is None or rows is None:
         return None
-    heads = [str(value_at(name, "name") or name) for name in names]
-    if not all(isinstance(row, list) and len(row) == len(heads) for row in body):
+    # A column is described by its name, or by an object with its name.
+    names = [str(value_at(column, "name") or column) for column in columns]
+    if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
         return None
-    return [dict(zip(heads, row, strict=True)) for row in body]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _first_list(document: Mapping[str, Any], paths: Sequence[str]) -> list[Any] | None:
-    """Return the first list at some paths; None where there is none."""
+    """Return the first list at some paths; None if there is no list at any."""
     for path in paths:
         values = value_at(document, path)
         if isinstance(values, list):
@@ -77,22 +84,25 @@ def _first_list(document: Mapping[str, Any], paths: Sequence[str]) -> list[Any] 
 
 
 def _parallel_lists(document: Mapping[str, Any]) -> list[Any] | None:
-    """Return the answers that Chroma writes as lists of ids and lists of distances."""
-    scores = next((key for key in ("distances", "scores") if document.get(key)), "")
-    ids, numbers = document["ids"], document.get(scores)
-    if not ids or not all(isinstance(names, list) for names in ids):
+    """Return the answers that Chroma writes as lists of ids and lists of distances.
+
+    None if an object has no such lists.
+    """
+    score_key = next((key for key in ("distances", "scores") if document.get(key)), "")
+    id_lists, score_lists = document["ids"], document.get(score_key)
+    if not id_lists or not all(isinstance(ids, list) for ids in id_lists):
         return None
-    name = scores.removesuffix("s")
-    if numbers is None:
-        return [list(map(as_record, names)) for names in ids]
-    if len(numbers) != len(ids):
+    score_field = score_key.removesuffix("s")
+    if score_lists is None:
+        return [list(map(as_record, ids)) for ids in id_lists]
+    if len(score_lists) != len(id_lists):
         return None
     answers = list[Any]()
-    for names, values in zip(ids, numbers, strict=True):
-        if not isinstance(values, list) or len(names) != len(values):
+    for ids, scores in zip(id_lists, score_lists, strict=True):
+        if not isinstance(scores, list) or len(ids) != len(scores):
             return None
-        pairs = zip(names, values, strict=True)
-        answers.append([{PLACE: doc, name: value} for doc, value in pairs])
+        pairs = zip(ids, scores, strict=True)
+        answers.append([{ID_FIELD: doc_id, score_field: score} for doc_id, score in pairs])
     return answers
 
 
@@ -100,8 +110,8 @@ def _rows_of_columns(document: Mapping[str, Any]) -> list[Any] | None:
     """Return the rows of ``{column: [cell, …]}`` or, as pandas does, ``{column: {row: cell}}``."""
     columns = list(document.values())
     if all(isinstance(cells, Mapping) for cells in columns):
-        rows = list(columns[0])
-        if any(list(cells) != rows for cells in columns):
+        row_names = list(columns[0])
+        if any(list(cells) != row_names for cells in columns):
             return None
         columns = [list(cells.values()) for cells in columns]
     if not all(isinstance(cells, list) for cells in columns):

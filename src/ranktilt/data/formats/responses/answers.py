@@ -1,9 +1,11 @@
 """Find the answers to queries in JSON, whatever made it.
 
-JSON of ranked documents has few shapes: a record for each document; a record for each query with a
-list inside; a response that does not name its query; an object of queries and lists; and tables.
-`content_of` divides the value of a file into answers or documents, and `answer_shape.shape_of`
-finds out where these have their fields.
+An *answer* is the ranked documents of one query. JSON of ranked documents has few shapes: a record
+for each document; a record for each query with a list inside; a response that does not name its
+query; an object of queries and lists; and tables. `content_of` divides the value of a file into
+answers or documents, and `answer_shape.shape_of` finds out where these have their fields.
+
+In all functions, `valid` has the possible names of the columns to find.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from ranktilt.data.formats.notation import value_at
-from ranktilt.data.formats.responses.answer_tables import PLACE, one_table, table_rows
+from ranktilt.data.formats.responses.answer_tables import ID_FIELD, table_documents, table_rows
 from ranktilt.data.formats.responses.hit_fields import (
     HIT_KEYS,
     SAMPLE,
@@ -27,34 +29,40 @@ from ranktilt.data.formats.responses.hit_fields import (
 )
 from ranktilt.data.formats.responses.layouts import has_path, layout_of
 from ranktilt.data.formats.responses.search_responses import is_error
-from ranktilt.data.formats.tables.column_names import QUERY, TEXT_LIKE, Names, find_columns, folded
+from ranktilt.data.formats.tables.column_names import (
+    QUERY,
+    TEXT_LIKE,
+    Names,
+    find_columns,
+    snake_case,
+)
 
-STRONG_QUERY = tuple(name for name in QUERY[: QUERY.index("query") + 1] if name != "topic")
-"""Names of fields that a record has only for a query; a document has none of them."""
-_ANSWER_LISTS = ("responses",)
+QUERY_ONLY_NAMES = tuple(name for name in QUERY[: QUERY.index("query") + 1] if name != "topic")
+"""Names of fields that only queries have, and no document."""
+_ANSWER_LIST_KEYS = ("responses",)
 """Fields that hold the answers to several queries."""
-_WORKBENCH = "judgmentRatings"
+_WORKBENCH_KEY = "judgmentRatings"
 """Key of the judgments in OpenSearch's Search Relevance Workbench."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """Values of a file, each an answer or a document."""
+    """The values of a file."""
 
     values: Sequence[Any]
-    """The values."""
+    """The values, each an answer or a document."""
     keys: Sequence[str] | None = None
-    """The query of each value, if an object has them as keys."""
+    """Query of each value, if the values are those of an object with queries as its keys."""
     form: str = "JSON records"
-    """What the file is, in a message."""
+    """What messages call the form of the file."""
     is_list: bool = True
     """Whether the values are those of a list, and not the one value of the file."""
 
 
-def unwrapped(document: Any) -> Any:
-    """Return the object ``{query: …}`` if it is the only object within another one.
+def without_run_name(document: Any) -> Any:
+    """Return ``{query: …}`` for ``{NAME OF THE RUN: {query: …}}``, which some tools write.
 
-    Any other value is returned as it is. Some tools write ``{NAME OF THE RUN: {query: …}}``.
+    Any other value is returned as it is.
     """
     if not isinstance(document, Mapping) or layout_of(document) is not None:
         return document
@@ -67,16 +75,19 @@ def unwrapped(document: Any) -> Any:
     return nested[0] if are_ids or all(map(_is_number_map, answers)) else document
 
 
-def without_envelope(document: Any) -> Any:
-    """Return the judgments that an engine stores as documents, without its response around them."""
+def stored_judgments(document: Any) -> Any:
+    """Return the judgments in a response of an engine that stores judgments as documents.
+
+    Any other value is returned as it is.
+    """
     hits = value_at(document, "hits.hits")
     if not isinstance(hits, list):
         return document
     sources = [hit.get("_source") for hit in hits if isinstance(hit, Mapping)]
     lists = []
     for source in sources:
-        if isinstance(source, Mapping) and _WORKBENCH in source:
-            lists.append(source[_WORKBENCH])
+        if isinstance(source, Mapping) and _WORKBENCH_KEY in source:
+            lists.append(source[_WORKBENCH_KEY])
     if lists and all(isinstance(judgments, list) for judgments in lists):
         return list(chain.from_iterable(lists))
     return sources or document
@@ -97,16 +108,13 @@ def _is_number_map(value: Any) -> bool:
 
 
 def content_of(document: Any, valid: Names, choices: Mapping[str, str]) -> Content:
-    """Divide a JSON value into answers or documents.
-
-    `valid` has the names of the columns to find, and `choices` the user's own names.
-    """
+    """Divide a JSON value into answers or documents; `choices` has the user's names of fields."""
     if isinstance(document, list):
-        return Content(values=[one_table(value) or value for value in document])
+        return Content(values=[table_documents(value) or value for value in document])
     if not isinstance(document, Mapping) or not document:
         return Content(values=[document], is_list=False)
     if "hits" in choices:
-        return _content_by_name(document, choices["hits"])
+        return _content_with_lists(document, choices["hits"])
     return _content_of_object(document, valid)
 
 
@@ -122,15 +130,18 @@ def _content_of_object(document: Mapping[str, Any], valid: Names) -> Content:
     if lists is not None:
         return Content(values=list(lists.values()), keys=list(lists), form="JSON lists")
     if layout_of(document) is None and _is_by_query(document):
-        values = [one_table(value) or value for value in document.values()]
+        values = [table_documents(value) or value for value in document.values()]
         return Content(values=values, keys=list(document), form="JSON lists")
     if _has_records_by_key(document, valid):
         return Content(values=list(document.values()))
     return Content(values=[document], is_list=False)
 
 
-def _content_by_name(document: Mapping[str, Any], hits: str) -> Content:
-    """Read an object as one answer, or as an answer to each query: these have the list `hits`."""
+def _content_with_lists(document: Mapping[str, Any], hits: str) -> Content:
+    """Read an object as one answer, or as an object of answers by query.
+
+    The user names the path `hits` of an answer's list of documents.
+    """
     values = list(document.values())
     if value_at(document, hits) is None and any(has_path(value, hits) for value in values):
         return Content(values=values, keys=list(document))
@@ -141,7 +152,7 @@ def _is_by_query(document: Mapping[str, Any]) -> bool:
     """Return whether an object has the answers to queries under the queries' names."""
     values = list(document.values())
     if all(isinstance(value, list) for value in values):
-        return len(document) > 1 or folded(next(iter(document))) not in HIT_KEYS
+        return len(document) > 1 or snake_case(next(iter(document))) not in HIT_KEYS
     if not all(isinstance(value, Mapping | list) for value in values):
         return False
     sample = values[:SAMPLE]
@@ -150,7 +161,7 @@ def _is_by_query(document: Mapping[str, Any]) -> bool:
 
 def _is_answer(value: Any) -> bool:
     """Return whether a value has a list of documents, or an error in place of one."""
-    if layout_of(value) is not None or is_error(value) or one_table(value) is not None:
+    if layout_of(value) is not None or is_error(value) or table_documents(value) is not None:
         return True
     return isinstance(value, Mapping) and bool(has_hit_list(value))
 
@@ -165,14 +176,17 @@ def _has_records_by_key(document: Mapping[str, Any], valid: Names) -> bool:
 
 
 def _holds_answers(key: str, values: list[Any], document: Mapping[str, Any], valid: Names) -> bool:
-    """Return whether a list in an object has answers, or documents that name their queries."""
+    """Return whether a list has answers, or documents that name their queries.
+
+    The list `values` is in the object `document` under this key.
+    """
     sample = values[:SAMPLE]
-    if key in _ANSWER_LISTS:
+    if key in _ANSWER_LIST_KEYS:
         return not sample or all(isinstance(value, Mapping) for value in sample)
     if not sample:
         return False
     if all(isinstance(value, list) for value in sample):
-        return folded(key) in HIT_KEYS and not all(map(is_pair, sample))
+        return snake_case(key) in HIT_KEYS and not all(map(is_pair, sample))
     if not all(isinstance(value, Mapping) for value in sample):
         return False
     if any(layout_of(value) is not None for value in sample):
@@ -185,36 +199,41 @@ def _are_answers(key: str, sample: list[Any], document: Mapping[str, Any], valid
     paths = scalar_paths(sample)
     top_level = [path for path in paths if "." not in path]
     has_lists = has_hit_list(sample[0])
-    if has_lists and not pick_path(top_level, _plain_ids(valid)):
+    # A record with a list and without an id, or a number, of a document is an answer.
+    if has_lists and not pick_path(top_level, _id_names(valid)):
         return True
     if layout_of(document) is not None:
         return False
-    numbers = [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
-    if has_lists and not pick_path(top_level, numbers):
+    if has_lists and not pick_path(top_level, _number_names(valid)):
         return True
-    query = pick_query(paths, STRONG_QUERY) if "query" in valid else ""
+    query = pick_query(paths, QUERY_ONLY_NAMES) if "query" in valid else ""
     if not query:
         return False
     # {query: [document, …]} may repeat the query in each document.
     return not all(value_at(value, query) == key for value in sample)
 
 
-def _plain_ids(valid: Names) -> list[str]:
-    """Return the names of fields with an id that cannot be a text."""
+def _id_names(valid: Names) -> list[str]:
+    """Return the names of a document's id, without those that may name its text."""
     return [name for name in valid["document"] if name not in TEXT_LIKE]
+
+
+def _number_names(valid: Names) -> list[str]:
+    """Return the names of a document's score, rank and grade."""
+    return [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
 
 
 def _lists_of_records(document: Mapping[str, Any], valid: Names) -> dict[str, list[Any]] | None:
     """Return the lists of ``{query: {document: {"score": …}}}`` by query; None for others."""
-    numbers = [*valid.get("score", ()), *valid.get("rank", ()), *valid.get("grade", ())]
     lists = dict[str, list[Any]]()
     for query, records in document.items():
         if not isinstance(records, Mapping):
             return None
         if not all(isinstance(record, Mapping) for record in records.values()):
             return None
-        lists[query] = [{**record, PLACE: name} for name, record in records.items()]
-    first = next((hits[0] for hits in lists.values() if hits), None)
-    if first is None or pick_path(scalar_paths([first]), _plain_ids(valid)) != PLACE:
+        lists[query] = [{**record, ID_FIELD: name} for name, record in records.items()]
+    first_hit = next((hits[0] for hits in lists.values() if hits), None)
+    if first_hit is None or pick_path(scalar_paths([first_hit]), _id_names(valid)) != ID_FIELD:
         return None
-    return lists if pick_path([path for path in first if path != PLACE], numbers) else None
+    other_fields = [path for path in first_hit if path != ID_FIELD]
+    return lists if pick_path(other_fields, _number_names(valid)) else None

@@ -1,4 +1,8 @@
-"""Documents of answers in JSON, gathered value by value, and their fields as columns."""
+"""Documents of answers in JSON, gathered value by value, and their fields as columns.
+
+An *answer* is the ranked documents of one query. The *repeats* of a query are several answers to
+it by one engine.
+"""
 
 from __future__ import annotations
 
@@ -47,17 +51,17 @@ class Entries:
     """Repeat of each answer; empty where no key numbers repeats."""
 
     def add_repeats(self, values: Sequence[Any]) -> None:
-        """Add the repeat of each document, which a value for each names."""
+        """Add the repeat of each document; `values` are the values that name it."""
         if self.repeat_column is not None:
             self.repeats += field_values(values, self.repeat_column.name)
 
-    def add_repeat_of_query(self, value: Any) -> None:
+    def add_repeat_of_answer(self, value: Any) -> None:
         """Add the repeat that an answer names."""
         if self.repeat_column is not None:
             self.query_repeats.append(value_at(value, self.repeat_column.name))
 
     def add_answer(self, query: Any, hits: Sequence[Any], line: int | None) -> None:
-        """Add the answer to a query, with its documents."""
+        """Add the answer to a query; `hits` are its documents, and `line` its line in the file."""
         self.queries.append(query)
         self.query += [query] * len(hits)
         self.records += hits
@@ -66,7 +70,7 @@ class Entries:
             self.lines += [line] * len(hits)
 
     def add_failure(self, query: Any, fault: str, line: int | None) -> None:
-        """Add an answer that failed; it has no documents."""
+        """Add an answer that failed, with the reason; it has no documents."""
         self.failed[str(query)] = fault
         if line is not None:
             self.failed_lines.append(line)
@@ -116,7 +120,7 @@ def gather(
             hits = shape.hits_of(value) or []
             entries.add_answer(query, hits, line)
             entries.add_repeats([value] * len(hits))
-            entries.add_repeat_of_query(value)
+            entries.add_repeat_of_answer(value)
             continue
         if query is None:
             expected = f"expected {shape.query or 'a query'} and {shape.hits}"
@@ -128,7 +132,7 @@ def _require_records(path: Path, values: Sequence[Any], lines: Sequence[int]) ->
     """Refuse a document that is no record although the first one is."""
     if set(map(type, values)) <= {dict}:
         return
-    number = next(n for n, value in enumerate(values) if not isinstance(value, dict))
+    number = next(row for row, value in enumerate(values) if not isinstance(value, dict))
     prefix = "" if lines else f"document {number + 1}: "
     message = f"{prefix}expected a record like the first one, got {shorten(values[number])}"
     raise DataError(path, message, line=lines[number] if lines else None)
@@ -145,14 +149,16 @@ def field_values(records: Sequence[Any], path: str) -> list[Any]:
 
 
 def entry_ids(path: Path, noun: str, values: list[Any], entries: Entries) -> pl.Series:
-    """Return ids as strings, null where one is missing.
+    """Return ids as strings; null for missing ones.
 
-    `DataError` names the first value that cannot be an id, with its line.
+    `DataError` names the first value that cannot be an id, with its line. `noun` says what the
+    values identify, and `entries` has their lines.
     """
     try:
         return json_ids(values, noun)
     except UserError:
         pass
+    # The error about all values does not say which of them is wrong.
     for number, value in enumerate(values):
         try:
             json_ids([value], noun)

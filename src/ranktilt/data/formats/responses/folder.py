@@ -1,4 +1,4 @@
-"""Runs as folders: a file of JSON for each response, named by its query."""
+"""Read runs from folders: a JSON file for each response of an engine, named by its query."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst")
 """Endings of compressed files."""
 _ENDINGS = (".json", ".jsonl")
 """Endings of responses."""
-_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
-"""Parts of a name: letters and numbers, to sort by both."""
+_WORD_AND_NUMBER = re.compile(r"([^0-9]*)([0-9]*)")
+"""A part of a file's name: other characters, and the number after them."""
 
 
 def query_name(path: Path) -> str:
-    """Return the query that a file is named by."""
+    """Return the query that a file is named by: its name without the endings."""
     name = path.name
     for ending in (*_PACKED, *_ENDINGS):
         name = name.removesuffix(ending)
@@ -33,16 +33,17 @@ def query_name(path: Path) -> str:
 
 def response_files(folder: Path) -> list[Path]:
     """Return the files of a folder of responses, by name; `DataError` where there is none."""
-    files = sorted(filter(_is_response, folder.iterdir()), key=_in_order)
+    files = sorted(filter(_is_response, folder.iterdir()), key=_natural_order)
     if not files:
         expected = "expected a folder of responses, with one .json per query, got none"
         raise DataError(folder, f"{expected}; name run files with --run FILE")
     return files
 
 
-def _in_order(file: Path) -> list[tuple[str, int]]:
-    """Return what orders files, numbers in their names as numbers."""
-    return [(word, int(digits or 0)) for word, digits in _PARTS.findall(query_name(file))]
+def _natural_order(file: Path) -> list[tuple[str, int]]:
+    """Return a sort key that puts ``q2`` before ``q10``."""
+    parts = _WORD_AND_NUMBER.findall(query_name(file))
+    return [(word, int(digits or 0)) for word, digits in parts]
 
 
 def _is_response(file: Path) -> bool:

@@ -1,4 +1,8 @@
-"""Find the fields of records in JSON: their paths, their roles, and lists of documents."""
+"""Find the fields of records in JSON by their names, and lists of documents in records.
+
+A *path* is the keys that lead to a field, joined by dots: ``document.url``. Its *depth* is the
+number of its dots. A *hit* is one document in a list.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from ranktilt.data.formats.tables.column_names import (
     NOUNS,
     TEXT_LIKE,
     Names,
-    folded,
     known_name,
+    snake_case,
 )
 from ranktilt.errors import UserError, join_words, shorten, unknown
 
@@ -65,13 +69,13 @@ HIT_KEYS = (
 """Names of lists of documents; a list with another name is recognised by its records."""
 NUMBER_KEYS = ("scores", "score", "similarities", "relevance_scores", "distances")
 """Names of objects of documents and scores, and of lists of scores for lists of ids."""
-_ENDING_OF_IDS = "_ids"
+_ID_LIST_ENDING = "_ids"
 """Ending of the names of lists of ids."""
-_QUERY_PARENTS = ("query", "topic", "question", "search", "request")
+_QUERY_OBJECTS = ("query", "topic", "question", "search", "request")
 """Names of objects that describe a query."""
-_LIKE_IDS = ("id", "_id", "qid", "number")
-"""Names of a query's id in an object called ``query``."""
-_UNWRAPPED = ("$oid", "$numberDouble", "$numberInt", "$numberLong", "raw")
+_NESTED_ID_NAMES = ("id", "_id", "qid", "number")
+"""Names of a query's id in such an object."""
+_WRAPPER_KEYS = ("$oid", "$numberDouble", "$numberInt", "$numberLong", "raw")
 """Keys of the objects in which MongoDB and App Search wrap a value."""
 
 
@@ -85,11 +89,14 @@ def scalar_paths(records: Sequence[Any]) -> list[str]:
 
 
 def _paths_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[str]:
-    """Yield the paths of the values in a record."""
+    """Yield the paths of the plain values in a record at this depth of nesting, from 1.
+
+    `prefix` is the path that leads to the record, with a dot at its end.
+    """
     for key, value in record.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):
-            if any(name in value for name in _UNWRAPPED):
+            if any(name in value for name in _WRAPPER_KEYS):
                 yield path
             elif depth < _DEEPEST:
                 yield from _paths_in(value, f"{path}.", depth + 1)
@@ -100,7 +107,7 @@ def _paths_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[st
 def pick_path(paths: Sequence[str], known: Sequence[str]) -> str:
     """Return the path whose last key is a known name; empty if there is none.
 
-    The shallowest path counts, and among these the name that comes first in `known`.
+    Of several, it is the shallowest path, and of these the one whose name comes first in `known`.
     """
     for depth in sorted({path.count(".") for path in paths}):
         at_depth = [path for path in paths if path.count(".") == depth]
@@ -112,8 +119,8 @@ def pick_path(paths: Sequence[str], known: Sequence[str]) -> str:
 
 def _path_by_name(paths: Sequence[str], known: Sequence[str]) -> str:
     """Return the path that is a known name, or else whose last key is one."""
-    by_path = {folded(path): path for path in reversed(paths)}
-    by_key = {folded(path.rpartition(".")[2]): path for path in reversed(paths)}
+    by_path = {snake_case(path): path for path in reversed(paths)}
+    by_key = {snake_case(path.rpartition(".")[2]): path for path in reversed(paths)}
     candidates = [by_path[name] for name in known if name in by_path]
     candidates += [by_key[name] for name in known if name in by_key]
     return candidates[0] if candidates else ""
@@ -121,26 +128,23 @@ def _path_by_name(paths: Sequence[str], known: Sequence[str]) -> str:
 
 def pick_query(paths: Sequence[str], known: Sequence[str]) -> str:
     """Return the path of a record's query: a known name, or an id in an object called ``query``."""
-    path = pick_path([path for path in paths if "." not in path], known)
-    if path:
-        return path
-    for path in paths:
-        parent, _, name = path.rpartition(".")
-        is_id = folded(name) in _LIKE_IDS
-        if folded(parent.rpartition(".")[2]) in _QUERY_PARENTS and is_id:
-            return path
-    for path in paths:
-        parent, _, name = path.rpartition(".")
-        is_text = folded(name) in (*known, "text")
-        if folded(parent.rpartition(".")[2]) in _QUERY_PARENTS and is_text:
-            return path
+    top_level_path = pick_path([path for path in paths if "." not in path], known)
+    if top_level_path:
+        return top_level_path
+    for names in (_NESTED_ID_NAMES, (*known, "text")):
+        for path in paths:
+            parent, _, name = path.rpartition(".")
+            is_in_query = snake_case(parent.rpartition(".")[2]) in _QUERY_OBJECTS
+            if is_in_query and snake_case(name) in names:
+                return path
     return pick_path(paths, known)
 
 
 def find_fields(records: Sequence[Any], valid: Names, choices: Mapping[str, str]) -> dict[str, str]:
-    """Return the path of each column in some records: the user's choice, or a known name.
+    """Return the path of each column in some records: the user's choice, or a known name's path.
 
-    `UserError` if a choice is no path of a record.
+    `valid` has the possible names of each column, and `choices` the user's own paths. `UserError`
+    if a choice is no path of a record.
     """
     paths = scalar_paths(records)
     fields = dict[str, str]()
@@ -166,14 +170,14 @@ def _known_path(column: str, known: Sequence[str], paths: Sequence[str]) -> str:
     path = pick_path(paths, known)
     if path:
         return path
-    by_name = {folded(candidate.rpartition(".")[2]): candidate for candidate in reversed(paths)}
+    by_name = {snake_case(candidate.rpartition(".")[2]): candidate for candidate in reversed(paths)}
     return by_name.get(known_name(column, known, list(by_name)), "")
 
 
 def plain_value(value: Any) -> Any:
     """Return a value without the object in which MongoDB or App Search wraps it."""
     if isinstance(value, Mapping):
-        for key in _UNWRAPPED:
+        for key in _WRAPPER_KEYS:
             if key in value:
                 return value[key]
     return value
@@ -188,14 +192,14 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
         if not any(isinstance(value_at(record, choice), list | Mapping) for record in records):
             raise UserError(f"{shorten(choice)} does not name a list in its records")
         return choice
-    found_lists = list[tuple[str, bool]]()
+    hit_lists = list[tuple[str, bool]]()  # path of each list, and whether it is empty
     for record in records[:SAMPLE]:
         if isinstance(record, Mapping):
-            found_lists += _lists_in(record, "", 1)
-    paths = list(dict.fromkeys(path for path, is_empty in found_lists if not is_empty))
-    if not paths:
-        return found_lists[0][0] if found_lists else ""
-    candidates = _likeliest_lists(paths)
+            hit_lists += _lists_in(record, "", 1)
+    filled_paths = dict.fromkeys(path for path, is_empty in hit_lists if not is_empty)
+    if not filled_paths:
+        return next((path for path, _is_empty in hit_lists), "")
+    candidates = _likeliest_lists(list(filled_paths))
     if len(candidates) > 1:
         listed = join_words([repr(path) for path in candidates])
         raise UserError(
@@ -205,16 +209,16 @@ def find_hit_list(records: Sequence[Any], choice: str | None) -> str:
 
 
 def _likeliest_lists(paths: Sequence[str]) -> list[str]:
-    """Return the lists with known names; without any, the shallowest lists."""
-    known = [path for path in paths if _is_known(path.rpartition(".")[2])]
+    """Return the lists with known names; if there are none, the shallowest lists."""
+    known_paths = [path for path in paths if _is_known_key(path.rpartition(".")[2])]
     least_depth = min(path.count(".") for path in paths)
-    return known or [path for path in paths if path.count(".") == least_depth]
+    return known_paths or [path for path in paths if path.count(".") == least_depth]
 
 
-def _is_known(key: str) -> bool:
-    """Return whether a key is the name of a list of documents."""
-    name = folded(key)
-    return name in HIT_KEYS or name.endswith(_ENDING_OF_IDS)
+def _is_known_key(key: str) -> bool:
+    """Return whether a key is a known name of lists of documents."""
+    name = snake_case(key)
+    return name in HIT_KEYS or name.endswith(_ID_LIST_ENDING)
 
 
 def has_hit_list(record: Any) -> bool:
@@ -223,13 +227,17 @@ def has_hit_list(record: Any) -> bool:
 
 
 def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each list of documents, and whether it is empty."""
+    """Yield the path of each list of documents in a record, and whether the list is empty.
+
+    `prefix` is the path that leads to the record, with a dot at its end, and `depth` the record's
+    depth of nesting, from 1.
+    """
     for key, value in record.items():
         path = f"{prefix}{key}"
         if isinstance(value, list):
-            if is_hit_list(value, is_known=_is_known(key)):
+            if is_hit_list(value, is_known=_is_known_key(key)):
                 yield path, False
-            elif not value and _is_known(key):
+            elif not value and _is_known_key(key):
                 yield path, True
         elif isinstance(value, Mapping):
             if _is_score_map(key, value):
@@ -240,22 +248,26 @@ def _lists_in(record: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tu
 
 def _is_score_map(key: str, value: Mapping[str, Any]) -> bool:
     """Return whether an object has a score for each document."""
-    if not _is_known(key) and folded(key) not in NUMBER_KEYS:
+    if not _is_known_key(key) and snake_case(key) not in NUMBER_KEYS:
         return False
     return bool(value) and all(map(is_number, value.values()))
 
 
 def is_hit_list(values: Sequence[Any], *, is_known: bool) -> bool:
-    """Return whether a list has documents: records with an id, or ids and pairs of a known name."""
+    """Return whether a list has documents.
+
+    Records are documents if they have an id. If the list has a known name, any records are, and so
+    are ids, and pairs of an id and a score.
+    """
     if not values:
         return False
     first = values[0]
-    if isinstance(first, Mapping):
-        if all(isinstance(value, Mapping) for value in values[:SAMPLE]):
-            paths = scalar_paths(values[:5])
-            return is_known or bool(pick_path(paths, DOCUMENT[: -len(TEXT_LIKE)]))
+    if not isinstance(first, Mapping):
+        return is_known and (isinstance(first, list) or type(first) in (str, int))
+    if not all(isinstance(value, Mapping) for value in values[:SAMPLE]):
         return False
-    return is_known and (isinstance(first, list) or type(first) in (str, int))
+    id_names = [name for name in DOCUMENT if name not in TEXT_LIKE]
+    return is_known or bool(pick_path(scalar_paths(values[:5]), id_names))
 
 
 def is_pair(value: Any) -> bool:

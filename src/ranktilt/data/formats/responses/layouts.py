@@ -1,8 +1,9 @@
 """The layouts of responses of search engines and vector stores: hits, their ids and scores.
 
-A row of the table is a response as its producer's documentation shows it. To add one, add a row and
-a fixture in tests/data/test_search_responses.py. Other responses are read by their shape: see
-`answers`.
+A *hit* is one document in a response. A *path* is the keys that lead to a field, joined by dots;
+a number in it is the position in a list. Each layout is as its producer's documentation shows it.
+To add one, add it to `LAYOUTS`, and a fixture to tests/data/test_search_responses.py. Other
+responses are read by their shape, in `answers`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 from ranktilt.data.formats.notation import value_at
 
-_ANY = "*"
-"""In a path, the only key there is."""
+_ANY_KEY = "*"
+"""Stands in a path for the only key of an object, whatever it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,19 +27,22 @@ class ResponseLayout:
     hits: str
     """Path of the list of hits; ``*`` is the only key of its object."""
     document: tuple[str, ...] = ()
-    """Paths of the id in a hit, in the order of preference; empty for the common names."""
+    """Paths of the id in a hit, in the order of preference; empty for the common names of ids."""
     score: tuple[str, ...] = ()
-    """Paths of a hit's score, the first that there is."""
+    """Paths of the score in a hit, in the order of preference."""
     rank: tuple[str, ...] = ()
-    """Paths of a hit's rank, the first that there is."""
+    """Paths of the rank in a hit, in the order of preference."""
     query: tuple[str, ...] = ()
-    """Paths at which the response repeats its query."""
+    """Paths at which the response repeats its query, in the order of preference."""
     signs: tuple[str, ...] = ()
-    """Paths of which a response has at least one, if other producers have hits at the same path."""
+    """Paths by which the producer is recognised: a response has a value at one of them.
+
+    Empty if no other producer has its hits at the same path.
+    """
     may_lack_hits: bool = False
     """Whether a response without results has no list."""
     id_after: str = ""
-    """Sign in an id before which everything is dropped."""
+    """Text in an id after which the id itself begins; empty if an id is used as it is."""
 
     def fits(self, response: Any) -> bool:
         """Return whether a response is of this layout."""
@@ -204,11 +208,11 @@ LAYOUTS = (
         signs=("results.0._meta", "meta.page"),
     ),
 )
-"""In this order; the first that fits counts."""
+"""Layouts in the order of recognition; the first that fits a response is taken."""
 
 
 def layout_of(response: Any) -> ResponseLayout | None:
-    """Return the layout of a response; None if it has none of the table."""
+    """Return the layout of a response; None if no layout fits it."""
     if not isinstance(response, Mapping):
         return None
     return next((layout for layout in LAYOUTS if layout.fits(response)), None)
@@ -221,8 +225,8 @@ def has_path(value: Any, path: str) -> bool:
 
 def hits_at(response: Any, path: str) -> Any:
     """Return the value at a path, in which ``*`` is the only key of an object; None if absent."""
-    head, star, _ = path.partition(f".{_ANY}")
-    value = value_at(response, head)
+    path_before_star, star, _ = path.partition(f".{_ANY_KEY}")
+    value = value_at(response, path_before_star)
     if not star:
         return value
     if isinstance(value, Mapping) and len(value) == 1:

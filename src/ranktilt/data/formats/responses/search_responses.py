@@ -25,9 +25,9 @@ Json = Mapping[str, Any]
 
 MAX_FAILURES = 5.0
 """Largest percentage of a run's queries that may fail."""
-_IDS = ("id", "_id", "key")
-"""Fields of a hit's id, where a layout names none."""
-_FIRST_ERROR = 400
+_ID_FIELDS = ("id", "_id", "key")
+"""Fields of a hit's id, if a layout names none."""
+_LOWEST_ERROR_STATUS = 400
 """Lowest HTTP status of an error."""
 
 
@@ -42,20 +42,20 @@ def hits_of(response: Json) -> list[Any]:
     if layout is None:
         return []
     hits = hits_at(response, layout.hits) or []
-    scores = layout.score or ("score",)
-    return [_hit(hit, layout, scores) for hit in hits if isinstance(hit, Mapping)]
+    score_paths = layout.score or ("score",)
+    return [_plain_hit(hit, layout, score_paths) for hit in hits if isinstance(hit, Mapping)]
 
 
-def _hit(hit: Json, layout: ResponseLayout, scores: Sequence[str]) -> dict[str, Any]:
-    """Return id and score of a hit."""
-    name = value_at(hit, first_path(hit, layout.document or _IDS))
-    if layout.id_after and isinstance(name, str):
-        name = name.split(layout.id_after, 1)[-1]
-    return {"id": name, "score": value_at(hit, first_path(hit, scores))}
+def _plain_hit(hit: Json, layout: ResponseLayout, score_paths: Sequence[str]) -> dict[str, Any]:
+    """Return ``id`` and ``score`` of a hit."""
+    doc_id = value_at(hit, first_path(hit, layout.document or _ID_FIELDS))
+    if layout.id_after and isinstance(doc_id, str):
+        doc_id = doc_id.split(layout.id_after, 1)[-1]
+    return {"id": doc_id, "score": value_at(hit, first_path(hit, score_paths))}
 
 
 def response_fault(response: Any) -> str:
-    """Say why a response is an error or partial, with all signs; empty if it is complete."""
+    """Say why a value is no complete response to a search; empty if it is one."""
     if not is_response(response):
         return f"not a response to a search: {shorten(response)}"
     return signs_of_fault(response)
@@ -67,8 +67,9 @@ def signs_of_fault(response: Json) -> str:
 
 
 def allowed_failures(total: int, max_failures: float) -> int:
-    """Return how many of so many queries may fail."""
-    return math.floor(max_failures / 100 * total + 1e-9)  # an eighth of 40 is 5, also in floats
+    """Return how many of `total` queries may fail; `max_failures` is a percentage."""
+    # The small number keeps a product that rounding puts just below a whole number from losing 1.
+    return math.floor(max_failures / 100 * total + 1e-9)
 
 
 def too_many_failures(
@@ -76,7 +77,16 @@ def too_many_failures(
 ) -> str:
     """Say that more queries failed than allowed.
 
-    `tried` is the number of queries until then, if the rest was not tried.
+    Parameters
+    ----------
+    failed : int
+        Number of queries that failed.
+    total : int
+        Number of all queries.
+    max_failures : float
+        Percentage of queries that may fail.
+    tried : int, optional
+        Number of queries that were tried; by default all.
     """
     queries = counted(total if tried is None else tried, "query", "queries")
     allowed = allowed_failures(total, max_failures)
@@ -87,7 +97,10 @@ def too_many_failures(
 
 
 def is_error(content: Any) -> bool:
-    """Return whether an object is an error of an engine; a document of this name has an id."""
+    """Return whether an object is an error of an engine.
+
+    It has a field ``error`` and no id, which a document with such a field has.
+    """
     if not isinstance(content, Mapping):
         return False
     return isinstance(content.get("error"), Mapping | str) and "id" not in content
@@ -96,7 +109,7 @@ def is_error(content: Any) -> bool:
 def _faults(response: Json) -> Iterator[str]:
     """Yield every sign of an error or of a partial response, in each engine's own words."""
     status = response.get("status")
-    has_error_status = isinstance(status, int) and status >= _FIRST_ERROR
+    has_error_status = isinstance(status, int) and status >= _LOWEST_ERROR_STATUS
     if response.get("error"):
         yield _error_text(response["error"], status)
     elif has_error_status:
@@ -114,12 +127,12 @@ def _faults(response: Json) -> Iterator[str]:
 
 
 def _first_value(records: Sequence[Json], key: str) -> Any:
-    """Return the first value of a field that is not empty; None for none."""
+    """Return the first value of a field that is not empty; None if all are."""
     return next((record[key] for record in records if record.get(key)), None)
 
 
 def _error_text(error: Any, status: Any) -> str:
-    """Return an error's type, reason and status, as far as it has them."""
+    """Return an error's type, reason and status, as far as it has them, as one text."""
     parts = [error] if isinstance(error, str) else []
     if isinstance(error, Mapping):
         causes = [cause for cause in error.get("root_cause") or () if isinstance(cause, Mapping)]
@@ -133,34 +146,34 @@ def _error_text(error: Any, status: Any) -> str:
 
 
 def _shard_faults(shards: Any) -> Iterator[str]:
-    """Yield what kept parts of an index from answering."""
+    """Yield how many parts of an index did not answer, and why."""
     if not isinstance(shards, Mapping):
         return
     total, successful = shards.get("total"), shards.get("successful")
-    lost = shards.get("failed") or 0
+    failed_count = shards.get("failed") or 0
     if isinstance(total, int) and isinstance(successful, int):
-        lost = max(lost, total - successful)
-    if lost:
+        failed_count = max(failed_count, total - successful)
+    if failed_count:
         failures = [
             failure for failure in shards.get("failures") or () if isinstance(failure, Mapping)
         ]
         reasons = [
             _error_text(failure["reason"], None) for failure in failures if failure.get("reason")
         ]
-        why = f" ({reasons[0]})" if reasons else ""
-        yield f"{lost} of {total} shards failed{why}"
+        reason = f" ({reasons[0]})" if reasons else ""
+        yield f"{failed_count} of {total} shards failed{reason}"
 
 
 def _cluster_faults(clusters: Any) -> Iterator[str]:
-    """Yield which clusters did not answer in full."""
+    """Yield how many clusters of a search across clusters did not answer in full."""
     if not isinstance(clusters, Mapping):
         return
     total, successful = clusters.get("total"), clusters.get("successful")
     counts = {name: clusters.get(name) or 0 for name in ("skipped", "partial", "failed", "running")}
-    lost = sum(counts.values())
-    if not lost and isinstance(total, int) and isinstance(successful, int):
-        counts, lost = {"not successful": total - successful}, total - successful
-    if lost:
+    # Some responses say only how many clusters were successful.
+    if not any(counts.values()) and isinstance(total, int) and isinstance(successful, int):
+        counts = {"not successful": total - successful}
+    if any(counts.values()):
         missing = " and ".join(f"{count} {name}" for name, count in counts.items() if count)
         yield f"of {total} clusters {missing}"
 
@@ -177,7 +190,7 @@ def _solr_faults(header: Any) -> Iterator[str]:
 
 
 def _store_faults(response: Json) -> Iterator[str]:
-    """Signs of vector stores: GraphQL's errors, Qdrant's status, Milvus' code."""
+    """Yield the errors of vector stores: in GraphQL, in Qdrant's status, in Milvus' code."""
     errors = response.get("errors")
     for error in errors if isinstance(errors, list) else ():
         yield _error_text(error, None)

@@ -63,6 +63,9 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
 
 
 def nullable_ids(values: pl.Series, noun: str) -> pl.Series:
-    """Return ids of a typed column as strings, null where there is none."""
+    """Return ids of a typed column as strings; null for missing and empty ones.
+
+    `noun` names the column in an error.
+    """
     ids = id_texts(values, noun)
     return ids.set(ids == "", None)

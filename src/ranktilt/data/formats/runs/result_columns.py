@@ -11,7 +11,10 @@ _FIELDS = {"query": "query_id", "document": "doc_id", "score": "score", "rank": 
 
 
 def result_columns(names: Sequence[str]) -> dict[str, str]:
-    """Return the columns with ``query_id``, ``doc_id``, ``score`` and ``rank`` of results."""
+    """Return the names of a table's columns by ``query_id``, ``doc_id``, ``score`` and ``rank``.
+
+    `names` are all columns of the table; `UserError` if two of them name the same thing.
+    """
     columns = find_columns(names, RUN_COLUMNS)
     require_distinct(names, columns)
     return {field: columns[noun] for noun, field in _FIELDS.items() if noun in columns}

@@ -1,4 +1,7 @@
-"""Make the entries of a run from columns of tables and JSON: ids, scores and ranks."""
+"""Make the entries of a run from columns of tables and JSON: ids, scores and ranks.
+
+An *entry* is one document in the list of one query.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,16 @@ import polars as pl
 
 from ranktilt.data.formats.base import RunFile
 from ranktilt.data.formats.runs.repeats import REPEAT, RepeatColumn, repeat_labels
-from ranktilt.data.formats.runs.score_order import IN_GIVEN_ORDER
+from ranktilt.data.formats.runs.score_order import GIVEN_ORDER_HINT
 from ranktilt.data.formats.tables.cells import NumberColumn
-from ranktilt.data.formats.tables.column_names import DISTANCES, folded
+from ranktilt.data.formats.tables.column_names import DISTANCES, NOUNS, snake_case
 from ranktilt.errors import DataError, counted, shorten
 
 _CLEAR_SHARE = 0.9
-"""Share of the steps within lists that must rise, or fall, to tell the order of distances."""
+"""Share of the steps within lists that must rise, or fall, to tell the order of distances.
+
+A step goes from one entry of a list to the next.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +33,21 @@ class RunColumns:
     path: Path
     """Path of the file."""
     query: pl.Series
-    """Ids; null for a missing one."""
+    """Query's id of each entry; null if it is missing."""
     document: pl.Series
-    """Ids of documents."""
+    """Document's id of each entry; null if it is missing."""
     score: NumberColumn
-    """Scores; without values where the file has none."""
+    """Score of each entry; without values if the file has no scores."""
     rank: NumberColumn
-    """Ranks; without values where the file has none."""
+    """Rank of each entry; without values if the file has no ranks."""
     names: Mapping[str, str]
-    """Name of each column in the file."""
+    """Name in the file of each column: ``query``, ``document``, ``score``, ``rank``."""
     lines: Sequence[int] = ()
     """Line of each entry; empty if unknown."""
     repeat: pl.Series | None = None
-    """What may be the repeat of each entry, as texts; None where no column numbers repeats."""
+    """Values of `repeat_column`, as texts; None without such a column."""
     repeat_column: RepeatColumn | None = None
-    """The column of `repeat`."""
+    """The column that may number repeats; None if there is no such column."""
     queries: Sequence[str] | None = None
     """All queries of a file of lists, which may name queries without entries; None for others.
 
@@ -50,15 +56,15 @@ class RunColumns:
 
     @property
     def repeat_name(self) -> str:
-        """Name of the column that numbers repeats; empty without one."""
+        """Name of the column that may number repeats; empty if there is no such column."""
         return "" if self.repeat_column is None else self.repeat_column.name
 
     def with_repeats(self, labels: pl.Series, column: RepeatColumn) -> RunColumns:
-        """Return the columns with what may be the repeat of each entry."""
+        """Return the columns with one more, which may number repeats; `labels` are its values."""
         return replace(self, repeat=labels, repeat_column=column)
 
     def fault(self, row: int, expected: str, numbers: NumberColumn, hint: str = "") -> DataError:
-        """Make the error for a number that is none."""
+        """Return the error for a value of `numbers` that is not as expected."""
         message = f"expected {expected}, got {shorten(numbers.raw[row])}{hint}"
         if self.lines:
             return DataError(self.path, message, line=self.lines[row])
@@ -70,26 +76,33 @@ def run_of_columns(columns: RunColumns, order: str | None, read_as: str) -> RunF
 
     Parameters
     ----------
+    columns : RunColumns
+        The columns of the file.
+    order : str or None
+        How the user orders scores: ``score``, ``ascending`` or ``rank``; None if the user does not
+        say so.
     read_as : str
-        What was understood of the file, without the scores, which are added.
+        Description of how the file is read. This function adds whether there are repeats, and
+        whether smaller scores are better.
     """
-    by_score = order != "rank" and columns.score.is_given
-    by_rank = columns.rank.is_given
-    if by_score:
+    uses_scores = order != "rank" and columns.score.is_given
+    has_ranks = columns.rank.is_given
+    if uses_scores:
         _require_scores(columns)
     ranks = columns.rank.whole_numbers
-    if not by_score and by_rank and ranks.null_count():
+    if not uses_scores and has_ranks and ranks.null_count():
         row = ranks.is_null().arg_max() or 0
         raise columns.fault(row, "a whole number as rank (of all, or of none)", columns.rank)
-    has_places = columns.queries is not None or not by_score
     repeats = _repeats(columns)
-    if not by_rank and has_places:
+    # The entries of lists are ranked by place even if they have scores, which are compared later.
+    are_places_ranks = columns.queries is not None or not uses_scores
+    if not has_ranks and are_places_ranks:
         ranks = _place_ranks(columns.query, repeats)
     frame = pl.DataFrame(
         {
             "query_id": columns.query,
             "doc_id": columns.document,
-            "score": columns.score.values if by_score else _no_numbers(len(columns.query)),
+            "score": columns.score.values if uses_scores else _no_numbers(len(columns.query)),
             "rank": ranks,
         }
     )
@@ -97,32 +110,34 @@ def run_of_columns(columns: RunColumns, order: str | None, read_as: str) -> RunF
         frame = frame.with_columns(repeats.alias(REPEAT))
         read_as += f", {columns.repeat_name} (repeats)"
     frame, lines, skipped = without_empty_ids(columns.path, frame, columns.lines)
-    if (
-        by_score
-        and order is None
-        and folded(columns.names["score"].rpartition(".")[2]) in DISTANCES
-    ):
+    if uses_scores and order is None and _are_distances(columns):
         order = _order_of_distances(columns, frame)
         read_as += ", smaller is better" if order == "ascending" else ""
-    every = columns.queries
+    queries = frame["query_id"].unique(maintain_order=True)
+    if columns.queries is not None:
+        queries = pl.Series(columns.queries, dtype=pl.String)
     return RunFile(
         frame=frame,
-        queries=frame["query_id"].unique(maintain_order=True)
-        if every is None
-        else pl.Series(every, dtype=pl.String),
+        queries=queries,
         lines=lines,
-        score_order=order if by_score else "rank",
+        score_order=order if uses_scores else "rank",
         read_as=read_as,
         skipped=skipped,
     )
 
 
+def _are_distances(columns: RunColumns) -> bool:
+    """Return whether scores are distances, by the name of their column or the end of its path."""
+    return snake_case(columns.names["score"].rpartition(".")[2]) in DISTANCES
+
+
 def without_empty_ids(
     path: Path, frame: pl.DataFrame, lines: Sequence[int]
 ) -> tuple[pl.DataFrame, Sequence[int], int]:
-    """Leave out rows without a query or a document; `DataError` where these are more than half.
+    """Leave out rows without a query or a document; `DataError` if these are more than half.
 
-    Returns the frame, the lines that are left, and how many were left out.
+    `lines` has the line of each row, or is empty. Returns the remaining rows, their lines, and the
+    number of rows that were left out.
     """
     has_ids = frame["query_id"].is_not_null() & frame["doc_id"].is_not_null()
     skipped = int((~has_ids).sum())
@@ -130,14 +145,13 @@ def without_empty_ids(
         return frame, lines, 0
     if 2 * skipped > frame.height:
         row = int((~has_ids).arg_max() or 0)
-        where = {"line": lines[row]} if len(lines) else {}
         noun = "query" if frame["query_id"][row] is None else "document"
-        key = {"query": "query", "document": "id"}[noun]  # as a user names the column
         entries = counted(skipped, "entry", "entries")
         message = (
-            f"no {noun} id in {entries} of {frame.height:,}; name its column: FILE:{key}=COLUMN"
+            f"no {noun} id in {entries} of {frame.height:,}; name its column: "
+            f"FILE:{NOUNS[noun]}=COLUMN"
         )
-        raise DataError(path, message, **where)
+        raise DataError(path, message, line=lines[row] if len(lines) else None)
     if len(lines):
         lines = np.asarray(lines)[has_ids.to_numpy()].tolist()
     return frame.filter(has_ids), lines, skipped
@@ -150,12 +164,12 @@ def _require_scores(columns: RunColumns) -> None:
     if is_wrong.any():
         expected = "a finite number as score (of all documents, or of none)"
         raise columns.fault(
-            int(is_wrong.arg_max() or 0), expected, columns.score, f"; {IN_GIVEN_ORDER}"
+            int(is_wrong.arg_max() or 0), expected, columns.score, f"; {GIVEN_ORDER_HINT}"
         )
 
 
 def _repeats(columns: RunColumns) -> pl.Series | None:
-    """Return the repeat of each entry; None where the file holds no repeats."""
+    """Return the repeat of each entry; None if the file holds no repeats."""
     if columns.repeat is None or columns.repeat_column is None:
         return None
     entries = pl.DataFrame(
@@ -165,9 +179,11 @@ def _repeats(columns: RunColumns) -> pl.Series | None:
 
 
 def _place_ranks(query: pl.Series, repeats: pl.Series | None = None) -> pl.Series:
-    """Return the place of each entry among those of its query, and of its repeat, from 1."""
-    keys = [query.alias("query")] + ([] if repeats is None else [repeats.alias(REPEAT)])
-    frame = pl.DataFrame(keys)
+    """Return the place of each entry, from 1, among those of its query and its repeat."""
+    columns = [query.alias("query")]
+    if repeats is not None:
+        columns.append(repeats.alias(REPEAT))
+    frame = pl.DataFrame(columns)
     ranks = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(frame.columns)
     return frame.select(ranks.alias("rank"))["rank"]
 
@@ -178,15 +194,18 @@ def _no_numbers(count: int) -> pl.Series:
 
 
 def _order_of_distances(columns: RunColumns, frame: pl.DataFrame) -> str | None:
-    """Return the score order of distances, by the order of their lists; `DataError` if unclear."""
-    score = pl.col("score")
-    steps = frame.select(step=score.diff().over("query_id"))["step"]
-    up, down = int((steps > 0).sum()), int((steps < 0).sum())
-    if not up + down:
+    """Return the score order of distances by the order of the entries in their lists.
+
+    It is ``ascending`` if distances rise, so that smaller ones are better, and None (larger is
+    better) if they fall. `DataError` if they do neither.
+    """
+    steps = frame.select(step=pl.col("score").diff().over("query_id"))["step"]
+    rising, falling = int((steps > 0).sum()), int((steps < 0).sum())
+    if rising + falling == 0:
         return None
-    if up >= _CLEAR_SHARE * (up + down):
+    if rising >= _CLEAR_SHARE * (rising + falling):
         return "ascending"
-    if down >= _CLEAR_SHARE * (up + down):
+    if falling >= _CLEAR_SHARE * (rising + falling):
         return None
     name = columns.names["score"]
     hint = "say which with --score-order ascending (smaller is better) or score (larger is better)"

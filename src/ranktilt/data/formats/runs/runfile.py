@@ -1,6 +1,7 @@
-"""Runs in whatever layout: the file's content tells it, whatever its name.
+"""Read runs in any layout, which the content of a file tells, whatever its name.
 
-`LAYOUTS` has a module for each; a new one is a module with `sniff` and `read`, and a line there.
+`LAYOUTS` has a module for each layout; a new one is a module with `sniff` and `read`, and a line
+there. A run's *sidecar* is the file ``<path>.json``, which says how the run was made (its *spec*).
 """
 
 from __future__ import annotations
@@ -33,41 +34,41 @@ LAYOUTS = (
     FileLayout(name="table", sniff=table_run.sniff, read=table_run.read),
     FileLayout(name="three columns", sniff=three_column_run.sniff, read=three_column_run.read),
 )
-"""In this order; the first that fits reads the file."""
+"""Layouts in the order of recognition; the first that a file has reads it."""
 Queries = Sequence[str] | Mapping[str, str]
 """Ids of queries in the order of the responses, or their texts by id."""
-_ORDERED = 3
-"""Documents from which ranks say something that one score for all of them hides."""
+_FEWEST_RANKS = 3
+"""Fewest different ranks of a list whose scores are suspicious if all are equal."""
 
 
 class _Truncated(msgspec.Struct):
-    """How much a ranker cut off, as its sidecar says."""
+    """How much of long texts a ranker cut off."""
 
     limit: int
-    """Tokens after which it cuts."""
+    """Number of tokens after which the ranker cuts a text."""
     share: dict[str, float]
-    """Share of the documents that it cut, by source."""
+    """Share of each source's documents that were cut."""
 
 
 class _Sidecar(msgspec.Struct):
-    """Of a sidecar, what is read and not only passed on."""
+    """The keys of a sidecar whose types are checked; any others are only passed on."""
 
     ranker: str = ""
     """Text of the ranker."""
     name: str = ""
     """Name of the run."""
     score_order: str = ""
-    """How its scores order documents."""
+    """How scores order documents: ``ascending`` or ``rank``."""
     file: str = ""
     """Name of the run's file."""
     own_documents_dropped: int = 0
-    """Number of entries that were a query's own document."""
+    """Number of queries whose own document was left out of their list."""
     queries_without_documents: tuple[str, ...] = ()
-    """Queries to which nothing was retrieved."""
+    """Queries for which nothing was retrieved."""
     truncated: _Truncated | msgspec.UnsetType = msgspec.UNSET
-    """How much the ranker cut off."""
+    """How much of long texts the ranker cut off."""
     candidates: _Sidecar | msgspec.UnsetType = msgspec.UNSET
-    """The run that was ranked again."""
+    """Spec of the run that the ranker re-ranked."""
 
 
 def read_run_file(
@@ -82,24 +83,27 @@ def read_run_file(
 
     Parameters
     ----------
+    path : Path
+        The file or folder.
     columns : mapping, optional
-        What the user says of the columns: ``{"id": "url"}``; ``hits`` names the key of lists.
-    score_order : str, optional
-        With ``"rank"`` scores are not read.
-    queries : sequence or mapping of str, optional
-        Ids of the queries of responses that do not name them, in their order; with their texts, by
-        which responses are known that repeat these.
+        The user's names of columns: ``{"id": "url"}``; ``hits`` names the key of lists of
+        documents.
+    score_order : {"score", "ascending", "rank"}, optional
+        How scores order documents; with ``"rank"`` they are not read.
+    queries : sequence of str, or mapping of id to text, optional
+        Ids of the queries of responses that do not name them, in their order. With texts,
+        responses that repeat the text of their query get its id.
     max_failures : float, optional
         Percentage of responses that may be errors or partial.
     """
     file = DataFile(path=path, columns=dict(columns))
-    texts = dict[str, str]()
+    ids_by_text = dict[str, str]()
     if isinstance(queries, Mapping):
-        texts = {text: name for name, text in queries.items()}
+        ids_by_text = {text: query_id for query_id, text in queries.items()}
     request = RunRequest(
         score_order=score_order,
         queries=None if queries is None else list(queries),
-        texts=texts,
+        texts=ids_by_text,
         max_failures=max_failures,
     )
     if path.is_dir():
@@ -112,17 +116,21 @@ def read_run_file(
 
 
 def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
-    """Warn if scores contradict the ranks, or if all are equal: engines mean one or the other."""
+    """Warn if scores contradict the ranks, or if they are all equal although ranks differ.
+
+    The engine then probably means the ranks, but the scores count. `frame` has the entries.
+    """
     ranked = frame.filter(pl.col("rank").is_not_null())
     hint = '(for the ranks, use --score-order rank or score_order="rank")'
-    # Some engines export the same score for all documents.
+    # Some engines export the same score for all documents. Counting all different scores is a quick
+    # test of whether a list may have only one.
     if ranked["score"].n_unique() <= max(ranked["query_id"].n_unique(), 1):
         lists = ranked.group_by("query_id").agg(pl.col("score", "rank").n_unique())
-        lists = lists.filter(pl.col("rank") >= _ORDERED)
-        flat = lists.filter(pl.col("score") == 1).height
-        if 2 * flat > lists.height:
+        lists = lists.filter(pl.col("rank") >= _FEWEST_RANKS)
+        tied_count = lists.filter(pl.col("score") == 1).height
+        if 2 * tied_count > lists.height:
             queries = counted(lists.height, "query", "queries")
-            message = f"all scores are equal in {flat:,} of {queries}, although ranks differ"
+            message = f"all scores are equal in {tied_count:,} of {queries}, although ranks differ"
             _warn(f"{path}: {message}; these documents count as tied {hint}")
     if _is_in_both_orders(ranked):
         return
@@ -131,15 +139,15 @@ def warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
     is_ranked_lower = pl.col("rank") > pl.col("rank").shift()
     is_scored_higher = pl.col("score") > pl.col("score").shift()
     contradicting = ranked.filter(is_same_query & is_ranked_lower & is_scored_higher)
-    against = contradicting["query_id"].n_unique()
-    if against:
+    contradicting_count = contradicting["query_id"].n_unique()
+    if contradicting_count:
         queries = counted(frame["query_id"].n_unique(), "query", "queries")
-        message = f"the ranks contradict the scores in {against:,} of {queries}"
+        message = f"the ranks contradict the scores in {contradicting_count:,} of {queries}"
         _warn(f"{path}: {message}; the scores count {hint}")
 
 
 def _warn(text: str) -> None:
-    """Warn of a file, in the name of whoever reads it."""
+    """Warn of a file, at the line of the code that reads it."""
     warnings.warn(text, DataWarning, stacklevel=4)
 
 
@@ -148,10 +156,12 @@ def _is_in_both_orders(frame: pl.DataFrame) -> bool:
 
     This is the usual case, which saves sorting a large file.
     """
+    # Numbers of the runs of entries with the same query, from 0.
     query = frame["query_id"].rle_id().to_numpy()
     rank = frame["rank"].to_numpy()
     score = frame["score"].to_numpy()
-    if not len(query) or query[-1] + 1 != frame["query_id"].n_unique():
+    has_scattered_query = len(query) > 0 and query[-1] + 1 != frame["query_id"].n_unique()
+    if not len(query) or has_scattered_query:
         return False
     is_next_query = query[1:] > query[:-1]
     is_next_rank = (rank[1:] > rank[:-1]) & (score[1:] <= score[:-1])
@@ -167,9 +177,9 @@ def read_spec(run_file: Path) -> dict[str, Any]:
         text = read_text(path)
         spec = parse_json(text)
         require_single_keys(path, text, spec)
-        is_object = isinstance(spec, dict) and bool(spec)
-        if is_object and all(isinstance(value, dict) for value in spec.values()):
-            # The same run as JSON may have this name: {query: {document: score}}.
+        is_filled_object = isinstance(spec, dict) and bool(spec)
+        if is_filled_object and all(isinstance(value, dict) for value in spec.values()):
+            # The file with this name may be a run in JSON: {query: {document: score}}.
             return {}
         msgspec.convert(spec, _Sidecar)
     except ValueError as error:

@@ -14,32 +14,32 @@ import polars as pl
 
 from ranktilt.data.formats.base import RunFile
 from ranktilt.data.formats.runs.run_columns import without_empty_ids
-from ranktilt.data.formats.runs.score_order import IN_GIVEN_ORDER
+from ranktilt.data.formats.runs.score_order import GIVEN_ORDER_HINT
 from ranktilt.data.formats.tables.cells import NumberColumn, json_ids
 from ranktilt.errors import DataError, UserError, located, shorten
 
 SHAPE = "{query: {document: score}}"
-"""The layout, in a message."""
+"""What messages call this layout."""
 MTEB = "mteb_model_meta"
 """Key in mteb's predictions by which they are recognised."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreMap:
-    """Documents and numbers of each query."""
+    """The columns of ``{query: {document: number}}``, with a row for each document of a query."""
 
     queries: pl.Series
-    """Every query."""
+    """Ids of all queries, each once."""
     query: pl.Series
-    """Query of each entry; null if its id is empty."""
+    """Query's id in each row; null if it is empty."""
     document: pl.Series
-    """Document of each entry."""
+    """Document's id in each row; null if it is empty."""
     numbers: NumberColumn
-    """Number of each entry."""
+    """Number in each row: a score, or a grade."""
 
 
 def map_of(path: Path, content: Mapping[str, Any]) -> ScoreMap:
-    """Take ``{query: {document: number}}`` apart; `DataError` for anything else."""
+    """Return the columns of ``{query: {document: number}}``; `DataError` for anything else."""
     if not content:
         raise DataError(path, f"expected {SHAPE}, got no query")
     for query, documents in content.items():
@@ -62,7 +62,10 @@ def map_of(path: Path, content: Mapping[str, Any]) -> ScoreMap:
 
 
 def read_scores(path: Path, content: Mapping[str, Any], order: str | None, tag: str) -> RunFile:
-    """Read a run of scores; with the order ``"rank"`` the order of the documents counts."""
+    """Read a run from ``{query: {document: score}}``.
+
+    With the order ``"rank"`` the order of the documents counts. `tag` is the name of the run.
+    """
     scores = map_of(path, content)
     values = scores.numbers.values
     is_wrong = values.is_null() | values.is_nan() | (values == math.inf)
@@ -70,7 +73,7 @@ def read_scores(path: Path, content: Mapping[str, Any], order: str | None, tag: 
         row = int(is_wrong.arg_max() or 0)
         where = f"query {scores.query[row]!r}, document {scores.document[row]!r}"
         came = shorten(scores.numbers.raw[row])
-        message = f"{where}: expected a finite number as score, got {came}; {IN_GIVEN_ORDER}"
+        message = f"{where}: expected a finite number as score, got {came}; {GIVEN_ORDER_HINT}"
         raise DataError(path, message)
     nothing = pl.repeat(None, len(values), dtype=pl.Float64, eager=True)
     frame = pl.DataFrame(
@@ -100,29 +103,29 @@ def mteb_scores(
 
     By default the only subset and split, or the only split ``test``.
     """
-    parts = _parts_of_predictions(content, subset, split)
-    names = list(parts)
+    predictions_by_name = _predictions_by_name(content, subset, split)
+    names = list(predictions_by_name)
     if len(names) > 1:
         names = [name for name in names if name.rpartition("/")[2] == "test"]
     if len(names) != 1:
-        present = ", ".join(parts) or "none of these"
+        present = ", ".join(predictions_by_name) or "none of these"
         hint = "in Python, Run.from_mteb(predictions, subset=…, split=…) takes one"
         raise DataError(
             path, f"expected predictions of one subset and split, got {present}; {hint}"
         )
-    predictions: Mapping[str, Any] = parts[names[0]]
+    predictions: Mapping[str, Any] = predictions_by_name[names[0]]
     if not isinstance(predictions, Mapping):
         raise DataError(path, f"{names[0]}: expected {SHAPE}, got {shorten(predictions)}")
     return predictions
 
 
-def _parts_of_predictions(content: Mapping[str, Any], subset: str, split: str) -> dict[str, Any]:
-    """Return the predictions of each chosen ``SUBSET/SPLIT``; empty names choose all."""
-    parts = dict[str, Any]()
+def _predictions_by_name(content: Mapping[str, Any], subset: str, split: str) -> dict[str, Any]:
+    """Return the predictions of each ``SUBSET/SPLIT``; an empty subset or split means all."""
+    predictions = dict[str, Any]()
     for subset_name, splits in content.items():
         if subset_name == MTEB or not isinstance(splits, Mapping):
             continue
         for split_name, scores in splits.items():
             if subset in ("", subset_name) and split in ("", split_name):
-                parts[f"{subset_name}/{split_name}"] = scores
-    return parts
+                predictions[f"{subset_name}/{split_name}"] = scores
+    return predictions

@@ -3,7 +3,7 @@
 Engines export similarities (larger is better) and distances (smaller is better) under the same
 name. If you read them the wrong way round, a run says the opposite of what the engine did. The
 order of a list's entries distinguishes them: its rank column if that orders the list, else the
-position of the entries.
+position of the entries. This is the list's *given order*.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ import numpy.typing as npt
 from ranktilt.errors import counted
 
 SCORE_ORDERS = ("score", "ascending", "rank")
-"""Larger is better; smaller is better; the given order alone counts."""
-
-WAYS_ON = (
+"""How scores order documents: larger is better; smaller is better; only the given order counts."""
+ORDER_HINT = (
     "say how to order the results with --score-order ascending (smaller is better, as with "
     "distances), rank (the given order counts) or score (larger is better); score_order= in Python"
 )
-"""How to say the order of scores, in a command."""
-
-ENGINE_WAYS_ON = (
+"""How a user says the order of a run's scores, for messages."""
+ENGINE_ORDER_HINT = (
     "say how to order the results with score_order=ascending (smaller is better, as with "
     "distances) or rank (the order of the results counts): "
     "engine:MODULE:FUNCTION(score_order=ascending), or "
     "--score-order"
 )
-"""How to say the order of an engine's scores."""
-IN_GIVEN_ORDER = 'for the given order instead, use --score-order rank (score_order="rank")'
-"""How to take results in the given order."""
+"""How a user says the order of an engine's scores, for messages."""
+GIVEN_ORDER_HINT = 'for the given order instead, use --score-order rank (score_order="rank")'
+"""How a user takes results in the given order, for messages."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_SHARE = 0.9
-"""Share of steps that decides a list's direction, and share of lists that decides a file's.
+_STEP_SHARE = 0.9
+"""Share of the steps of a list that must rise, or fall, for the list to rise or fall.
 
-A step goes from one entry of a list to the next. Less than all suffices, because engines break ties
-and round scores.
+A step goes from one entry of a list to the next. Less than all steps suffice, because engines break
+ties and round scores.
 """
+_LIST_SHARE = 0.9
+"""Share of the lists of a run that must rise, or fall, to contradict a score order."""
 _FEWEST_RESULTS = 3
-"""Fewest results of a list with a direction: of two, every second list rises by chance."""
+"""Fewest results of a list that can rise or fall: half the lists of two rise by chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Directions:
+class ListDirections:
     """Number of lists whose scores rise, or fall, along the given order."""
 
     lists: int
-    """Lists of three results or more whose scores are not all equal."""
+    """Number of lists of three results or more whose scores are not all equal."""
     rising: int
     """Number of lists whose scores rise."""
     falling: int
@@ -62,19 +62,24 @@ class Directions:
     @property
     def rise(self) -> bool:
         """Whether scores rise in most lists, so that a larger score can hardly be better."""
-        return self.lists > 0 and self.rising >= _SHARE * self.lists
+        return self.lists > 0 and self.rising >= _LIST_SHARE * self.lists
 
     @property
     def fall(self) -> bool:
         """Whether scores fall in most lists, so that a smaller score can hardly be better."""
-        return self.lists > 0 and self.falling >= _SHARE * self.lists
+        return self.lists > 0 and self.falling >= _LIST_SHARE * self.lists
 
 
 def given_ranks(query: Ints, ranks: npt.NDArray[Any] | None) -> Ints:
-    """Return the rank of each entry in its list, in the order of the file or object.
+    """Return the rank of each entry in the given order of its list, from 1.
 
-    `query` has the number of each entry's list, from 0; `ranks` is NaN for an entry without one. A
-    list's rank column counts if it is full and has several ranks, else the position of its entries.
+    Parameters
+    ----------
+    query : array of int, shape (n_entries,)
+        Number of each entry's list, from 0, in the order of the file or object.
+    ranks : array, shape (n_entries,), optional
+        Rank column; NaN for an entry without a rank. It counts in a list if every entry has a rank,
+        and ranks differ. In other lists the positions of the entries count.
     """
     order = np.argsort(query, kind="stable")
     sizes = np.bincount(query)
@@ -84,47 +89,54 @@ def given_ranks(query: Ints, ranks: npt.NDArray[Any] | None) -> Ints:
     if ranks is None or not len(query):
         return positions
     sorted_ranks = np.asarray(ranks, dtype=np.float64)[order]
-    firsts = np.cumsum(sizes)[sizes > 0] - sizes[sizes > 0]
-    lowest = np.minimum.reduceat(sorted_ranks, firsts)
-    highest = np.maximum.reduceat(sorted_ranks, firsts)
+    first_entries = np.cumsum(sizes)[sizes > 0] - sizes[sizes > 0]
+    lowest = np.minimum.reduceat(sorted_ranks, first_entries)
+    highest = np.maximum.reduceat(sorted_ranks, first_entries)
     # A missing rank is NaN, which makes both of them NaN, and the comparison false.
     uses_column = np.empty(len(query), dtype=bool)
     uses_column[order] = np.repeat(lowest < highest, sizes[sizes > 0])
     return np.where(uses_column, np.nan_to_num(ranks), positions).astype(np.int64)
 
 
-def directions(query: Ints, ranks: Ints, scores: Floats) -> Directions:
+def list_directions(query: Ints, ranks: Ints, scores: Floats) -> ListDirections:
     """Count the lists whose scores rise or fall along the ranks.
 
-    Entries of equal ranks, or of equal scores, have no direction.
+    `query` has the number of each entry's list, from 0. A step between equal ranks, or between
+    equal scores, neither rises nor falls.
     """
     order = np.lexsort((ranks, query))
     query, ranks, scores = query[order], ranks[order], scores[order]
     is_step = (query[1:] == query[:-1]) & (ranks[1:] > ranks[:-1])
     sizes = np.bincount(query)
-    up = np.bincount(query[1:][is_step & (scores[1:] > scores[:-1])], minlength=len(sizes))
-    down = np.bincount(query[1:][is_step & (scores[1:] < scores[:-1])], minlength=len(sizes))
-    has_direction = (sizes >= _FEWEST_RESULTS) & (up + down > 0)
-    is_rising = has_direction & (up >= _SHARE * (up + down))
-    is_falling = has_direction & (down >= _SHARE * (up + down))
-    return Directions(
+    rises = is_step & (scores[1:] > scores[:-1])
+    falls = is_step & (scores[1:] < scores[:-1])
+    rise_counts = np.bincount(query[1:][rises], minlength=len(sizes))
+    fall_counts = np.bincount(query[1:][falls], minlength=len(sizes))
+    step_counts = rise_counts + fall_counts
+    has_direction = (sizes >= _FEWEST_RESULTS) & (step_counts > 0)
+    is_rising = has_direction & (rise_counts >= _STEP_SHARE * step_counts)
+    is_falling = has_direction & (fall_counts >= _STEP_SHARE * step_counts)
+    return ListDirections(
         lists=int(has_direction.sum()),
         rising=int(is_rising.sum()),
         falling=int(is_falling.sum()),
     )
 
 
-def order_fault(counts: Directions, score_order: str | None, *, ways_on: str = WAYS_ON) -> str:
+def order_fault(
+    directions: ListDirections, score_order: str | None, *, hint: str = ORDER_HINT
+) -> str:
     """Say why scores contradict a score order, by default larger is better; empty if they do not.
 
-    `ways_on` says how to name an order.
+    `hint` says how a user names an order.
     """
-    lists = counted(counts.lists, "list", "lists")
-    if score_order is None and counts.rise:
-        return f"the scores rise along the given order in {counts.rising:,} of {lists}; {ways_on}"
-    if score_order == "ascending" and counts.fall:
+    lists = counted(directions.lists, "list", "lists")
+    if score_order is None and directions.rise:
+        rising = f"{directions.rising:,} of {lists}"
+        return f"the scores rise along the given order in {rising}; {hint}"
+    if score_order == "ascending" and directions.fall:
         return (
-            f"the scores fall along the given order in {counts.falling:,} of {lists}, so "
+            f"the scores fall along the given order in {directions.falling:,} of {lists}, so "
             "smaller is hardly better; omit --score-order ascending (score_order)"
         )
     return ""

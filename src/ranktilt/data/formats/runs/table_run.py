@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.runs.repeats import RepeatColumn, repeat_column
@@ -15,18 +13,18 @@ from ranktilt.data.formats.tables.column_names import (
     QUERY,
     RUN_COLUMNS,
     find_columns,
-    folded,
     require_columns,
     require_distinct,
+    snake_case,
 )
-from ranktilt.data.formats.tables.delimited import LINE, NamedTable, read_named_table
+from ranktilt.data.formats.tables.delimited import LINE_COLUMN, NamedTable, read_named_table
 from ranktilt.errors import DataError, UserError, located
 
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
 """Columns of BEIR's judgments, which are no run."""
-_INDEX = ("", "index", "unnamed:_0")
+_ROW_NUMBER_NAMES = ("", "index", "unnamed:_0")
 """Names of a column of row numbers, such as pandas writes one."""
-_NAMES = {"\t": "TSV", ",": "CSV", " ": "columns separated by blanks"}
+_TABLE_NAMES = {"\t": "TSV", ",": "CSV", " ": "columns separated by blanks"}
 """Name of a table by its separator."""
 
 
@@ -39,8 +37,8 @@ def sniff(file: DataFile) -> bool:
 
 
 def table_name(separator: str) -> str:
-    """Return what a table with this separator is called."""
-    return _NAMES.get(separator, f"CSV with {separator}")
+    """Return the name of a format by its separator, such as ``CSV`` for a comma."""
+    return _TABLE_NAMES.get(separator, f"CSV with {separator}")
 
 
 def read(file: DataFile, request: RunRequest) -> RunFile:
@@ -73,39 +71,33 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         score=numbers["score"],
         rank=numbers["rank"],
         names=columns,
-        lines=table.frame[LINE].to_list(),
+        lines=table.frame[LINE_COLUMN].to_list(),
     )
     if repeat is not None:
-        run_columns = run_columns.with_repeats(_repeat_cells(table, repeat), repeat)
-    return run_of_columns(run_columns, request.score_order, _read_as(form, run_columns, request))
-
-
-def _repeat_cells(table: NamedTable, column: RepeatColumn) -> pl.Series:
-    """Return the cells of the column that may number repeats."""
-    return text_ids(table.column(column.name))
-
-
-def _read_as(form: str, columns: RunColumns, request: RunRequest) -> str:
-    """Say which columns were read."""
-    return f"{form}: {', '.join(columns_read(columns, request.score_order))}"
+        run_columns = run_columns.with_repeats(text_ids(table.column(repeat.name)), repeat)
+    read_as = f"{form}: {', '.join(columns_read(run_columns, request.score_order))}"
+    return run_of_columns(run_columns, request.score_order, read_as)
 
 
 def columns_read(columns: RunColumns, order: str | None) -> list[str]:
-    """Return the columns that are read, and ``in their order`` without a score or rank."""
-    by_score = order != "rank" and columns.score.is_given
-    nouns = ["query", "document", "score" if by_score else "rank"]
+    """Return the names of the columns that are read, for a description of the file.
+
+    ``in their order`` is added if documents are ordered by their place, without a score or rank.
+    """
+    uses_scores = order != "rank" and columns.score.is_given
+    nouns = ["query", "document", "score" if uses_scores else "rank"]
     names = [columns.names[noun] for noun in nouns if noun in columns.names]
-    is_ordered = by_score or columns.rank.is_given
-    return names if is_ordered else [*names, "in their order"]
+    has_order = uses_scores or columns.rank.is_given
+    return names if has_order else [*names, "in their order"]
 
 
 def _refuse_unread_numbers(file: DataFile, table: NamedTable, repeat: RepeatColumn | None) -> None:
-    """Refuse a table whose only column of numbers may be scores under an unknown name."""
-    known = {*QUERY, *DOCUMENT, *_INDEX}
+    """Refuse a table whose only unread column of numbers may be scores under an unknown name."""
+    known = {*QUERY, *DOCUMENT, *_ROW_NUMBER_NAMES}
     unread = list[str]()
     for number, name in enumerate(table.names):
         is_repeat = repeat is not None and name == repeat.name
-        if is_repeat or folded(name) in known or name in file.columns.values():
+        if is_repeat or snake_case(name) in known or name in file.columns.values():
             continue
         cells = NumberColumn.from_texts(table.frame[str(number)])
         if cells.is_given and cells.values.null_count() == 0:
@@ -119,9 +111,13 @@ def _refuse_unread_numbers(file: DataFile, table: NamedTable, repeat: RepeatColu
 
 
 def _refuse_judgments(file: DataFile, table: NamedTable, columns: dict[str, str]) -> None:
-    """Refuse a table of judgments: BEIR's own header, or a grade and neither score nor rank."""
+    """Refuse a table of judgments.
+
+    It has a grade and neither score nor rank, or BEIR's header for judgments and whole numbers.
+    """
     hint = "name them with --qrels"
-    grades = [name for name in table.names if folded(name) in GRADE and folded(name) != "score"]
+    grade_names = set(GRADE) - {"score"}
+    grades = [name for name in table.names if snake_case(name) in grade_names]
     if grades and "score" not in columns and "rank" not in columns:
         raise DataError(file.path, f"expected a run, got judgments (column {grades[0]!r}); {hint}")
     if table.names != _BEIR_QRELS or file.columns:

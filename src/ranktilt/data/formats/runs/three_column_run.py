@@ -44,12 +44,12 @@ def _is_tabbed(file: DataFile) -> bool:
 
 
 def _split(line: str, is_tabbed: bool) -> list[str]:
-    """Divide a line into its fields."""
+    """Split a line into its fields, at tabs or else at blanks."""
     return line.split("\t") if is_tabbed else blank_fields(line)
 
 
 def has_ranks(queries: pl.Series, third: pl.Series) -> bool:
-    """Return whether a column counts 1, 2, 3, … in each query.
+    """Return whether the third column of a file counts 1, 2, 3, … in each query.
 
     Some query must have two documents or more, because a column of ones may hold grades.
     """

@@ -18,19 +18,23 @@ from ranktilt.data.formats.data_file import DataFile, blank_fields
 from ranktilt.data.formats.ids import plain_float
 from ranktilt.data.formats.json_values import loads
 from ranktilt.data.formats.runs.repeats import REPEAT, TAG, repeat_column, repeat_labels
-from ranktilt.data.formats.runs.score_order import IN_GIVEN_ORDER
+from ranktilt.data.formats.runs.score_order import GIVEN_ORDER_HINT
 from ranktilt.errors import DataError, UserError, located, shorten
 
-_FIELDS = "query-id, Q0, document-id, rank, score"
-"""Fields of a line of TREC, without the tag."""
-_EXPECTED = {4: _FIELDS.replace(" Q0,", ""), 5: _FIELDS, 6: f"{_FIELDS}, tag"}
-"""Fields of a line by their number."""
+_FIELD_NAMES = "query-id, Q0, document-id, rank, score"
+"""Names of the fields of a line of TREC without a tag, for messages."""
+_FIELD_NAMES_BY_WIDTH = {
+    4: _FIELD_NAMES.replace(" Q0,", ""),
+    5: _FIELD_NAMES,
+    6: f"{_FIELD_NAMES}, tag",
+}
+"""Names of the fields of a line by their number."""
 _POSITIONS = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
 """Positions of query, document, rank and score by the number of fields in a line."""
 _TAG = re.compile(r"(?!(?:ranktilt|rank|run|runid|standard|tag)$)[a-z][\w.+-]{1,39}", re.IGNORECASE)
 """Tag that names a run, and is no placeholder."""
-_BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
-"""Replaces other blanks by a space."""
+_BLANKS_TO_SPACES = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
+"""Table for `bytes.translate` that replaces other blanks by spaces."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -41,9 +45,9 @@ def sniff(file: DataFile) -> bool:
     fields = blank_fields(file.rows[0])
     if len(fields) not in _POSITIONS or _is_json(file):
         return False
-    # A table whose first line names its columns may have so many words in it.
     if fields[1] == "Q0":
         return True
+    # The header of another table may have as many words, but no number among them.
     try:
         return not math.isnan(plain_float(fields[_POSITIONS[len(fields)][-1]]))
     except ValueError:
@@ -69,7 +73,7 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
     frames, width = list[pl.DataFrame](), 0
     for first_line, chunk in line_chunks(path):
         comments = max(0, file.comments - first_line + 1)
-        # As many lines, so that a line keeps its number.
+        # Comments become blank lines, so that all other lines keep their numbers.
         lines = [b""] * min(comments, len(chunk)) + chunk[comments:]
         if not any(lines):
             continue
@@ -100,7 +104,7 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
 
 
 def _repeats(file: DataFile, frame: pl.DataFrame) -> pl.Series | None:
-    """Return the repeat of each entry, by its tag; None where tags number no repeats."""
+    """Return the repeat of each entry, by its tag; None if tags do not number repeats."""
     try:
         column = repeat_column([TAG], file.columns)
     except UserError as error:
@@ -119,9 +123,9 @@ def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
     number, line = rows[0]
     width = len(line.split())
     if width not in _POSITIONS:
-        message = f"expected {_FIELDS}, got {width}: {shorten(line.decode())}"
+        message = f"expected {_FIELD_NAMES}, got {width}: {shorten(line.decode())}"
         raise DataError(path, message, line=number)
-    if width == 4 and all(line.split()[1] in (b"0", b"Q0") for _, line in rows):
+    if width == 4 and all(line.split()[1] in (b"0", b"Q0") for _number, line in rows):
         message = (
             f"expected a run, got judgments (query, 0, document, grade): {shorten(line.decode())}"
         )
@@ -132,18 +136,36 @@ def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
 def _parse(
     path: Path, first_line: int, lines: list[bytes], *, width: int, order: str | None
 ) -> pl.DataFrame:
-    """Return the table of a chunk: ``query_id``, ``doc_id``, ``rank``, ``score`` and ``tag``.
+    """Return the entries of a chunk of lines.
 
-    A rank that is no whole number is null.
+    Parameters
+    ----------
+    path : Path
+        The file, for errors.
+    first_line : int
+        Number of the first line.
+    lines : list of bytes
+        The lines.
+    width : int
+        Number of fields that each line must have.
+    order : str or None
+        How scores order documents; with ``"rank"`` a score may be anything.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``query_id``, ``doc_id``, ``rank`` (null if it is no whole number), ``score`` and ``tag``.
     """
-    data = _single_blanks(lines)
+    data = _with_single_blanks(lines)
     if not data:
         texts = dict.fromkeys(("query_id", "doc_id", "tag"), pl.String)
         return pl.DataFrame(schema={**texts, "rank": pl.Int32, "score": pl.Float64})
-    first_blanks, blanks = data.split(b"\n", 1)[0].count(b" "), data.count(b" ")
-    if first_blanks != width - 1 or blanks != (width - 1) * (data.count(b"\n") + 1):
-        raise _wrong_width(path, first_line, lines, width)
-    names = [f"f{i}" for i in range(width)]
+    first_row = data.split(b"\n", 1)[0]
+    row_count = data.count(b"\n") + 1
+    has_right_width = first_row.count(b" ") == width - 1
+    if not has_right_width or data.count(b" ") != (width - 1) * row_count:
+        raise _wrong_width_error(path, first_line, lines, width)
+    names = [f"f{position}" for position in range(width)]
     frame = pl.read_csv(
         data,
         separator=" ",
@@ -152,22 +174,22 @@ def _parse(
         schema=dict.fromkeys(names, pl.String),
         truncate_ragged_lines=True,
     )
-    if frame[names[-1]].null_count():  # one line too long, another too short
-        raise _wrong_width(path, first_line, lines, width)
+    if frame[names[-1]].null_count():  # a line is too long, and another one too short
+        raise _wrong_width_error(path, first_line, lines, width)
     query_id, doc_id, rank_name, score_name = (names[index] for index in _POSITIONS[width])
     rank = pl.col(rank_name).cast(pl.Int32, strict=False)
     score = pl.col(score_name).cast(pl.Float64, strict=False)
     entries = frame.select(query_id=query_id, doc_id=doc_id, rank=rank, score=score, tag=names[-1])
     scores = entries["score"]
     # Minus infinity is below all others: programs print it for the logarithm of zero.
-    is_bad = scores.is_null() | scores.is_nan() | (scores == math.inf)
+    is_wrong_score = scores.is_null() | scores.is_nan() | (scores == math.inf)
     # Without Q0 only the rank distinguishes a run from other tables of four columns.
     is_unranked = entries["rank"].is_null() & (width == 4 or order == "rank")
-    wrong = ((is_bad & (order != "rank")) | is_unranked).arg_true()
-    if len(wrong):
-        row = int(wrong[0])
+    wrong_rows = ((is_wrong_score & (order != "rank")) | is_unranked).arg_true()
+    if len(wrong_rows):
+        row = int(wrong_rows[0])
         numbers = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
-        expected, column, hint = "a finite number as score", score_name, f"; {IN_GIVEN_ORDER}"
+        expected, column, hint = "a finite number as score", score_name, f"; {GIVEN_ORDER_HINT}"
         if is_unranked[row]:
             expected, column, hint = "a whole number as rank", rank_name, ""
         message = f"expected {expected}, got {shorten(frame[column][row])}{hint}"
@@ -175,10 +197,10 @@ def _parse(
     return entries
 
 
-def _single_blanks(lines: list[bytes]) -> bytes:
+def _with_single_blanks(lines: list[bytes]) -> bytes:
     """Join lines with one space between fields and none around them, without blank lines."""
     # A few passes over all bytes take a fraction of the time of splitting each line.
-    data = b"\n".join(lines).translate(_BLANKS)
+    data = b"\n".join(lines).translate(_BLANKS_TO_SPACES)
     while b"  " in data:
         data = data.replace(b"  ", b" ")
     data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
@@ -187,9 +209,9 @@ def _single_blanks(lines: list[bytes]) -> bytes:
     return data.strip(b" \n")
 
 
-def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) -> DataError:
+def _wrong_width_error(path: Path, first_line: int, lines: list[bytes], width: int) -> DataError:
     """Return the error for a line with another number of fields than the first."""
-    expected = _EXPECTED[width]
+    expected = _FIELD_NAMES_BY_WIDTH[width]
     for number, line in enumerate(lines, start=first_line):
         count = len(line.split())
         if count not in (0, width):

@@ -1,4 +1,4 @@
-"""Cells of files: ids and numbers as files write them, whatever their types."""
+"""Read ids and numbers from the cells of tables and the values of JSON, whatever their types."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import polars as pl
 
 from ranktilt.data.formats.ids import NUMBER, id_texts, plain_float, text_series
 
-_BEYOND = ("-inf", "-infinity")
+_MINUS_INFINITY = ("-inf", "-infinity")
 """How programs print minus infinity, the logarithm of zero, as a score below all others."""
-_WHOLE = 2**31
+_INT32_END = 2**31
 """Smallest number that does not fit into 32 bits."""
-_NUMBERS = (int, float)
+_NUMBER_TYPES = (int, float)
 """Types of numbers in JSON."""
 
 
@@ -39,7 +39,7 @@ class NumberColumn:
         """The whole numbers of 32 bits; null for every other cell."""
         frame = self.values.alias("number").to_frame()
         number = pl.col("number")
-        is_whole = (number == number.round()) & (number.abs() < _WHOLE)
+        is_whole = (number == number.round()) & (number.abs() < _INT32_END)
         return frame.select(pl.when(is_whole).then(number).cast(pl.Int64))["number"]
 
     @classmethod
@@ -50,24 +50,28 @@ class NumberColumn:
 
     @classmethod
     def from_texts(cls, texts: pl.Series, *, has_decimal_commas: bool = False) -> NumberColumn:
-        """Read numbers that are written as texts; empty ones are null."""
+        """Read numbers that are written as texts; null for empty texts.
+
+        With `has_decimal_commas`, ``0,5`` is 0.5.
+        """
         stripped = texts.str.strip_chars()
-        filled = stripped.set(stripped == "", None)
-        plain = filled.str.replace(",", ".", literal=True) if has_decimal_commas else filled
-        frame = plain.alias("text").to_frame()
+        raw = stripped.set(stripped == "", None)
+        with_points = raw.str.replace(",", ".", literal=True) if has_decimal_commas else raw
         text = pl.col("text")
-        number = pl.when(text.str.contains(f"^(?:{NUMBER})$")).then(text)
-        below = pl.when(text.str.to_lowercase().is_in(_BEYOND)).then(float("-inf"))
-        values = frame.select(number=pl.coalesce(number.cast(pl.Float64, strict=False), below))[
-            "number"
-        ]
-        return cls(raw=filled, values=values)
+        number_text = pl.when(text.str.contains(f"^(?:{NUMBER})$")).then(text)
+        is_minus_infinity = text.str.to_lowercase().is_in(_MINUS_INFINITY)
+        number = pl.coalesce(
+            number_text.cast(pl.Float64, strict=False),
+            pl.when(is_minus_infinity).then(float("-inf")),
+        )
+        table = with_points.alias("text").to_frame().select(number=number)
+        return cls(raw=raw, values=table["number"])
 
     @classmethod
     def from_json(cls, values: list[Any]) -> NumberColumn:
-        """Read numbers of JSON, and texts that are numbers."""
-        kinds = set(map(type, values))
-        if kinds <= {int, float} and not _has_huge(values, kinds):
+        """Read numbers of JSON, and texts that are numbers; null for any other value."""
+        types = set(map(type, values))
+        if types <= {int, float} and not _has_huge_integer(values, types):
             return cls(raw=values, values=pl.Series(values, dtype=pl.Float64, strict=False))
         numbers = [_json_number(value) for value in values]
         return cls(raw=values, values=pl.Series(numbers, dtype=pl.Float64))
@@ -83,21 +87,21 @@ class NumberColumn:
         return cls(raw=values, values=nothing)
 
 
-def _has_huge(values: list[Any], kinds: set[type]) -> bool:
-    """Tell whether a column has a whole number of more than 64 bits."""
-    return int in kinds and any(abs(value) > 2**63 - 1 for value in values if type(value) is int)
+def _has_huge_integer(values: list[Any], types: set[type]) -> bool:
+    """Tell whether a column of these types has a whole number of more than 64 bits."""
+    return int in types and any(abs(value) > 2**63 - 1 for value in values if type(value) is int)
 
 
 def _json_number(value: Any) -> float | None:
     """Return a number, or one that is written as text; None for anything else."""
-    if type(value) in _NUMBERS:
+    if type(value) in _NUMBER_TYPES:
         try:
             return float(value)
         except OverflowError:
             return None
     if not isinstance(value, str):
         return None
-    if value.strip().lower() in _BEYOND:
+    if value.strip().lower() in _MINUS_INFINITY:
         return float("-inf")
     try:
         return plain_float(value)
@@ -106,7 +110,10 @@ def _json_number(value: Any) -> float | None:
 
 
 def json_ids(values: list[Any], noun: str) -> pl.Series:
-    """Return ids of JSON as strings, null where there is none; `UserError` for what is no id."""
+    """Return ids of JSON as strings, null for missing and empty ones.
+
+    `UserError` for a value that cannot be an id; `noun` names the values in it.
+    """
     if set(map(type, values)) <= {str}:
         ids = text_series(values, noun)
     else:
@@ -115,6 +122,6 @@ def json_ids(values: list[Any], noun: str) -> pl.Series:
 
 
 def text_ids(texts: pl.Series) -> pl.Series:
-    """Return ids that are written as texts, null where there is none."""
+    """Return ids that are written as texts, without blanks around them; null for empty ones."""
     ids = texts.str.strip_chars(" \t\r\n")
     return ids.set(ids == "", None)

@@ -1,4 +1,7 @@
-"""Recognise columns and fields by their names: query, document, score, rank and grade."""
+"""Recognise columns and fields by their names: query, document, score, rank and grade.
+
+The names in this module are in snake case and lower case; `snake_case` gives any name this form.
+"""
 
 from __future__ import annotations
 
@@ -104,70 +107,85 @@ GRADE = (
 )
 """Names of the column of a grade."""
 LABEL = ("source", "label", "is_ai", "origin", "group", "author", "generated")
-"""Names of the column of a label."""
+"""Names of the column of a label, by which documents are grouped."""
 RUN_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "score": SCORE, "rank": RANK}
 """Names of each column of a run, in the order of preference."""
 QRELS_COLUMNS: Names = {"query": QUERY, "document": DOCUMENT, "grade": GRADE}
 """Names of the columns of judgments."""
 CONFIDENCE: Names = {"confidence": ("confidence",)}
-"""Names of the column of how sure a judge is of a grade; few files have one."""
+"""Names of the column that says how sure a judge is of each grade; few files have it."""
 DISTANCES = frozenset({"distance", "_distance", "$dist", "distances"})
 """Names of scores of which smaller ones are usually better."""
 _ENDINGS = {"score": ("_score",), "grade": ("_label", "_grade", "_rating", "_relevance")}
 """Endings of the names of a particular score or grade, such as ``bm25_score``."""
 NOUNS = {"query": "query", "document": "id", "score": "score", "rank": "rank", "grade": "grade"}
-"""Keys of the columns in ``FILE:key=column``."""
+"""Key in ``FILE:key=column`` of each column: users call the column of documents ``id``."""
 
 
-def folded(name: str) -> str:
-    """Return a name in the spelling of this module: ``doc_id`` for ``Doc ID``."""
+def snake_case(name: str) -> str:
+    """Return a name in snake case and lower case: ``doc_id`` for ``Doc ID``."""
     return re.sub(r"[\s-]+", "_", name.strip().casefold())
 
 
 def find_columns(
     names: Iterable[str], valid: Names, choices: Mapping[str, str] = {}
 ) -> dict[str, str]:
-    """Return the name of each column in a file: the user's choice, or the first known name.
+    """Return the name that each column has in a file: the user's choice, or the first known name.
 
-    `choices` has the user's names by `NOUNS`; `UserError` if a name is no column of the file.
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the file's columns.
+    valid : mapping
+        Possible names of each column, such as `RUN_COLUMNS`.
+    choices : mapping, optional
+        The user's names of columns, by the keys that `NOUNS` has.
+
+    Raises
+    ------
+    UserError
+        If a choice is no column of the file.
     """
-    present = [name.strip() for name in names]
-    by_folded = {folded(name): name for name in reversed(present)}
+    names_in_file = [name.strip() for name in names]
+    # Reversed, so that the first of several columns with one spelling counts.
+    by_snake_case = {snake_case(name): name for name in reversed(names_in_file)}
     columns = dict[str, str]()
     for column, known in valid.items():
         choice = choices.get(NOUNS.get(column, column))
         if choice is not None:
-            columns[column] = _chosen(choice, present)
+            if choice not in names_in_file:
+                raise unknown("column", choice, filter(None, names_in_file))
+            columns[column] = choice
             continue
-        name = known_name(column, known, list(by_folded))
+        name = known_name(column, known, list(by_snake_case))
         if name:
-            columns[column] = by_folded[name]
+            columns[column] = by_snake_case[name]
     return columns
 
 
 def known_name(column: str, known: Sequence[str], names: Sequence[str]) -> str:
-    """Return the first known name in `names`, or the only one with a known ending; else empty."""
+    """Return the name of a column among `names`; empty if there is none.
+
+    It is the first of the `known` names that occurs, or else the only name with an ending that
+    names of this column have, such as ``bm25_score``.
+    """
     for name in known:
         if name in names:
             return name
     endings = _ENDINGS.get(column, ())
-    alike = [name for name in names if name.endswith(endings)] if endings else []
-    return alike[0] if len(alike) == 1 else ""
-
-
-def _chosen(choice: str, present: Sequence[str]) -> str:
-    """Return the user's choice; refuse one that is no column."""
-    if choice in present:
-        return choice
-    raise unknown("column", choice, filter(None, present))
+    names_with_ending = [name for name in names if name.endswith(endings)] if endings else []
+    return names_with_ending[0] if len(names_with_ending) == 1 else ""
 
 
 def require_distinct(names: Iterable[str], columns: Mapping[str, str]) -> None:
-    """Refuse two spellings of a column's name, such as Score and score."""
-    counts = Counter(map(folded, names))
+    """Refuse a file with two spellings of a used column's name, such as Score and score.
+
+    `names` are all names in the file; `columns` has the names of the used columns.
+    """
+    counts = Counter(map(snake_case, names))
     for name in columns.values():
-        if counts[folded(name)] > 1:
-            spellings = [spelling for spelling in names if folded(spelling) == folded(name)]
+        if counts[snake_case(name)] > 1:
+            spellings = [spelling for spelling in names if snake_case(spelling) == snake_case(name)]
             both = " and ".join(map(repr, spellings))
             raise UserError(f"{both} name the same column; keep one of them")
 
@@ -175,13 +193,25 @@ def require_distinct(names: Iterable[str], columns: Mapping[str, str]) -> None:
 def require_columns(
     columns: Mapping[str, str], needed: Sequence[str], *, form: str, names: Iterable[str]
 ) -> None:
-    """Refuse a table without one of the needed columns."""
-    lacking = next((column for column in needed if column not in columns), None)
-    if lacking is None:
+    """Refuse a table that lacks one of the needed columns.
+
+    Parameters
+    ----------
+    columns : mapping
+        Names of the columns that were recognised.
+    needed : sequence of str
+        Columns that the table must have.
+    form : str
+        Format of the table, such as ``CSV``, for the message.
+    names : iterable of str
+        All names in the file, for the message.
+    """
+    missing = next((column for column in needed if column not in columns), None)
+    if missing is None:
         return
-    valid = {**RUN_COLUMNS, **QRELS_COLUMNS}[lacking]
+    valid = {**RUN_COLUMNS, **QRELS_COLUMNS}[missing]
     came = ", ".join(names) or "none"
     raise UserError(
-        f"{form}: expected a column for the {lacking} ({', '.join(valid[:4])}, …), got {came}; "
-        f"name it: FILE:{NOUNS[lacking]}=COLUMN"
+        f"{form}: expected a column for the {missing} ({', '.join(valid[:4])}, …), got {came}; "
+        f"name it: FILE:{NOUNS[missing]}=COLUMN"
     )

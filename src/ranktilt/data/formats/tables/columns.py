@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import polars as pl
 
-_BREAKS = r"[\t\r\n\x0b\x0c\x1c-\x1e\x{85}\x{2028}\x{2029}]+"
-"""Signs that would break a line of a run."""
+_LINE_BREAKS = r"[\t\r\n\x0b\x0c\x1c-\x1e\x{85}\x{2028}\x{2029}]+"
+"""Tabs, and characters that some programs read as the end of a line."""
 SCALARS: dict[type, type[pl.DataType]] = {
     str: pl.String,
     bool: pl.Boolean,
@@ -21,7 +21,7 @@ SCALARS: dict[type, type[pl.DataType]] = {
 def whole_or_fractions(grades: pl.Series) -> pl.Series:
     """Return grades as Int32 if all are whole numbers, else as Float64.
 
-    Null for a grade that is no number, or beyond 32 bits.
+    Null for a grade that is no finite number, or does not fit into 32 bits.
     """
     numbers = grades.cast(pl.Float64, strict=False)
     integers = numbers.cast(pl.Int32, strict=False)
@@ -38,20 +38,22 @@ def json_series(name: str, values: list[Any]) -> pl.Series:
     Its type is that of the values if all are strings, numbers or truth values; else it is Binary
     and holds raw JSON.
     """
-    kinds = {type(value) for value in values} - {type(None)}
-    if not kinds:
+    types = {type(value) for value in values} - {type(None)}
+    if not types:
         return pl.Series(name, values, dtype=pl.Null)
-    if kinds == {int, float}:
+    if types == {int, float}:
         numbers = [None if value is None else float(value) for value in values]
         return pl.Series(name, numbers, dtype=pl.Float64)
-    kind = kinds.pop() if len(kinds) == 1 else None
-    fits = kind is not int or all(value is None or -(2**63) <= value < 2**63 for value in values)
-    if kind in SCALARS and fits:
-        return pl.Series(name, values, dtype=SCALARS[kind])
+    only_type = types.pop() if len(types) == 1 else None
+    fits = only_type is not int or all(
+        value is None or -(2**63) <= value < 2**63 for value in values
+    )
+    if only_type in SCALARS and fits:
+        return pl.Series(name, values, dtype=SCALARS[only_type])
     documents = [None if value is None else orjson.dumps(value) for value in values]
     return pl.Series(name, documents, dtype=pl.Binary)
 
 
 def one_line(texts: pl.Series) -> pl.Series:
     """Return texts without tabs and line ends, as a tab-separated file needs them."""
-    return texts.str.replace_all(_BREAKS, " ")
+    return texts.str.replace_all(_LINE_BREAKS, " ")

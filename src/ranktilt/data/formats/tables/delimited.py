@@ -1,4 +1,4 @@
-"""Tables whose columns are separated by a sign: CSV, TSV and the like, read as strings."""
+"""Tables whose columns are separated by a character: CSV, TSV and the like, read as strings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ranktilt.data.files import decode_lines, line_chunks
 from ranktilt.data.formats.data_file import DataFile, numbered_names
 from ranktilt.errors import DataError, counted, shorten
 
-LINE = "line of the file"
+LINE_COLUMN = "line of the file"
 """Name of the column that is added to a table: the line of each row, for errors."""
 _BLANKS = " \t\r\n"
 """White space that is removed around a cell; other kinds, such as no-break spaces, are kept."""
-_ROWS = 2_000
+_ROWS_AT_ONCE = 2_000
 """Number of rows that are read together."""
 
 
@@ -29,10 +29,10 @@ class NamedTable:
     """A table of strings."""
 
     frame: pl.DataFrame
-    """The columns, stripped of blanks, and the `LINE` of each row.
+    """The columns, stripped of blanks, and the `LINE_COLUMN` of each row.
 
     Columns are called by their position from 0 (``"0"``, ``"1"``), because a file may leave names
-    empty, or have a column that is called as `LINE` is.
+    empty, or have a column that is called as `LINE_COLUMN` is.
     """
     names: list[str]
     """Names of the columns, as the file has them."""
@@ -51,8 +51,9 @@ def read_named_table(file: DataFile) -> NamedTable:
             names = numbered_names(rows["fields"][0])
         elif not names:
             names = [name.strip(_BLANKS) for name in rows["fields"][0]]
+            # Some programs mark the header as a comment.
             names[0] = names[0].removeprefix("#").strip(_BLANKS)
-            _require_names(file.path, names, rows[LINE][0])
+            _require_distinct_names(file.path, names, rows[LINE_COLUMN][0])
             header = rows["fields"][0].to_list()
             rows = rows[1:]
         refuse_second_header(file.path, rows, header)
@@ -62,15 +63,18 @@ def read_named_table(file: DataFile) -> NamedTable:
     return NamedTable(frame=pl.concat(frames), names=names)
 
 
-def _require_names(path: Path, names: list[str], line: int) -> None:
-    """Refuse a column that is named twice."""
-    twice = next((name for name in names if name and names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(path, f"column {twice!r} is named twice; keep one of them", line=line)
+def _require_distinct_names(path: Path, names: list[str], line: int) -> None:
+    """Refuse two columns with the same name; `line` is that of the header."""
+    repeated = next((name for name in names if name and names.count(name) > 1), None)
+    if repeated is not None:
+        raise DataError(path, f"column {repeated!r} is named twice; keep one of them", line=line)
 
 
 def refuse_second_header(path: Path, rows: pl.DataFrame, header: list[str]) -> None:
-    """Refuse a row that repeats the header, as of two files one after the other."""
+    """Refuse a row that repeats the header, as when two files were put into one.
+
+    `rows` has the columns of `field_rows`.
+    """
     if not header or not rows.height:
         return
     first = pl.col("fields").list.get(0, null_on_oob=True)
@@ -84,9 +88,12 @@ def refuse_second_header(path: Path, rows: pl.DataFrame, header: list[str]) -> N
 
 
 def _cells(path: Path, rows: pl.DataFrame, names: list[str], separator: str) -> pl.DataFrame:
-    """Return rows of fields as columns; `DataError` where a row has another number of fields."""
+    """Return the columns of rows, called by their positions, and the line of each row.
+
+    `DataError` if a row has another number of fields than there are names.
+    """
     fields = pl.col("fields")
-    # A row of separators alone is how spreadsheets write an empty one.
+    # Spreadsheets write an empty row as separators alone.
     rows = rows.filter(fields.list.join("").str.strip_chars(_BLANKS) != "")
     wrong = rows.filter(fields.list.len() != len(names))
     if wrong.height:
@@ -98,51 +105,65 @@ def _cells(path: Path, rows: pl.DataFrame, names: list[str], separator: str) -> 
         f"{number}": fields.list.get(number).str.strip_chars(_BLANKS)
         for number in range(len(names))
     }
-    return rows.select(LINE, **cells)
+    return rows.select(LINE_COLUMN, **cells)
 
 
 def field_rows(
     path: Path, separator: str, *, comments: int = 0, has_quotes: bool = False
 ) -> Iterator[pl.DataFrame]:
-    """Yield number and fields of the lines that are not blank, a chunk of lines at a time.
+    """Yield a table of the rows of a file that are not blank, a chunk of lines at a time.
 
-    The first `comments` lines are passed over. Quotes are those of RFC 4180; between tabs they are
-    plain, unless `has_quotes`.
+    Its columns are `LINE_COLUMN`, the line of each row, and ``fields``, the list of its fields.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    separator : str
+        Character between fields.
+    comments : int, optional
+        Number of lines to skip at the start of the file.
+    has_quotes : bool, optional
+        Whether fields between tabs may be quoted as in RFC 4180. Fields between other separators
+        always may.
     """
     chunks = list[tuple[int, str]]()
     for first_line, lines in line_chunks(path):
-        passed = min(max(0, comments - first_line + 1), len(lines))
-        if lines[passed:]:
-            text = decode_lines(path, first_line + passed, lines[passed:])
-            chunks.append((first_line + passed, text))
+        skipped = min(max(0, comments - first_line + 1), len(lines))
+        if lines[skipped:]:
+            text = decode_lines(path, first_line + skipped, lines[skipped:])
+            chunks.append((first_line + skipped, text))
     may_quote = has_quotes or separator != "\t"
-    if may_quote and any('"' in text for _, text in chunks):
-        first_line = chunks[0][0]
-        yield from _quoted_rows(path, (text for _, text in chunks), separator, first_line)
+    if may_quote and any('"' in text for _first_line, text in chunks):
+        first_line, _text = chunks[0]
+        texts = (text for _first_line, text in chunks)
+        yield from _quoted_rows(path, texts, separator, first_line)
         return
     for first_line, text in chunks:
         frame = (
-            pl.Series("text", text.split("\n")).to_frame().with_row_index(LINE, offset=first_line)
+            pl.Series("text", text.split("\n"))
+            .to_frame()
+            .with_row_index(LINE_COLUMN, offset=first_line)
         )
         frame = frame.filter(pl.col("text").str.strip_chars() != "")
         if frame.height:
-            yield frame.select(LINE, fields=pl.col("text").str.split(separator))
+            yield frame.select(LINE_COLUMN, fields=pl.col("text").str.split(separator))
 
 
 def _quoted_rows(
     path: Path, texts: Iterable[str], separator: str, first_line: int
 ) -> Iterator[pl.DataFrame]:
-    """Read lines in which a field may be quoted, and may span lines."""
-    rows = csv.reader(io.StringIO("\n".join(texts)), delimiter=separator, strict=True)
-    written = (
-        (first_line - 1 + rows.line_num, row)
-        for row in rows
+    """Read texts in which a field may be quoted, and may then span several lines."""
+    reader = csv.reader(io.StringIO("\n".join(texts)), delimiter=separator, strict=True)
+    numbered_rows = (
+        (first_line - 1 + reader.line_num, row)
+        for row in reader
         if len(row) > 1 or (row and row[0].strip())
     )
-    schema: dict[str, Any] = {LINE: pl.UInt32, "fields": pl.List(pl.String)}
+    schema: dict[str, Any] = {LINE_COLUMN: pl.UInt32, "fields": pl.List(pl.String)}
     try:
-        while block := list(islice(written, _ROWS)):
+        while block := list(islice(numbered_rows, _ROWS_AT_ONCE)):
             yield pl.DataFrame(block, schema=schema, orient="row")
     except csv.Error as error:
-        line = first_line - 1 + rows.line_num
+        line = first_line - 1 + reader.line_num
         raise DataError(path, f"cannot be read as CSV: {error}", line=line) from error

@@ -1,9 +1,14 @@
-"""Read Parquet of public data sets: documents, queries and judgments; and tables of JSON."""
+"""Read documents, queries and judgments from Parquet, and tables from records of JSON.
+
+A large corpus may consist of several Parquet files, its *parts*. Texts of large files are *mapped*
+into memory: the operating system reads them when they are used.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +21,10 @@ import orjson
 import polars as pl
 
 from ranktilt.data.formats.ids import id_texts
-from ranktilt.data.formats.jsonl import SWAP, json_objects, stack
+from ranktilt.data.formats.jsonl import SWAPPED_NAMES, json_objects, stack
 from ranktilt.data.formats.notation import value_at
 from ranktilt.data.formats.tables.columns import whole_or_fractions
-from ranktilt.data.texts import AT_ONCE, LARGE, aside
+from ranktilt.data.texts import DOCUMENTS_AT_ONCE, LARGE_BYTES, mapped_texts
 from ranktilt.errors import DataError, UserError, counted, located, shorten
 from ranktilt.progress import report
 
@@ -27,24 +32,31 @@ PARQUET = ".parquet"
 """Ending of the files."""
 JSON_COLUMNS = "ranktilt.json"
 """Key of a file's metadata: the names of its columns of bytes that are raw JSON."""
-_EXACT = 2**53
-"""Largest float of which every whole number below is exact."""
-_TEXTS = ("text", "title")
-"""Columns whose texts stay on disk until they are read."""
-_JUDGMENT = {
+_INEXACT_FROM = 2**53
+"""Number from which on two whole numbers may have the same float."""
+_TEXT_COLUMNS = ("text", "title")
+"""Columns whose texts are mapped."""
+_JUDGMENT_COLUMNS = {
     "query_id": ("query-id", "query_id", "qid"),
     "doc_id": ("corpus-id", "corpus_id", "doc_id", "docid"),
     "grade": ("score", "relevance", "grade", "label"),
 }
-"""Names of the columns of judgments."""
+"""Possible names in a file of each column of judgments."""
 
 
 def read_parquet(
     path: Path, *, strings: tuple[str, ...] = (), mapped: bool | None = None
 ) -> pl.DataFrame:
-    """Read documents or queries from a Parquet file as `read_jsonl` does JSON lines.
+    """Read documents or queries from a Parquet file, as `jsonl.read_jsonl` does from JSON lines.
 
-    With `mapped` texts are never held in memory; by default those of large files.
+    Parameters
+    ----------
+    path : Path
+        The file.
+    strings : tuple of str, optional
+        Columns that must be strings, besides ``text``.
+    mapped : bool, optional
+        Whether to map the texts into memory; by default the texts of large files are.
     """
     is_mapped = is_large([path]) if mapped is None else mapped
     table = _with_mapped_texts(path) if is_mapped else _rows_of(path)
@@ -57,12 +69,12 @@ def read_parquet(
     repeated = table.filter(pl.col("id").is_first_distinct().not_())
     if repeated.height:
         raise DataError(path, f"_id {repeated['id'][0]!r} occurs twice; ids must be unique")
-    raw = [
+    json_columns = [
         _raw_json(column)
         for column in table.iter_columns()
         if column.dtype.is_nested() or column.dtype.is_temporal()
     ]
-    return table.with_columns(raw).select("id", "text", pl.exclude("id", "text"))
+    return table.with_columns(json_columns).select("id", "text", pl.exclude("id", "text"))
 
 
 def _with_id_column(path: Path, table: pl.DataFrame) -> pl.DataFrame:
@@ -70,33 +82,35 @@ def _with_id_column(path: Path, table: pl.DataFrame) -> pl.DataFrame:
     id_column = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
     _require_columns(path, table, {"_id": (id_column,), "text": ("text",)})
     if id_column == "_id":
-        table = table.rename({name: SWAP[name] for name in table.columns if name in SWAP})
+        table = table.rename(
+            {name: SWAPPED_NAMES[name] for name in table.columns if name in SWAPPED_NAMES}
+        )
     return table.with_columns(_text_ids(path, table["id"], "_id"))
 
 
 def is_large(files: Iterable[Path]) -> bool:
     """Return whether Parquet files have so much text that it is mapped."""
-    # Packed texts take about a fourth of their size.
-    return sum(file.stat().st_size for file in files if file.is_file()) >= LARGE // 4
+    # Parquet packs texts to about a fourth of their size.
+    return sum(file.stat().st_size for file in files if file.is_file()) >= LARGE_BYTES // 4
 
 
 def _with_mapped_texts(path: Path) -> pl.DataFrame:
     """Return all columns of a file, with the texts mapped."""
     columns = schema_of(path)
-    texts = [name for name in _TEXTS if columns.get(name) == pl.String]
-    table = _rows_of(path, columns=[name for name in columns if name not in texts])
-    if not texts:
+    text_columns = [name for name in _TEXT_COLUMNS if columns.get(name) == pl.String]
+    table = _rows_of(path, columns=[name for name in columns if name not in text_columns])
+    if not text_columns:
         return table
 
-    def parts() -> Iterator[dict[str, pl.Series]]:
-        for start in range(0, table.height, AT_ONCE):
-            part = read_table(path, columns=texts, rows=(start, AT_ONCE))
-            if "text" in texts:
-                row_numbers = pl.int_range(start + 1, start + part.height + 1, eager=True)
-                _require_values(path, part, {"text": "text"}, row_numbers)
-            yield {name: part[name].cast(pl.String).fill_null("") for name in texts}
+    def text_blocks() -> Iterator[dict[str, pl.Series]]:
+        for start in range(0, table.height, DOCUMENTS_AT_ONCE):
+            block = read_table(path, columns=text_columns, rows=(start, DOCUMENTS_AT_ONCE))
+            if "text" in text_columns:
+                row_numbers = pl.int_range(start + 1, start + block.height + 1, eager=True)
+                _require_values(path, block, {"text": "text"}, row_numbers)
+            yield {name: block[name].cast(pl.String).fill_null("") for name in text_columns}
 
-    return table.with_columns(**aside(parts))
+    return table.with_columns(**mapped_texts(text_blocks))
 
 
 def schema_of(path: Path) -> dict[str, pl.DataType]:
@@ -106,36 +120,51 @@ def schema_of(path: Path) -> dict[str, pl.DataType]:
 
 
 def read_judgments(path: Path) -> pl.DataFrame:
-    """Read judgments as `judgments.qrels.read_qrels` does, from Parquet or JSON lines.
+    """Read ``query_id``, ``doc_id``, ``grade`` and ``line`` from Parquet or JSON lines.
 
-    ``line`` may be a row.
+    In Parquet, ``line`` is the number of the row, from 1.
     """
-    ids = (*_JUDGMENT["query_id"], *_JUDGMENT["doc_id"])
+    id_names = (*_JUDGMENT_COLUMNS["query_id"], *_JUDGMENT_COLUMNS["doc_id"])
     if path.suffix == PARQUET:
         table = _rows_of(path)
         lines = pl.int_range(1, table.height + 1, eager=True)
     else:
-        table, lines = json_rows(path, ids)
-    names = _require_columns(path, table, _JUDGMENT)
-    table = table.select(**{name: pl.col(column) for name, column in names.items()}, line=lines)
+        table, lines = json_rows(path, id_names)
+    names_in_file = _require_columns(path, table, _JUDGMENT_COLUMNS)
+    columns = {name: pl.col(name_in_file) for name, name_in_file in names_in_file.items()}
+    table = table.select(**columns, line=lines)
     table = table.with_columns(
-        _text_ids(path, table[name], names[name]) for name in ("query_id", "doc_id")
+        _text_ids(path, table[name], names_in_file[name]) for name in ("query_id", "doc_id")
     )
-    _require_values(path, table, names, table["line"])
-    grade = whole_or_fractions(table["grade"])
-    bad = table.filter(grade.is_null())
-    if bad.height:
-        line, raw = bad["line"][0], bad["grade"][0]
-        raise DataError(path, f"expected a number as {names['grade']}, got {raw!r}", line=line)
-    return table.with_columns(grade.alias("grade"))
+    _require_values(path, table, names_in_file, table["line"])
+    grades = whole_or_fractions(table["grade"])
+    wrong_rows = table.filter(grades.is_null())
+    if wrong_rows.height:
+        line, raw_grade = wrong_rows["line"][0], wrong_rows["grade"][0]
+        message = f"expected a number as {names_in_file['grade']}, got {raw_grade!r}"
+        raise DataError(path, message, line=line)
+    return table.with_columns(grades.alias("grade"))
 
 
 def read_table(
     path: Path, *, columns: list[str] | None = None, rows: tuple[int, int] | None = None
 ) -> pl.DataFrame:
-    """Read columns and rows (first, number) of a Parquet file.
+    """Read a Parquet file.
 
-    UTF-8 in bytes is text; columns of types that cannot be used are left out.
+    Parameters
+    ----------
+    path : Path
+        The file.
+    columns : list of str, optional
+        Columns to read; by default all.
+    rows : tuple of int, optional
+        Index of the first row to read, and number of rows; by default all rows.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns of texts, numbers, truth values, times and nested values. Bytes of UTF-8 are read as
+        texts. Columns of other types are left out.
     """
     if rows is None:
         report(f"reading {path.name}", 0, 1)
@@ -158,7 +187,10 @@ def read_table(
 
 @contextmanager
 def as_parquet(path: Path) -> Iterator[None]:
-    """Turn any exception that reading a Parquet file raises into a `DataError`."""
+    """Turn any exception that reading a Parquet file raises into a `DataError`.
+
+    Put the code that reads the file `path` into its ``with`` block.
+    """
     try:
         yield
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -194,10 +226,7 @@ def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
 def json_rows(
     path: Path, ids: Collection[str], *, dotted: Iterable[str] = ()
 ) -> tuple[pl.DataFrame, pl.Series]:
-    """Read the objects of JSON lines, each value as text, and the numbers of their lines.
-
-    In columns named in `ids`, 1.0 is ``1``.
-    """
+    """Read the objects of JSON lines as `json_table` does, and the numbers of their lines."""
     lines, rows = zip(*json_objects(path), strict=True)
     table = json_table(path, rows, ids, dotted=dotted, lines=lines)
     return table, pl.Series(lines, dtype=pl.Int64)
@@ -211,25 +240,39 @@ def json_table(
     dotted: Iterable[str] = (),
     lines: Sequence[int] = (),
 ) -> pl.DataFrame:
-    """Return records of JSON as a table of texts; `dotted` are paths of further, nested values."""
+    """Return records of JSON as a table of texts.
+
+    Parameters
+    ----------
+    path : Path
+        File of the records, for errors.
+    rows : sequence of mapping
+        The records.
+    ids : collection of str
+        Fields that hold ids, in which 1.0 is ``1``.
+    dotted : iterable of str, optional
+        Paths of nested values, such as ``document.url``, that get columns too.
+    lines : sequence of int, optional
+        Line of each record, for errors.
+    """
     names = dict.fromkeys(chain.from_iterable(rows))
-    nested = [dotted_path for dotted_path in dotted if "." in dotted_path]
+    nested_paths = [dotted_path for dotted_path in dotted if "." in dotted_path]
     columns = dict[str, pl.Series]()
     try:
-        for name in dict.fromkeys([*names, *nested]):
+        for name in dict.fromkeys([*names, *nested_paths]):
             values = _field_values(rows, name, is_key=name in names)
-            as_text = _cell
+            to_text = _cell_text
             if name in ids:
                 _require_ids(path, name, values, lines)
-                as_text = _id_cell
-            columns[name] = pl.Series(list(map(as_text, values)), dtype=pl.String)
+                to_text = _id_text
+            columns[name] = pl.Series(list(map(to_text, values)), dtype=pl.String)
     except TypeError as error:  # nested too deeply
         raise DataError(path, f"cannot be read as JSON: {error}") from error
     return pl.DataFrame(columns)
 
 
 def _field_values(rows: Sequence[Mapping[str, Any]], name: str, *, is_key: bool) -> list[Any]:
-    """Return the values of a field, by its key or its path."""
+    """Return the value of a field in each record; `name` is its key or its dotted path."""
     return [row.get(name) if is_key else value_at(row, name) for row in rows]
 
 
@@ -242,39 +285,42 @@ def _require_ids(path: Path, name: str, values: Sequence[Any], lines: Sequence[i
     raise DataError(path, message, line=lines[row] if lines else None)
 
 
-def _cell(value: Any) -> str | None:
-    """Return a value as text, or as JSON."""
+def _cell_text(value: Any) -> str | None:
+    """Return a text as it is, and any other value as JSON."""
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _id_cell(value: Any) -> str | None:
+def _id_text(value: Any) -> str | None:
     """Return the value of an id as text."""
     # pandas writes 1 as 1.0 if a value of the column is missing.
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _INEXACT_FROM:
         return str(int(value))
-    return _cell(value)
+    return _cell_text(value)
 
 
 def _require_columns(
     path: Path, table: pl.DataFrame, known_names: dict[str, tuple[str, ...]]
 ) -> dict[str, str]:
-    """Return the first known name of each column that a table has; `DataError` if it has none."""
-    columns, missing = dict[str, str](), list[str]()
-    for noun, names in known_names.items():
+    """Return the name that each column has in a table: the first of its known names.
+
+    `DataError` if the table lacks a column.
+    """
+    names_in_file, missing = dict[str, str](), list[str]()
+    for column, names in known_names.items():
         present = [name for name in names if name in table.columns]
         if present:
-            columns[noun] = present[0]
+            names_in_file[column] = present[0]
         else:
             missing.append(names[0])
     if missing:
         came = ", ".join(table.columns)
         noun = "column" if len(missing) == 1 else "columns"
         raise DataError(path, f"expected the {noun} {' and '.join(missing)}, got {came or 'none'}")
-    return columns
+    return names_in_file
 
 
 def _text_ids(path: Path, ids: pl.Series, name: str) -> pl.Series:
-    """Return a column of ids as texts; the error names the file."""
+    """Return a column of ids as texts; errors name the file and the column."""
     try:
         return id_texts(ids, f"column {name!r}")
     except UserError as error:
@@ -284,7 +330,11 @@ def _text_ids(path: Path, ids: pl.Series, name: str) -> pl.Series:
 def _require_values(
     path: Path, table: pl.DataFrame, columns: dict[str, str], lines: pl.Series
 ) -> None:
-    """Refuse rows without a value in a column; `columns` has the file's name of each."""
+    """Refuse rows without a value in a column.
+
+    `columns` has the columns to check, with their names in the file; `lines` has the line of each
+    row, for errors.
+    """
     for name, name_in_file in columns.items():
         is_blank = table[name].is_null()
         if name.endswith("id"):
@@ -303,14 +353,14 @@ def _raw_json(series: pl.Series) -> pl.Series:
     return pl.Series(series.name, documents, dtype=pl.Binary)
 
 
-_SHARD = re.compile(r"-\d+-of-(?P<count>\d+)$")
-"""Name of a file that is one part of several."""
+_NUMBERED_PART = re.compile(r"-\d+-of-(?P<count>\d+)$")
+"""End of the name of a part that says how many parts there are: ``part-00000-of-00003``."""
 
 
 def part_files(folder: Path) -> list[Path]:
-    """Return the parts of a corpus, ordered by the numbers in their names.
+    """Return the parts of a corpus in a folder, ordered by the numbers in their names.
 
-    `DataError` if one of ``-of-N`` is missing.
+    `DataError` if there are not as many as their names say.
     """
     parts = [
         path
@@ -319,9 +369,9 @@ def part_files(folder: Path) -> list[Path]:
     ]
     parts.sort(key=_numbers_as_numbers)
     for part in parts:
-        shard = _SHARD.search(part.stem)
-        if shard and int(shard["count"]) != len(parts):
-            expected = f"expected {int(shard['count']):,} parts by their names"
+        match = _NUMBERED_PART.search(part.stem)
+        if match and int(match["count"]) != len(parts):
+            expected = f"expected {int(match['count']):,} parts by their names"
             raise DataError(folder, f"{expected}, got {len(parts):,}")
     return parts
 
@@ -332,7 +382,11 @@ def _numbers_as_numbers(path: Path) -> list[tuple[str, int]]:
 
 
 def read_parts(folder: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Read all parts as one table: all have the columns of the first one, and no id comes twice."""
+    """Read all parts of a corpus as one table.
+
+    `DataError` if a part has other columns than the first, or an id comes twice. Columns named in
+    `strings` must be strings.
+    """
     files = part_files(folder)
     first_columns = _described_columns(files[0])
     for file in files[1:]:
@@ -349,26 +403,31 @@ def read_parts(folder: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def _described_columns(file: Path) -> str:
-    """Name the columns of a file, with their types."""
-    return ", ".join(f"{name} {kind}" for name, kind in sorted(schema_of(file).items()))
+    """Return the names of a file's columns with their types, for a message."""
+    return ", ".join(f"{name} {dtype}" for name, dtype in sorted(schema_of(file).items()))
 
 
 def part_contents(docs: pl.DataFrame, size: int) -> dict[str, Callable[[], Iterator[bytes]]]:
-    """Return a corpus in parts of `size` documents, by file name; each is made when written."""
-    count = max(-(-docs.height // size), 1)
-    return {
-        f"part-{number:05}-of-{count:05}{PARQUET}": partial(_part, docs.slice(number * size, size))
-        for number in range(count)
-    }
+    """Return the content of the parts of a corpus by file name; a part has `size` documents.
+
+    The content is a function that yields bytes, so that each part is made when it is written.
+    """
+    count = max(math.ceil(docs.height / size), 1)
+    contents = dict[str, Callable[[], Iterator[bytes]]]()
+    for number in range(count):
+        name = f"part-{number:05}-of-{count:05}{PARQUET}"
+        contents[name] = partial(_parquet_bytes, docs.slice(number * size, size))
+    return contents
 
 
-def _part(docs: pl.DataFrame) -> Iterator[bytes]:
+def _parquet_bytes(docs: pl.DataFrame) -> Iterator[bytes]:
     """Yield the bytes of a Parquet file."""
-    table = docs.rename({name: SWAP[name] for name in docs.columns if name in SWAP})
+    names = {name: SWAPPED_NAMES[name] for name in docs.columns if name in SWAPPED_NAMES}
+    table = docs.rename(names)
     # The metadata name the columns of raw JSON, because Parquet has the same type for any bytes.
-    json_columns = [name for name, kind in docs.schema.items() if kind == pl.Binary]
+    json_columns = [name for name, dtype in docs.schema.items() if dtype == pl.Binary]
     stream = io.BytesIO()
     table.write_parquet(
-        stream, row_group_size=AT_ONCE, metadata={JSON_COLUMNS: json.dumps(json_columns)}
+        stream, row_group_size=DOCUMENTS_AT_ONCE, metadata={JSON_COLUMNS: json.dumps(json_columns)}
     )
     yield stream.getvalue()

@@ -1,4 +1,7 @@
-"""Write CSV for spreadsheets: text that begins like a formula gets an apostrophe before it."""
+"""Write CSV for spreadsheets: text that begins like a formula gets an apostrophe before it.
+
+Spreadsheet programs would otherwise run it as a formula.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,12 @@ import polars as pl
 from ranktilt.data.formats.ids import NUMBER
 
 _FORMULA = r"(?s)'*[=+\-@\t\r\n].+"
-"""Text that spreadsheets run, also after apostrophes: so that `from_cell` is the exact inverse."""
+"""Text that is written with one more apostrophe before it.
+
+It includes formulas after apostrophes, so that `from_cell` restores every text.
+"""
 _ESCAPED = re.compile(rf"'{_FORMULA.removeprefix('(?s)')}", re.DOTALL)
-"""A text that was protected from being read as a formula."""
+"""A text that got an apostrophe."""
 
 
 def csv_text(frame: pl.DataFrame) -> str:
@@ -23,7 +29,7 @@ def csv_text(frame: pl.DataFrame) -> str:
 
 
 def _escaped(texts: pl.Expr) -> pl.Expr:
-    """Protect texts that a spreadsheet program would read as formulas."""
+    """Return texts with an apostrophe before those that begin like a formula."""
     is_formula = texts.str.contains(f"^{_FORMULA}$") & ~texts.str.contains(f"^{NUMBER}$")
     return pl.when(is_formula).then(pl.lit("'") + texts).otherwise(texts).name.keep()
 
