@@ -25,7 +25,7 @@ from ranktilt.auditing.prepare import AuditInputs
 from ranktilt.auditing.repeats.average import AnswerKey, answer_key, average_repeats
 from ranktilt.auditing.significance import Sample, corrected, effects
 from ranktilt.measures.base import Estimand, GroupEstimand
-from ranktilt.measures.ranking import Floats, Ints, first_ranks, share_of_query
+from ranktilt.measures.ranking import Floats, Ints, probability_within, share_of_query
 from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widened
 from ranktilt.statistics.two_way import Clusters, sums
 
@@ -292,7 +292,7 @@ def _listed_labels(
 def _first_shares(judged_run: JudgedRun, estimand: Estimand, label_sums: LabelSums) -> Floats:
     """Return each labelled entry's part of its query's first ranks."""
     is_labelled = (label_sums.cell >= 0).astype(np.float64)
-    first = first_ranks(judged_run.ranking, estimand.cutoff)
+    first = probability_within(judged_run.ranking, estimand.cutoff)
     return share_of_query(judged_run.ranking, first * is_labelled)
 
 
