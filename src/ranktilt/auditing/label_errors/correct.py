@@ -26,7 +26,7 @@ from ranktilt.auditing.repeats.average import AnswerKey, answer_key, average_rep
 from ranktilt.auditing.significance import Sample, corrected, effects
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.ranking import Floats, Ints, probability_within, share_of_query
-from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widened
+from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, gap_with_rate_error
 from ranktilt.statistics.two_way import Clusters, sums
 
 EVEN = ("even_a", "even_b")
@@ -396,7 +396,7 @@ def widened_effect(
     if model.is_plain and strength < FIELLER_BELOW:
         gap = fieller(gap, 1 / strength)
     else:
-        gap = widened(gap, float(np.linalg.norm(error_parts)))
+        gap = gap_with_rate_error(gap, float(np.linalg.norm(error_parts)))
     parts = tuple(error_parts.tolist()) if error_parts.any() else ()
     return replace(
         effect,

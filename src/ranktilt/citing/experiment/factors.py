@@ -40,7 +40,7 @@ from ranktilt.explaining.factors.result import (
     FactorEffects,
     SourceEffect,
 )
-from ranktilt.statistics.fixed_effects import within
+from ranktilt.statistics.fixed_effects import centred_within
 
 _FEWEST = 10
 """Queries, and documents, below which nothing is tested."""
@@ -197,7 +197,9 @@ def _varies(mains: np.ndarray, group: np.ndarray) -> bool:
     """Tell whether most rows are in groups of several, in which all main effects can be told."""
     counts = np.bincount(group)
     is_compared = 2 * int((counts[group] > 1).sum()) >= len(group)
-    return is_compared and int(np.linalg.matrix_rank(within(mains, group))) == mains.shape[1]
+    return (
+        is_compared and int(np.linalg.matrix_rank(centred_within(mains, group))) == mains.shape[1]
+    )
 
 
 def _numbers(names: pl.Series) -> np.ndarray:
