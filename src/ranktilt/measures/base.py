@@ -140,7 +140,8 @@ class Estimand:
     definition: ClassVar[str] = ""
     """Definition in the glossary, in a sentence or two."""
     pattern: ClassVar[str] = ""
-    """Regular expression that finds the estimand in printed text; if empty, `term` is looked for."""
+    """Regular expression that finds the estimand in printed text; if empty, `term` is looked
+    for."""
     needs_cutoff: ClassVar[bool] = False
     """Whether it is undefined without a cutoff, as precision is."""
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -354,7 +355,7 @@ class Measure(Estimand):
 
     @property
     def gain_grade(self) -> int:
-        """Smallest grade that gains 1; 0 if the measure is not binary and each grade is its own gain."""
+        """Smallest grade that gains 1; 0 for a measure in which each grade is its own gain."""
         return self.rel if self.binary else 0
 
     def per_document(self, before: Ints, size: Ints) -> Floats:

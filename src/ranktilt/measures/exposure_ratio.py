@@ -20,18 +20,18 @@ class ExposureRatioOfGroups(GroupEstimand):
     the documents of G in the query's list. A document below k has no exposure, but is counted in
     the mean (Singh & Joachims, KDD 2018; Wang et al., NAACL 2024).
 
-    If labels are random and the groups equally large, the mean is 1 for long lists without a cutoff.
-    With a cutoff it is above 1, because a ratio rises further above 1 than it falls below: 1.14 for
-    lists of 200 documents cut at rank 20, and 1.50 for lists of 20 cut at rank 5. So values are
-    compared with the median of random labels, never with 1.
+    If labels are random and the groups equally large, the mean is 1 for long lists without a
+    cutoff. With a cutoff it is above 1, because a ratio rises further above 1 than it falls below:
+    1.14 for lists of 200 documents cut at rank 20, and 1.50 for lists of 20 cut at rank 5. So
+    values are compared with the median of random labels, never with 1.
     """
 
     exposure: str = "rank"
     """How a document is exposed: ``rank`` by its rank, ``softmax`` by its probability of the first
     rank, ``softmax(score)`` (Zehlike & Castillo, WWW 2020)."""
     aggregate: str = "queries"
-    """What is averaged over queries: ``queries``, the ratio of each query; ``means``, the exposure of
-    each group, and the estimand is the ratio of the two means."""
+    """What is averaged over queries: ``queries``, the ratio of each query; ``means``, the exposure
+    of each group, and the estimand is the ratio of the two means."""
 
     name = "ExposureRatio"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {

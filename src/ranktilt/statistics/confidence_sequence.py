@@ -1,8 +1,8 @@
 """Confidence sequences: intervals that you may look at after every value, and act on.
 
 A *look* is any moment at which you read the interval. `ConfidenceSequence` is an interval for the
-mean over queries. `NewDocumentSequence` is an interval for the tilt, how far lists favour one of two
-groups, that counts each document once. A sequential audit stops when both agree
+mean over queries. `NewDocumentSequence` is an interval for the tilt: how far lists favour one of
+two groups, where each document counts once. A sequential audit stops when both agree
 (``docs/measures/statistics.md``, "Query after query").
 """
 

@@ -97,8 +97,8 @@ def detectable_effect(error: float, tests: int = 1, effective_n: float = np.inf)
 def interval_error(low: float, high: float, effective_n: float) -> float:
     """Return the standard error from which a 95 % interval by Student's t was made.
 
-    `low` and `high` are the ends of the interval. NaN if they are NaN, or if the effective number of
-    queries is at most 1 or NaN.
+    `low` and `high` are the ends of the interval. NaN if they are NaN, or if the effective number
+    of queries is at most 1 or NaN.
     """
     if math.isnan(low) or not effective_n > 1:
         return math.nan

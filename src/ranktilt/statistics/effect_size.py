@@ -38,9 +38,9 @@ _UNDEFINED = StandardizedDifference(g=np.nan, low=np.nan, high=np.nan)
 def hedges_g(a: Floats, b: Floats) -> StandardizedDifference:
     """Compute Hedges' g of n paired values, with its 95 % interval.
 
-    Let d be the mean of b − a, divided by the root of the mean variance of a and b. In small samples
-    d is too large. So g is d times a factor below 1 (Hedges, Journal of Educational Statistics 6,
-    1981):
+    Let d be the mean of b − a, divided by the root of the mean variance of a and b. In small
+    samples d is too large. So g is d times a factor below 1 (Hedges, Journal of Educational
+    Statistics 6, 1981):
 
         g = d · (1 − 3 / (4(n − 1) − 1))
 

@@ -39,7 +39,10 @@ class FamilyDifference:
     p: float
     """p of no difference."""
     slope: float
-    """How far apart the judge puts two systems of the same family that the reference puts 1 apart."""
+    """Distance of two systems under the judge if the reference puts them 1 apart.
+
+    Both are in the family, or both outside.
+    """
     plain: float
     """The usual difference in differences, which takes the slope as 1."""
 
@@ -69,7 +72,7 @@ class _FamilyFit:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: systems minus two means, and minus a slope if the reference varies."""
+        """Degrees of freedom: systems, minus 2 means, and minus a slope if the reference varies."""
         return len(self.residuals) - 2 - (self.spread > 0)
 
 

@@ -101,8 +101,8 @@ class Decomposition:
     effective_n: float
     """Effective number of queries or of documents, whichever is smaller.
 
-    The weight of a document is the square of its side (1 or 0) minus the mean side of its list. So a
-    list whose documents are all on one side has no weight.
+    The weight of a document is the square of its side (1 or 0) minus the mean side of its list. So
+    a list whose documents are all on one side has no weight.
     """
 
 

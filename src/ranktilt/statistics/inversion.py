@@ -112,8 +112,8 @@ def infer(
     lower = _End(ordered, value, variance)
     upper = _End(-ordered[::-1], -value, variance)
     low, high = np.clip([lower.at(lower.order_95), -upper.at(upper.order_95)], *bounds).tolist()
-    # The bootstrap's standard deviation, widened by what documents add. Neither of the two variances
-    # has the factor G/(G − 1).
+    # The bootstrap's standard deviation, widened by what documents add. Neither of the two
+    # variances has the factor G/(G − 1).
     error = spread * float(np.sqrt(variance.of_both / variance.of_queries))
     end, end_neutral = (lower, neutral) if neutral < value else (upper, -neutral)
     p = 1.0 if neutral == value else end.p(end_neutral)

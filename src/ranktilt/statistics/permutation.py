@@ -147,7 +147,7 @@ def exchanged_sums(
     order = np.argsort(-np.abs(nonzero), kind="stable")
     large, rest = nonzero[order[:_MOST_EXCHANGED]], nonzero[order[_MOST_EXCHANGED:]]
     if len(large):
-        # If the largest total is negative, all are negated: totals and negated totals then have the
+        # If the largest total is negative, all are negated. Totals and negated totals then have the
         # same draws, so that an audit with swapped groups has the same figures.
         large = large * np.sign(large[0])
     rng = np.random.default_rng(seed)
@@ -178,9 +178,9 @@ def t_test_p(difference: Floats) -> float:
 def shuffle_p(observed: float, null: Floats) -> float:
     """Return the two-sided p of a statistic, from its n values under random labels (`null`).
 
-    The tail below is ``(1 + number of values ≤ observed) / (1 + n)``, and the tail above is the same
-    with ≥. The p is twice the smaller tail, and at most 1. Undefined values (NaN) are dropped; p is
-    NaN if none is left.
+    The tail below is ``(1 + number of values ≤ observed) / (1 + n)``, and the tail above is the
+    same with ≥. The p is twice the smaller tail, and at most 1. Undefined values (NaN) are dropped;
+    p is NaN if none is left.
     """
     defined = null[~np.isnan(null)]
     if np.isnan(observed) or not len(defined):

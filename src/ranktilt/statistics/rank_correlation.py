@@ -96,7 +96,7 @@ def rank_biased_overlap(first: Floats, second: Floats, persistence: float = PERS
     systems = first.shape[-1]
     if not systems:
         return np.full(first.shape[:-1], np.nan)
-    # For each depth, the sum over systems of the probability that both orders have the system there.
+    # At each depth, the sum over systems of the probability that both orders have the system.
     both = np.einsum("...sd,...sd->...d", _depth_probabilities(first), _depth_probabilities(second))
     return _extrapolated_overlap(both, persistence)
 

@@ -63,7 +63,10 @@ class TwoWayVariance:
 
 
 def two_way(*, queries: float, origins: float, cells: float, effective_n: float) -> TwoWayVariance:
-    """Return the variance from V_q, V_o and V_qo: sums of squares by query, by origin and by cell."""
+    """Return the variance from the sums of squares V_q, V_o and V_qo.
+
+    They are by query, by origin, and by cell, which is one origin under one query.
+    """
     both = max(queries + origins - cells, queries, origins)
     return TwoWayVariance(of_queries=queries, of_both=both, effective_n=effective_n)
 

@@ -49,7 +49,7 @@ class GroupLists:
     population: Floats
     """Number of the collection's documents of each kind, shape (n_kinds,)."""
     repeats: Ints
-    """Number of the first query that has the same text as each query; most queries are their own."""
+    """Number of the first query with the text of each query; in most cases the query itself."""
 
     @property
     def queries(self) -> int:

@@ -28,8 +28,8 @@ class ExpectedExposureLoss(AttentionEstimand):
     """
 
     year: int = 2022
-    """Year of the track: in 2022, only relevant documents have exposure, as in Diaz et al.; in 2021,
-    all documents do."""
+    """Year of the track: in 2022, only relevant documents have exposure, as in Diaz et al.; in
+    2021, all documents do."""
 
     name = "EEL"
     question = "do the groups get the exposure that their relevant documents deserve?"

@@ -16,7 +16,8 @@ class PropertyEstimand(Estimand):
 
     Its answer for a list is a weighted mean of the property minus the plain mean, over the
     documents whose value is known. In every method, `values` has the property of each entry; NaN if
-    it is unknown. The answer is NaN for a list in which no two values differ, or no document counts.
+    it is unknown. The answer is NaN for a list in which no two values differ, or no document
+    counts.
     """
 
     unit = "list"

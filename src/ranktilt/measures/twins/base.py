@@ -299,8 +299,8 @@ class TwinEstimand(Estimand):
     """A question about twins: two versions of one document, one in each group."""
 
     pairs: str = field(default="all", kw_only=True)
-    """Twins that count: ``all``; ``relevant``, those that are relevant to the query; ``other``, those
-    that are not."""
+    """Twins that count: ``all``; ``relevant``, those that are relevant to the query; ``other``,
+    those that are not."""
 
     kind = "twins"
     unit = "pair"
