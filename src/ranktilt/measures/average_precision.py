@@ -83,8 +83,8 @@ class AveragePrecision(Measure):
         hits_above = running_sums(ranking, hits) - hits
         query_sums = per_query(ranking, half_precisions)[ranking.block_query]
         below = query_sums - running_sums(ranking, half_precisions)
-        own = mean_inverse * (hits_above / 2 + 1)
-        weights: Floats = own + mean_inverse_before * (hits - 1) + below
+        own_precision = mean_inverse * (hits_above / 2 + 1)
+        weights: Floats = own_precision + mean_inverse_before * (hits - 1) + below
         return weights
 
     def block_factors(

@@ -125,9 +125,9 @@ class RelevantBlocks:
         pool_position : ndarray of int64, shape (n_entries,)
             Index of each entry's document in `pool`; −1 if it is not relevant.
         """
-        entry = np.flatnonzero(pool_position >= 0)  # entries whose document is relevant
-        document = pool_position[entry]
-        block_of_entry = np.searchsorted(ranking.starts, entry, side="right") - 1
+        entry_index = np.flatnonzero(pool_position >= 0)  # entries with a relevant document
+        document = pool_position[entry_index]
+        block_of_entry = np.searchsorted(ranking.starts, entry_index, side="right") - 1
         # The blocks that hold relevant documents are numbered anew, from 0 without gaps.
         block, first_entry, block_number, hit_counts = np.unique(
             block_of_entry, return_index=True, return_inverse=True, return_counts=True

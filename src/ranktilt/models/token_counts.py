@@ -48,7 +48,7 @@ class Tokens:
     def limit(self) -> int | None:
         """Number of tokens, special ones included, after which a text is cut; None if unknown.
 
-        It is the user's limit, if there is one. Otherwise it is the one in the model's configuration
+        It is the user's limit, if there is one. Otherwise it is that of the model's configuration
         for sentence-transformers, or else the lower of the tokenizer's limit and the number of the
         model's positions, as in sentence-transformers.
         """

@@ -221,6 +221,6 @@ def _depth_probabilities(scores: Floats) -> Floats:
     above_count = (scores[..., None, :] > scores[..., :, None]).sum(-1)
     tied_count = (scores[..., None, :] == scores[..., :, None]).sum(-1)  # the system included
     depth = np.arange(1, scores.shape[-1] + 1)
-    places = depth - above_count[..., :, None]
-    probabilities: Floats = np.clip(places / tied_count[..., :, None], 0.0, 1.0)
+    ranks_left = depth - above_count[..., :, None]
+    probabilities: Floats = np.clip(ranks_left / tied_count[..., :, None], 0.0, 1.0)
     return probabilities

@@ -181,23 +181,26 @@ class _MeetingTable:
         cells = query * self.document_count + docs
         self.scores[cells], self.relevant[relevant_cells] = scores, True
         # A row for each retrieved document of the first side and each of its twins.
-        entry, twin = self.twins_of_first.expand(docs)
+        entry_index, twin = self.twins_of_first.expand(docs)
         # A pair whose second side was retrieved alone is a meeting too, which the second side wins.
         lone_entry, lone_twin = self.twins_of_second.expand(docs)
         lone_twin_cells = query[lone_entry] * self.document_count + lone_twin
         is_alone = np.isneginf(self.scores[lone_twin_cells])
         lone_entry, lone_twin = lone_entry[is_alone], lone_twin[is_alone]
-        entry, twin = np.concatenate([entry, lone_entry]), np.concatenate([twin, lone_twin])
-        twin_cells = query[entry] * self.document_count + twin
-        entry_scores, twin_scores = scores[entry], self.scores[twin_cells]
+        entry_index, twin = (
+            np.concatenate([entry_index, lone_entry]),
+            np.concatenate([twin, lone_twin]),
+        )
+        twin_cells = query[entry_index] * self.document_count + twin
+        entry_scores, twin_scores = scores[entry_index], self.scores[twin_cells]
         outcome = (entry_scores > twin_scores).astype(np.int8) - (entry_scores < twin_scores)
         outcome[len(outcome) - len(lone_entry) :] = -1
         meetings = Meetings(
-            query=query[entry],
-            doc=docs[entry],
+            query=query[entry_index],
+            doc=docs[entry_index],
             outcome=outcome,
             both_retrieved=~np.isneginf(twin_scores),
-            is_irrelevant=~(self.relevant[cells[entry]] | self.relevant[twin_cells]),
+            is_irrelevant=~(self.relevant[cells[entry_index]] | self.relevant[twin_cells]),
         )
         self.scores[cells], self.relevant[relevant_cells] = -np.inf, False
         return meetings

@@ -1,8 +1,8 @@
 """Tables and figures of Dai et al., numbered as in version 2 of arXiv 2310.20501.
 
 A `Layout` is a table of numbers, which its `Selection`s take from results: the rows for which
-`where` is true, and one column as the value. Several tables may have a place for the same result.
-A table prints it without being asked only if it is the result's *home*: if `home` is true of a row.
+`where` is true, and one column as the value. Several tables can show the same rows. If all tables
+of the paper are printed together, a table shows only the rows for which `home` is true.
 """
 
 from __future__ import annotations
