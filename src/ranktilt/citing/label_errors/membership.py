@@ -3,7 +3,7 @@
 A page counts for a group what its label says in its part (`PairCorrection.with_membership`). All
 numbers here are sums of what pages count, so they are computed as those of the labels are, with
 memberships in their place. Their interval is that of these sums over other questions and units,
-widened by the error of each part's rates. With one part, this is the correction of `label_errors`.
+gap_with_rate_error by the error of each part's rates. With one part, this is the correction of `label_errors`.
 
 The test by exchanged labels deals the labels of all units out again, each counted as in its part.
 If parts are cited unequally often, the mean of the exchanges is not neutral. So the test counts how
@@ -37,7 +37,7 @@ from ranktilt.measures.citations.base import (
     weighted_share,
 )
 from ranktilt.measures.citations.funnel import funnel_terms
-from ranktilt.statistics.label_errors import Gap, widened
+from ranktilt.statistics.label_errors import Gap, gap_with_rate_error
 
 
 def share_by_parts(
@@ -63,7 +63,7 @@ def share_by_parts(
         error=around.error,
         p=around.p,
     )
-    gap = widened(gap, correction.share_error(correction.totals(rows, 100 * parts)))
+    gap = gap_with_rate_error(gap, correction.share_error(correction.totals(rows, 100 * parts)))
     centre = estimate.neutral if has_pool else 0.0
     low, high = np.clip([centre + gap.low, centre + gap.high], 0.0, 100.0).tolist()
     value = float(np.clip(estimate.value, 0.0, 100.0))
@@ -127,7 +127,9 @@ def _stage_by_parts(
             reaches = [-reaches[1], -reaches[0]]
         low, high = value + stretch * reaches[0], value + stretch * reaches[1]
     rate_error = correction.share_error(correction.totals(rows, 100 * amount / amount.sum()))
-    gap = widened(Gap(value=value, low=low, high=high, error=np.nan, p=np.nan), rate_error)
+    gap = gap_with_rate_error(
+        Gap(value=value, low=low, high=high, error=np.nan, p=np.nan), rate_error
+    )
     value, low, high = np.clip([gap.value, gap.low, gap.high], 0.0, 100.0).tolist()
     if is_first:
         return replace(stage, value=value, low=low, high=high)
@@ -148,7 +150,7 @@ def corrected_funnel(
         term = terms[part.name]
         around = plain_spread(rows, term.points, term.influence, support=support)
         gap = Gap(value=term.points, low=around.low, high=around.high, error=np.nan, p=around.p)
-        gap = widened(gap, correction.share_error(np.array(cell_points[part.name])))
+        gap = gap_with_rate_error(gap, correction.share_error(np.array(cell_points[part.name])))
         corrected.append(replace(part, value=gap.value, low=gap.low, high=gap.high, p=gap.p))
     return corrected
 
