@@ -3,7 +3,7 @@
 A page counts for a group what its label says in its part (`PairCorrection.with_membership`). All
 numbers here are sums of what pages count, so they are computed as those of the labels are, with
 memberships in their place. Their interval is that of these sums over other questions and units,
-gap_with_rate_error by the error of each part's rates. With one part, this is the correction of `label_errors`.
+widened by the error of each part's rates. With one part, this is the correction of `label_errors`.
 
 The test by exchanged labels deals the labels of all units out again, each counted as in its part.
 If parts are cited unequally often, the mean of the exchanges is not neutral. So the test counts how
